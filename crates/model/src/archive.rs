@@ -1,31 +1,32 @@
-//! The archives that images and data come in, where no registry has them.
+//! Archives of images and data, for content that no registry provides.
 
 use std::path::PathBuf;
 
 use super::ids::{ServiceName, SiteName};
 use super::site::{Environment, MountSpec, ServiceSpec};
 
-/// A file that is downloaded, or brought along.
+/// A file that is downloaded from a mirror or supplied by the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Archive {
-    /// Its name, without a folder.
+    /// The file name, without a folder.
     pub file: String,
-    /// About how large it is, in bytes; `None`: nobody has said.
+    /// The approximate size, in bytes. `None` means that the definition does not state it.
     pub size_bytes: Option<u64>,
-    /// SHA-256 (hex) of its content; `None`: that of the first copy that arrives is remembered.
+    /// The SHA-256 (hex) of the file. If it is `None`, the hash of the first copy that arrives is recorded and required
+    /// of every later copy.
     pub sha256: Option<String>,
-    /// URLs, in the order in which they are tried; none: it has to be brought along.
+    /// The URLs, in the order in which they are tried. If there are none, the operator has to supply the file.
     pub mirrors: Vec<String>,
 }
 
-/// What the environment file says about an image of the Compose file.
+/// An image of the Compose file, as the environment file describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageSource {
-    /// The reference, as the Compose file writes it.
+    /// The reference, as written in the Compose file.
     pub reference: String,
-    /// The archive, in the form of `docker save`; `None`: a registry has the image.
+    /// The archive, in the format of `docker save`. `None` means that the image comes from a registry.
     pub archive: Option<Archive>,
-    /// About how large it is in the engine, in bytes; `None`: nobody has said.
+    /// The approximate size in the engine, in bytes. `None` means that the definition does not state it.
     pub loaded_bytes: Option<u64>,
 }
 
@@ -34,32 +35,33 @@ pub struct ImageSource {
 pub struct DataSource {
     /// The name in the environment file.
     pub name: String,
-    /// The archive to download.
+    /// The archive that contains the data.
     pub archive: Archive,
-    /// The place in the service to which the data is written.
+    /// The place to which the data is written for the services.
     pub placement: Placement,
 }
 
-/// Where a data file goes.
+/// The destination of a data file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Placement {
-    /// As it is, under its own name, into this folder; absolute, below the environment's root.
+    /// The file is copied under its own name into this folder. The path is absolute and lies below the environment's
+    /// root.
     Folder(PathBuf),
-    /// Unpacked. At least one part.
+    /// The file is unpacked. The list has at least one part.
     Unpacked(Vec<Unpacking>),
 }
 
-/// A folder of an archive, and where its content goes.
+/// A folder of an archive and its destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unpacking {
-    /// The folder in the archive, without slashes at its ends; empty is the whole archive.
+    /// The folder in the archive, without slashes at its ends. An empty text means the whole archive.
     pub from: String,
-    /// The folder that gets the content; absolute, below the environment's root.
+    /// The folder that receives the content. The path is absolute and lies below the environment's root.
     pub to: PathBuf,
 }
 
 impl DataSource {
-    /// What there is when the data is there: one file, or one folder for each part.
+    /// Returns the paths that exist once the data is in place: one file, or one folder for each part.
     pub fn results(&self) -> Vec<PathBuf> {
         match &self.placement {
             Placement::Folder(folder) => vec![folder.join(&self.archive.file)],
@@ -68,32 +70,32 @@ impl DataSource {
     }
 }
 
-/// Where an image comes from.
+/// The origin of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// arenad builds it.
+    /// The image is built by arenad.
     Built,
-    /// A registry has it.
+    /// The image is pulled from a registry.
     Registry,
-    /// It is loaded from an archive.
+    /// The image is loaded from an archive.
     Archive(Archive),
 }
 
 /// An image that an environment needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NeededImage {
-    /// The reference, as the Compose file writes it.
+    /// The reference, as written in the Compose file.
     pub reference: String,
-    /// Where it comes from.
+    /// The origin of the image.
     pub origin: Origin,
-    /// About how large it is in the engine, in bytes; `None`: nobody has said.
+    /// The approximate size in the engine, in bytes. `None` means that the definition does not state it.
     pub loaded_bytes: Option<u64>,
-    /// The sites that need it.
+    /// The sites that need the image.
     pub sites: Vec<SiteName>,
 }
 
 impl Environment {
-    /// The images that the services of all sites need, each once, in the order of the sites.
+    /// Returns the images that the services of all sites need, each once, in the order of the sites.
     pub fn needed_images(&self) -> Vec<NeededImage> {
         let mut needed: Vec<NeededImage> = Vec::new();
         for (site, service) in self.sites.iter().flat_map(|site| site.services.iter().map(move |spec| (site, spec))) {
@@ -123,7 +125,7 @@ impl Environment {
         }
     }
 
-    /// The sites with a service that mounts what the data becomes, and those services.
+    /// Returns the services that mount the data, each with its site.
     pub fn users_of(&self, data: &DataSource) -> Vec<(SiteName, ServiceName)> {
         let results = data.results();
         let is_used = |mount: &MountSpec| match mount {
@@ -138,7 +140,7 @@ impl Environment {
     }
 }
 
-/// A reference with the tag that it means where it names none.
+/// Returns the reference with its tag, which is `latest` if the reference has neither a tag nor a digest.
 pub fn full_reference(reference: &str) -> String {
     let name = reference.rsplit('/').next().unwrap_or(reference);
     if name.contains([':', '@']) { reference.to_owned() } else { format!("{reference}:latest") }

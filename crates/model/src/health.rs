@@ -1,4 +1,4 @@
-//! How a ready instance is watched: what is probed when, and what the outcomes make of it.
+//! Health of ready instances: the schedule of the probe rounds, and the conclusions from their outcomes.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,17 +9,17 @@ use super::cause::Cause;
 use super::probe::Probe;
 use super::schedule::Schedule;
 
-/// How a ready instance is watched.
+/// The probes by which a ready instance is watched.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HealthSpec {
-    /// Cheap probes, often.
+    /// The cheap probes, which run often.
     pub shallow: HealthProbes,
-    /// Thorough probes, seldom; `None`: there are none.
+    /// The thorough probes, which run seldom. `None` means that there are none.
     pub deep: Option<HealthProbes>,
 }
 
 impl HealthSpec {
-    /// The probes of a depth.
+    /// Returns the probes of a depth.
     pub fn at(&self, depth: Depth) -> Option<&HealthProbes> {
         match depth {
             Depth::Shallow => Some(&self.shallow),
@@ -28,33 +28,33 @@ impl HealthSpec {
     }
 }
 
-/// Probes that are run in rounds, on a schedule.
+/// Probes that run in rounds, on a schedule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HealthProbes {
-    /// When a round is due.
+    /// The schedule of the rounds.
     pub schedule: Schedule,
-    /// The longest one probe may take.
+    /// The maximum duration of one probe.
     pub timeout: Duration,
-    /// How many rounds must fail in a row before the instance counts as unhealthy.
+    /// The number of consecutive rounds that must fail before the instance counts as unhealthy.
     pub failures: u32,
-    /// The probes of a round; at least one.
+    /// The probes of a round. There is at least one.
     pub probes: Vec<Probe>,
 }
 
-/// How deep the probes look.
+/// The depth of health probes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Depth {
-    /// Whether the site answers.
+    /// The probes show whether the site responds.
     Shallow,
-    /// Whether the site does its work.
+    /// The probes show whether the site works.
     Deep,
 }
 
 impl Depth {
-    /// Both, the more frequent one first.
+    /// Both depths, the more frequent one first.
     pub const ALL: [Self; 2] = [Self::Shallow, Self::Deep];
 
-    /// The word for it in definitions, JSON and the store.
+    /// Returns the name in definitions, JSON and the store.
     pub fn name(self) -> &'static str {
         match self {
             Self::Shallow => "shallow",
@@ -69,33 +69,35 @@ impl fmt::Display for Depth {
     }
 }
 
-/// A moment on both clocks: the one that only goes forward, by which pauses are measured, and the calendar's.
+/// A moment on two clocks: the monotonic clock, which measures pauses, and the wall clock, which calendar schedules
+/// use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
-    /// Since some beginning.
+    /// The monotonic time since an arbitrary start.
     pub uptime: Duration,
-    /// The calendar's time.
+    /// The time on the wall clock.
     pub wall: Timestamp,
 }
 
-/// The longest pause before the calendar is looked at again: it may have been put forward or back.
+/// The maximum pause before the wall clock is read again, because it may have been set forward or back.
 const CALENDAR_LOOK: Duration = Duration::from_secs(60);
 
 /// The failure that a round of probes found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Miss {
-    /// The finding, in words.
+    /// The description of the failure.
     pub reason: String,
-    /// Its cause, if a person can do something specific about it.
+    /// The cause, if a person can take a specific action against it.
     pub cause: Option<Cause>,
 }
 
-/// The rounds of one depth, since the instance last became ready: when the next is due, and what the last ones said.
+/// The rounds of one depth since the instance last became ready: the time of the next round, and the recent outcomes.
 #[derive(Debug, Clone)]
 pub struct Vigil {
     schedule: Schedule,
     failures: u32,
-    /// The pause after a failed round, where the schedule's is longer: the next one decides, or sees the recovery.
+    /// The pause after a failed round, if it is shorter than the schedule's pause. The next round then confirms the
+    /// failure or shows the recovery soon.
     retry: Duration,
     misses: u32,
     miss: Option<Miss>,
@@ -112,7 +114,7 @@ impl Vigil {
         vigil
     }
 
-    /// How long to wait for the next round; nothing when it is due.
+    /// Returns the time until the next round, which is zero if the round is due.
     fn pause(&mut self, now: Moment) -> Duration {
         let until = |at: Duration| at.saturating_sub(now.uptime);
         let pause = self.due_at.map(until);
@@ -120,7 +122,7 @@ impl Vigil {
             return pause.unwrap_or_default();
         };
         if self.due_on.is_none_or(|on| now.wall < on) {
-            // The same as before, unless the calendar was put back.
+            // The occurrence is the same as before, unless the wall clock was set back.
             self.due_on = cron.next_after(now.wall);
         }
         let on = self.due_on.map_or(CALENDAR_LOOK, |on| {
@@ -135,7 +137,8 @@ impl Vigil {
         self.plan(now);
     }
 
-    /// Lets what the last round said count at once, however many failures the definition allows.
+    /// Makes the outcome of the last round count at once, regardless of the number of failures that the definition
+    /// tolerates.
     fn condemn(&mut self) {
         self.misses = self.misses.max(self.failures);
     }
@@ -161,14 +164,15 @@ impl Vigil {
     }
 }
 
-/// After a shallow miss the next look comes this soon: it decides.
+/// The pause after a failed shallow round. It is short because the next round decides whether the instance is
+/// unhealthy.
 const SHALLOW_RETRY: Duration = Duration::from_secs(1);
 
-/// After a deep miss the next look comes this soon: nobody should wait for the next night to see that a site is cured,
-/// but what is thorough is not done every second to a site that ails.
+/// The pause after a failed deep round. It is shorter than most schedules, so that a recovery does not go unnoticed
+/// until the next night, but long enough that an unhealthy site does not have to serve thorough probes every second.
 const DEEP_RETRY: Duration = Duration::from_secs(15);
 
-/// The rounds of an instance that serves.
+/// The rounds of both depths of an instance that serves.
 #[derive(Debug, Clone)]
 pub struct Vigils {
     shallow: Vigil,
@@ -176,7 +180,7 @@ pub struct Vigils {
 }
 
 impl Vigils {
-    /// Begins when the instance has become ready: that moment counts as a round that passed.
+    /// Starts the schedules when the instance has become ready. That moment counts as a round that passed.
     pub fn begin(spec: &HealthSpec, now: Moment) -> Self {
         Self {
             shallow: Vigil::begin(&spec.shallow, SHALLOW_RETRY, now),
@@ -184,7 +188,8 @@ impl Vigils {
         }
     }
 
-    /// How long to wait for the next round of a depth, nothing when it is due; `None`: there are no such rounds.
+    /// Returns the time until the next round of a depth, which is zero if the round is due. `None` means that the depth
+    /// has no rounds.
     pub fn pause(&mut self, depth: Depth, now: Moment) -> Option<Duration> {
         match depth {
             Depth::Shallow => Some(self.shallow.pause(now)),
@@ -192,13 +197,14 @@ impl Vigils {
         }
     }
 
-    /// A round has ended.
+    /// Records the outcome of a round.
     pub fn note(&mut self, depth: Depth, outcome: Result<(), Miss>, now: Moment) {
         match (depth, &mut self.deep) {
             (Depth::Shallow, deep) => {
                 let recovers = outcome.is_ok() && self.shallow.misses > 0;
                 self.shallow.note(outcome, now);
-                // What kept the site from answering may be all that the deep probes found wrong.
+                // The failure of the deep probes may have had the same cause as the failure from which the site has
+                // recovered.
                 if let Some(deep) = deep.as_mut().filter(|deep| recovers && deep.misses > 0) {
                     deep.hurry(now);
                 }
@@ -208,7 +214,7 @@ impl Vigils {
         }
     }
 
-    /// A round has found that a container does not run, which no further round needs to confirm.
+    /// Records that a round found a container that does not run. No further round needs to confirm this.
     pub fn note_gone(&mut self, depth: Depth, miss: &Miss, now: Moment) {
         self.note(depth, Err(miss.clone()), now);
         if depth == Depth::Deep {
@@ -217,12 +223,12 @@ impl Vigils {
         self.shallow.condemn();
     }
 
-    /// Why the instance is unhealthy, if it is.
+    /// Returns the failure that makes the instance unhealthy, if there is one.
     pub fn trouble(&self) -> Option<Miss> {
         self.first_miss(Vigil::has_failed)
     }
 
-    /// What the last round missed, whether or not it makes the instance unhealthy.
+    /// Returns the failure that the last round found, whether or not it makes the instance unhealthy.
     pub fn missed(&self) -> Option<Miss> {
         self.first_miss(|vigil| vigil.misses > 0)
     }
@@ -239,7 +245,7 @@ mod tests {
     use super::*;
     use crate::schedule::CronSchedule;
 
-    /// A spec without probes: which probes there are decides nothing here.
+    /// Returns a specification without probes, because the tests do not depend on the probes themselves.
     fn spec(deep: Option<Schedule>) -> HealthSpec {
         let probes = |schedule, failures| HealthProbes {
             schedule,
@@ -261,7 +267,7 @@ mod tests {
         Some(Schedule::Cron(CronSchedule::parse(expression, "UTC").expect("valid")))
     }
 
-    /// So many seconds after a beginning at noon.
+    /// Returns the moment that many seconds after noon, at which the tests begin.
     fn at(seconds: u64) -> Moment {
         Moment { uptime: Duration::from_secs(seconds), wall: noon() + Duration::from_secs(seconds) }
     }

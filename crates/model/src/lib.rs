@@ -1,5 +1,6 @@
-//! Values and decisions. Nothing here does I/O, reads a clock, or knows of serde, SQL, HTTP or async:
-//! time is an argument, and every decision is a function that a unit test can call.
+//! Values and decisions. Nothing in this crate performs I/O, reads a clock, or depends on SQL, HTTP or asynchronous
+//! code, and no type derives the traits of serde. Time is an argument, and every decision is a function that a unit
+//! test can call.
 
 pub mod archive;
 pub mod browser;

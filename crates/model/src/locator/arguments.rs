@@ -1,21 +1,22 @@
-//! Arguments of a locator, and how they get into it: encoded as the place where they stand wants it, never as they are.
+//! The arguments of a locator and their insertion: each is encoded for the position at which it is inserted, never
+//! inserted verbatim.
 
 use std::fmt::Write;
 
 use super::{HttpLocator, JsLocator, JsPage, JsonQuery, Locator, LocatorKind, Selection, TraceLocator, TracePart};
 use crate::login::Template;
 
-/// Names and texts.
+/// Arguments: names and their texts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arguments(pub Vec<(String, String)>);
 
 impl Arguments {
-    /// The text of that name.
+    /// Returns the text of the argument with that name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, text)| text.as_str())
     }
 
-    /// Fills a template's places with encoded texts.
+    /// Replaces the placeholders of a template by encoded texts.
     pub fn fill(&self, text: &str, encode: fn(&str) -> String) -> String {
         let encoded: Vec<(&str, String)> = self.0.iter().map(|(name, text)| (name.as_str(), encode(text))).collect();
         Template::new(text).fill(|name| encoded.iter().find(|(known, _)| *known == name).map(|(_, text)| text.as_str()))
@@ -23,7 +24,8 @@ impl Arguments {
 }
 
 impl Locator {
-    /// The locator with its places filled. Those of an SQL statement stay: its arguments are bound when it runs.
+    /// Returns the locator with its placeholders filled. The placeholders of an SQL statement remain, because its
+    /// arguments are bound when the statement runs.
     #[must_use]
     pub fn with(mut self, arguments: &Arguments) -> Self {
         if arguments.0.is_empty() {
@@ -62,7 +64,7 @@ fn fill_http(http: &mut HttpLocator, arguments: &Arguments) {
 }
 
 fn fill_trace(trace: &mut TraceLocator, arguments: &Arguments) {
-    // A star is escaped too, so an argument is never anything but itself.
+    // A `*` in an argument is escaped as well, so that it matches only itself.
     trace.pattern = arguments.fill(&trace.pattern, url_text);
     match &mut trace.part {
         TracePart::Whole | TracePart::Count => {}
@@ -85,19 +87,19 @@ fn fill_js(js: &mut JsLocator, arguments: &Arguments) {
     }
 }
 
-/// A text as a part of an address: everything but letters, digits and `-._~` is escaped.
+/// Encodes a text as a part of a URL: every character except letters, digits and `-._~` is escaped.
 fn url_text(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let escape = |byte: u8| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
     text.bytes().map(escape).collect()
 }
 
-/// A text as a part of a header: what ends a header is left out.
+/// Encodes a text as a part of a header: control characters, which could end the header, are removed.
 fn header_text(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }
 
-/// A text as a JSON string, quotes included; also a literal of JavaScript, jq and JSONPath.
+/// Encodes a text as a JSON string with quotes, which is also a valid literal in JavaScript, jq and JSONPath.
 pub fn json_text(text: &str) -> String {
     format!("\"{}\"", inside_json_text(text))
 }
@@ -107,9 +109,9 @@ fn inside_json_text(text: &str) -> String {
     for c in text.chars() {
         match c {
             '"' | '\\' => escaped.extend(['\\', c]),
-            // Older JavaScript ends a line, and with it a literal, at these two as well.
+            // Older JavaScript also ends a line, and with it a literal, at these two characters.
             c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => {
-                // Writing to a string cannot fail. Controls and both separators fit into four digits.
+                // Writing to a string cannot fail. Control characters and both separators fit into four digits.
                 let _ = write!(escaped, "\\u{:04x}", u32::from(c));
             }
             c => escaped.push(c),
@@ -118,7 +120,7 @@ fn inside_json_text(text: &str) -> String {
     escaped
 }
 
-/// A text as a CSS string, quotes included.
+/// Encodes a text as a CSS string with quotes.
 fn css_text(text: &str) -> String {
     let escape = |c: char| match c {
         '"' | '\\' => format!("\\{c}"),

@@ -1,12 +1,13 @@
-//! Values as JSON, and JSON as values.
+//! Conversion of values to JSON and of JSON to values.
 
 use serde_json::{Value as Json, json};
 
 use crate::hex::{hex, unhex};
 use crate::locator::{Rows, Value};
 
-/// A value as JSON: numbers that fit as numbers, exact ones as texts, bytes in hexadecimal, times in RFC 3339, tables as
-/// `{"columns": […], "rows": [[{"type", "value"}, …], …]}`.
+/// Converts a value to JSON. Integers that fit into 64 bits and finite floating-point numbers become numbers, decimal
+/// numbers become texts, bytes become hexadecimal texts, times follow RFC 3339, and tables become `{"columns": […],
+/// "rows": [[{"type", "value"}, …], …]}`.
 pub fn plain(value: &Value) -> Json {
     match value {
         Value::Null => Json::Null,
@@ -26,12 +27,12 @@ pub fn plain(value: &Value) -> Json {
     }
 }
 
-/// A value with its type: `{"type": "integer", "value": 5}`.
+/// Converts a value to JSON with its type: `{"type": "integer", "value": 5}`.
 pub fn typed(value: &Value) -> Json {
     json!({ "type": value.type_name(), "value": plain(value) })
 }
 
-/// What [`typed`] made; `None` for anything else.
+/// Converts the output of [`typed`] back to a value. Returns `None` for any other JSON.
 pub fn from_typed(json: &Json) -> Option<Value> {
     let value = &json["value"];
     let text = || value.as_str().map(str::to_owned);
@@ -54,7 +55,7 @@ pub fn from_typed(json: &Json) -> Option<Value> {
     })
 }
 
-/// A JSON value as a value of its own type; lists and objects stay JSON.
+/// Converts JSON to a value of the corresponding type. Lists and objects remain JSON.
 pub fn to_value(json: Json) -> Value {
     match json {
         Json::Null => Value::Null,
@@ -68,17 +69,17 @@ pub fn to_value(json: Json) -> Value {
     }
 }
 
-/// JSON text as a value; text that is none stays text.
+/// Parses JSON text as a value. Text that is not JSON remains text.
 pub fn parsed(text: String) -> Value {
     match serde_json::from_str::<Json>(&text) {
-        // The text itself: its numbers may be longer than ours.
+        // The text is kept as it is, because its numbers may have more digits than a parsed number can hold.
         Ok(Json::Array(_) | Json::Object(_)) => Value::Json(text),
         Ok(json) => to_value(json),
         Err(_) => Value::Text(text),
     }
 }
 
-/// Bytes as text where they are, else as bytes.
+/// Returns bytes as text if they are UTF-8 without NUL, and otherwise as bytes.
 pub fn text_or_bytes(bytes: Vec<u8>) -> Value {
     match String::from_utf8(bytes) {
         Ok(text) if !text.contains('\0') => Value::Text(text),

@@ -1,4 +1,4 @@
-//! Locators: recipes for reading one value from an instance, each in one text.
+//! Locators: recipes for reading one value from an instance, each written as one text.
 //!
 //! ```text
 //!   sql(shop): SELECT number FROM order_order WHERE id = {id}
@@ -8,8 +8,9 @@
 //!   file: web: /srv/shop/world.json
 //!   trace: POST /basket/add/* | jsonpath: $.body.quantity
 //! ```
-//! A text is a kind, options in brackets, a colon, and what the kind wants. `{name}` is a place for an argument, if one of
-//! that name is declared; other braces are themselves. Parsing and filling are here; running is `arenad_locators`' work.
+//! A locator consists of a kind, options in brackets, a colon, and a body whose syntax depends on the kind. `{name}` is
+//! a placeholder for an argument if an argument of that name is declared; all other braces stand for themselves. This
+//! module parses and fills locators; `arenad_locators` runs them.
 
 mod arguments;
 pub mod json;
@@ -28,9 +29,9 @@ pub use value::{Rows, Value};
 /// A recipe for reading one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Locator {
-    /// What is read.
+    /// The kind of the locator, with its parameters.
     pub kind: LocatorKind,
-    /// The longest it may take; `None`: the kind's own limit.
+    /// The time limit. `None` means the default limit of the kind.
     pub timeout: Option<Duration>,
 }
 
@@ -47,12 +48,12 @@ pub enum LocatorKind {
     Exec(ExecLocator),
     /// A file of a container.
     File(FileLocator),
-    /// A look into recorded traffic.
+    /// A search in recorded traffic.
     Trace(TraceLocator),
 }
 
 impl LocatorKind {
-    /// The word that the text begins with.
+    /// Returns the word with which the text begins.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Sql(_) => "sql",
@@ -65,56 +66,57 @@ impl LocatorKind {
     }
 }
 
-/// A statement on one of the site's databases. It must only read.
+/// A statement on one of the site's databases. The statement may only read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SqlLocator {
-    /// The key in [`crate::site::Site::databases`]; `None`: the only one.
+    /// The key in [`crate::site::Site::databases`]. `None` means the default database
+    /// ([`crate::site::Site::only_database`]).
     pub database: Option<String>,
-    /// The statement, its places unfilled: arguments are bound, never pasted.
+    /// The statement with its placeholders, because arguments are bound and never inserted as text.
     pub statement: String,
-    /// The arguments that are bound.
+    /// The arguments that are bound to the placeholders.
     pub arguments: Arguments,
-    /// Whether the value is a table even where it has one row and one column.
+    /// Whether the value is a table even if it has only one row and one column.
     pub as_rows: bool,
 }
 
-/// A request to the site's entry and what is taken of the answer.
+/// A request to the site's entry, and the part of the response that is the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpLocator {
-    /// `GET`, `HEAD`, `OPTIONS`, or `POST` where the locator says that it only reads.
+    /// `GET`, `HEAD` or `OPTIONS`, or `POST` if the locator declares that the request only reads.
     pub method: String,
-    /// Path and query.
+    /// The path, with the query if there is one.
     pub path: String,
     /// The account whose session is used.
     pub account: Option<String>,
-    /// Request headers.
+    /// Names and values of the request headers.
     pub headers: Vec<(String, String)>,
-    /// The body.
+    /// The body, which only a `POST` request has.
     pub body: Option<String>,
-    /// Whether redirects, which never leave the site, are followed.
+    /// Whether redirects are followed. A followed redirect to another origin is an error.
     pub follows: bool,
-    /// What is taken of the answer.
+    /// The part of the response that is the value.
     pub selection: Selection,
 }
 
-/// What is taken of an answer.
+/// The part of a response that is the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selection {
-    /// The body: JSON where it says so, else text, else bytes.
+    /// The body: as JSON if the response declares it, otherwise as text if possible, otherwise as bytes.
     Body,
-    /// The status code.
+    /// The status code, as an integer.
     Status,
-    /// A header's value.
+    /// The value of the header with this name.
     Header(String),
-    /// What is asked of its JSON.
+    /// The result of a query on the JSON body.
     Json(JsonQuery),
     /// Elements of an HTML page.
     Css {
-        /// The selector.
+        /// The CSS selector of the elements.
         selector: String,
-        /// The attribute; `None`: the element's text.
+        /// The name of the attribute that is read. `None` means the text of the element.
         attribute: Option<String>,
-        /// Whether the value is a list of all; otherwise it is the first.
+        /// Whether the value is a list of all elements. Otherwise it is the first element.
         all: bool,
     },
 }
@@ -122,102 +124,102 @@ pub enum Selection {
 /// An expression on a page in a browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsLocator {
-    /// The expression; if its value is a function, what that returns.
+    /// The expression. If its value is a function, the function is called and its result is the value.
     pub expression: String,
-    /// The page.
+    /// The page on which the expression is evaluated.
     pub page: JsPage,
     /// The account whose session the browser has.
     pub account: Option<String>,
-    /// The CSS selector of an element that is waited for, besides the page's load.
+    /// The CSS selector of an element that must appear after the page has loaded.
     pub wait_for: Option<String>,
-    /// Expressions that are run before, whose errors do not count.
+    /// Expressions that are evaluated beforehand. Their errors are ignored.
     pub prepare: Vec<String>,
 }
 
-/// The page that an expression looks at.
+/// The page on which an expression is evaluated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JsPage {
-    /// One of the site, by path and query.
+    /// A page of the site, by path and query.
     Path(String),
-    /// The one that whoever asks has in mind; if nobody says, the one that the site's URL leads to.
+    /// The page that the caller supplies. If the caller supplies none, the page at the site's URL.
     Given,
-    /// The one that the agent is on, as it is.
+    /// The page that is open in the agent's browser, in its present state.
     Live,
 }
 
-/// A command in a container, without a shell.
+/// A command in a container, run without a shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecLocator {
-    /// The service; `None`: the site's entry.
+    /// The service. `None` means the site's entry service.
     pub service: Option<String>,
-    /// The argument vector.
+    /// The argument vector, beginning with the program.
     pub command: Vec<String>,
 }
 
 /// A file of a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileLocator {
-    /// The service; `None`: the site's entry.
+    /// The service. `None` means the site's entry service.
     pub service: Option<String>,
-    /// The path.
+    /// The absolute path in the container.
     pub path: String,
 }
 
 /// Requests to the site in recorded traffic.
 ///
-/// Shape of a request: `{"method", "url", "path", "query": {name: [text]}, "headers": {name: text}, "body", "status", "answer"}`;
-/// bodies are JSON where they are, forms objects of each field's first text (`{"file": name}` for a file), else texts, `null` where none
-/// was recorded.
+/// Shape of a request: `{"method", "url", "path", "query": {name: [text]}, "headers": {name: text}, "body", "status",
+/// "answer"}`. A body whose media type is JSON is JSON if it parses. A form is an object with the first value of each
+/// field (`{"file": name}` for a file). Other bodies are texts, and a body that was not recorded is `null`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceLocator {
-    /// The method; `None`: any.
+    /// The method. `None` means any method.
     pub method: Option<String>,
-    /// The path, and the query if it has a `?`; `*` stands for anything.
+    /// The pattern of the path, and also of the query if it contains a `?`. A `*` stands for any text.
     pub pattern: String,
-    /// Whether the value is a list of all requests; otherwise it is the last one.
+    /// Whether the value is a list of all matching requests. Otherwise it is the last one.
     pub all: bool,
-    /// What is taken of them.
+    /// The part of the matching requests that is the value.
     pub part: TracePart,
 }
 
-/// What is asked of JSON.
+/// A query on JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JsonQuery {
-    /// The values at a path (RFC 9535).
+    /// The values at a JSONPath (RFC 9535).
     Path {
-        /// The path.
+        /// The path in JSONPath syntax.
         path: String,
-        /// Whether the value is a list of all of them; otherwise there may be one at most.
+        /// Whether the value is a list of all matches. Otherwise there may be at most one match.
         all: bool,
     },
-    /// What a jq filter makes of it.
+    /// The output of a jq filter.
     Jq {
-        /// The filter.
+        /// The filter in jq syntax.
         filter: String,
-        /// Whether the value is a list of all outputs; otherwise there may be one at most.
+        /// Whether the value is a list of all outputs. Otherwise there may be at most one output.
         all: bool,
     },
 }
 
-/// What is taken of requests.
+/// The part of recorded requests that is the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TracePart {
-    /// The request and its answer.
+    /// The request together with its response.
     Whole,
-    /// How many there are.
+    /// The number of matching requests.
     Count,
-    /// What is asked of the request as JSON.
+    /// The result of a query on the request as JSON.
     Json(JsonQuery),
 }
 
 impl TraceLocator {
-    /// Whether no request is meant that only reads, by its method.
+    /// Whether the locator names a method and the method may write.
     #[must_use]
     pub fn is_of_writes(&self) -> bool {
         self.method.as_deref().is_some_and(|method| !matches!(method, "GET" | "HEAD" | "OPTIONS"))
     }
 
-    /// Whether a request is one that is meant. `path` begins with a slash; `query` is what follows the `?`.
+    /// Whether a request matches. `path` begins with a slash; `query` is the text after the `?`.
     #[must_use]
     pub fn is_meant(&self, method: &str, path: &str, query: Option<&str>) -> bool {
         let fits = match (self.pattern.contains('?'), query) {

@@ -3,21 +3,21 @@
 use super::SyntaxError;
 use super::parse::Cursor;
 
-/// One option and where it stands.
+/// One option and its position in the text.
 pub(super) struct Given {
     pub at: usize,
     pub name: String,
     pub value: Option<String>,
 }
 
-/// Options that are taken out one by one; what is left at the end is unknown.
+/// The options of a locator. Each reader takes the options that it knows, and any that remain at the end are unknown.
 pub(super) struct Options {
     given: Vec<Given>,
     known: Vec<&'static str>,
 }
 
 impl Options {
-    /// Reads options if brackets follow.
+    /// Parses the options if an opening bracket follows.
     pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self, SyntaxError> {
         let mut given = Vec::new();
         if cursor.take('(') {
@@ -43,7 +43,7 @@ impl Options {
         Ok(Self { given, known: Vec::new() })
     }
 
-    /// All values of an option that may be repeated.
+    /// Takes all values of an option that may be repeated.
     pub(super) fn values(&mut self, name: &'static str) -> Vec<Given> {
         self.known.push(name);
         let (found, others) = self.given.drain(..).partition(|given| given.name == name && given.value.is_some());
@@ -51,27 +51,27 @@ impl Options {
         found
     }
 
-    /// The value of an option that stands once; a second one stays and is refused.
+    /// Takes the value of an option that may be given once. A repetition remains and is rejected by [`Self::finish`].
     pub(super) fn value(&mut self, name: &'static str) -> Option<Given> {
         self.known.push(name);
         let found = self.given.iter().position(|given| given.name == name && given.value.is_some())?;
         Some(self.given.remove(found))
     }
 
-    /// Whether a word stands there.
+    /// Takes a word without a value, and returns whether it was given.
     pub(super) fn flag(&mut self, name: &'static str) -> bool {
         self.known.push(name);
         let found = self.given.iter().position(|given| given.name == name && given.value.is_none());
         found.map(|found| self.given.remove(found)).is_some()
     }
 
-    /// The first word that is no flag: a name that needs no key.
+    /// Takes the first remaining word without a value: a name that is given without a key.
     pub(super) fn word(&mut self) -> Option<Given> {
         let found = self.given.iter().position(|given| given.value.is_none())?;
         Some(self.given.remove(found))
     }
 
-    /// Refuses what nobody took.
+    /// Rejects the first option that no reader has taken.
     pub(super) fn finish(self, cursor: &Cursor<'_>) -> Result<(), SyntaxError> {
         let Some(left) = self.given.first() else { return Ok(()) };
         let shown = match &left.value {

@@ -1,4 +1,4 @@
-//! From text to locator, or to the place where it breaks.
+//! Parser for locators, which reports the position of an error.
 
 use std::time::Duration;
 
@@ -8,24 +8,24 @@ use super::{
     SqlLocator, TraceLocator, TracePart, words,
 };
 
-/// The longest that any locator may be given.
+/// The maximum time limit that a locator can set.
 const TIMEOUT_MAX: Duration = Duration::from_secs(120);
 
-/// Why a text is no locator, and where.
+/// The reason why a text is not a locator, and the position of the error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("column {column}: {problem}; expected {expected}")]
 pub struct SyntaxError {
-    /// The character, counted from 1.
+    /// The position, in characters, counted from 1.
     pub column: usize,
-    /// What is wrong.
+    /// The description of the error.
     pub problem: String,
-    /// What would be right.
+    /// The syntax that was expected.
     pub expected: String,
 }
 
-/// Reads a locator.
+/// Parses a locator.
 ///
-/// Errors: the first thing that is wrong.
+/// Errors: the first error in the text.
 pub fn parse(text: &str) -> Result<Locator, SyntaxError> {
     let mut cursor = Cursor { text, at: 0 };
     cursor.skip_space();
@@ -109,7 +109,7 @@ fn header(cursor: &Cursor<'_>, given: &Given) -> Result<(String, String), Syntax
     let text = given.value.as_deref().unwrap_or_default();
     let is_name =
         |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    // The host is the site, and how the body ends is the client's affair.
+    // The host is always the site, and arenad determines the framing of the body.
     let is_ours = |name: &str| ["host", "content-length", "transfer-encoding", "connection"].contains(&name);
     match text.split_once(':').map(|(name, value)| (name.trim(), value.trim())) {
         Some((name, value)) if is_name(name) && !value.contains(char::is_control) => {
@@ -151,7 +151,7 @@ fn selection(cursor: &mut Cursor<'_>) -> Result<Selection, SyntaxError> {
     Ok(selection)
 }
 
-/// What follows `jsonpath` or `jq`; `example` is a way into the JSON, as both write it.
+/// Parses the text after `jsonpath` or `jq`. `example` is a path into the JSON in the syntax that both share.
 fn json_query(
     cursor: &mut Cursor<'_>,
     name: &str,
@@ -172,7 +172,7 @@ fn js(cursor: &mut Cursor<'_>, mut options: Options) -> Result<JsLocator, Syntax
     cursor.colon()?;
     let start = cursor.at;
     let text = cursor.rest("an expression such as `document.title`")?;
-    // The last one that a page follows: expressions may have the sign in their own texts.
+    // The separator is the last one that a page follows, because expressions may contain ` @ ` in their own texts.
     let split = text.match_indices(" @ ").map(|(at, sign)| (at, at + sign.len())).filter(|(_, after)| {
         let page = text[*after..].trim_start();
         page.starts_with('/') || page.split_whitespace().next() == Some("live")
@@ -279,7 +279,7 @@ fn trace_part(cursor: &mut Cursor<'_>, of_all: bool) -> Result<TracePart, Syntax
     Ok(part)
 }
 
-/// A place in a text.
+/// A position in a text.
 pub(super) struct Cursor<'a> {
     text: &'a str,
     at: usize,
@@ -298,7 +298,7 @@ impl<'a> Cursor<'a> {
         self.at = self.text.len() - self.remaining().trim_start().len();
     }
 
-    /// Letters, digits, `_`, `-` and `.`; possibly none.
+    /// Takes letters, digits, `_`, `-` and `.`. The word may be empty.
     pub(super) fn word(&mut self) -> &'a str {
         let rest = self.remaining();
         let end = rest.find(|c: char| !c.is_alphanumeric() && !"_-.".contains(c)).unwrap_or(rest.len());
@@ -321,7 +321,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// An option's value: a word, or a text in quotes.
+    /// Takes the value of an option: a word, or a text in quotes.
     pub(super) fn option_value(&mut self) -> Result<String, SyntaxError> {
         self.skip_space();
         let at = self.at;
@@ -340,7 +340,7 @@ impl<'a> Cursor<'a> {
                     self.at += offset + c.len_utf8();
                     return Ok(value);
                 }
-                // Only quotes are escaped, so that JSON in single quotes stays what it is.
+                // Only quotes are escaped, so that the backslashes of JSON in single quotes are preserved.
                 '\\' if chars.as_str().starts_with(quote) => value.extend(chars.next().map(|(_, kept)| kept)),
                 c => value.push(c),
             }
@@ -348,7 +348,7 @@ impl<'a> Cursor<'a> {
         Err(self.error_at(at, "this quote is not closed", "a text in quotes"))
     }
 
-    /// A path with its query.
+    /// Takes a path with its query.
     fn path(&mut self) -> Result<String, SyntaxError> {
         let rest = self.remaining();
         if !rest.starts_with('/') {
@@ -363,7 +363,7 @@ impl<'a> Cursor<'a> {
         Ok(path.to_owned())
     }
 
-    /// ` as NAME`, if it follows.
+    /// Takes ` as NAME` if it follows.
     fn account(&mut self) -> Result<Option<String>, SyntaxError> {
         self.skip_space();
         let Some(rest) = self.remaining().strip_prefix("as ") else { return Ok(None) };
@@ -377,12 +377,12 @@ impl<'a> Cursor<'a> {
         Ok(Some(name.to_owned()))
     }
 
-    /// `NAME:`, if it follows.
+    /// Takes `NAME:` if it follows.
     fn service(&mut self) -> Option<String> {
         self.skip_space();
         let before = self.at;
         let name = self.word();
-        // A colon inside of a word is the word's own.
+        // A colon without white space after it is a part of the word, as in a URL.
         let follows = self.remaining().strip_prefix(':').is_some_and(|rest| rest.starts_with(char::is_whitespace));
         if name.is_empty() || !follows {
             self.at = before;
@@ -392,7 +392,7 @@ impl<'a> Cursor<'a> {
         Some(name.to_owned())
     }
 
-    /// Everything that is left.
+    /// Takes the rest of the text, without white space at its ends.
     fn rest(&mut self, expected: &str) -> Result<&'a str, SyntaxError> {
         self.skip_space();
         let rest = self.remaining().trim_end();
@@ -411,7 +411,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Where the trimmed rest begins that was read from `start`.
+    /// Returns the offset of `rest`, which was read from `start` and trimmed.
     fn offset_of(&self, start: usize, rest: &str) -> usize {
         start + self.text[start..].find(rest).unwrap_or_default()
     }

@@ -1,12 +1,12 @@
-//! Texts with `*` for anything.
+//! Patterns in which `*` stands for any text.
 
-/// Whether a text is as the pattern says.
+/// Whether a text matches the pattern.
 pub(super) fn fits(pattern: &str, text: &str) -> bool {
     let mut pieces = pattern.split('*');
     let first = pieces.next().unwrap_or_default();
     let Some(mut rest) = text.strip_prefix(first) else { return false };
     let Some(last) = pieces.next_back() else { return rest.is_empty() };
-    // The earliest place for each piece leaves the most room for those behind it.
+    // The earliest match of each piece leaves the most room for the pieces after it.
     for piece in pieces {
         match rest.find(piece) {
             Some(at) => rest = &rest[at + piece.len()..],

@@ -1,43 +1,44 @@
-//! What locators find.
+//! The values that locators read.
 
 use jiff::Timestamp;
 
 /// A value of a site, with its type.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// Nothing: SQL's `NULL`, JSON's `null`, or nothing found.
+    /// SQL's `NULL`, JSON's `null`, or a value that was not found.
     Null,
-    /// True or false.
+    /// A truth value of SQL, JSON or JavaScript.
     Bool(bool),
-    /// A whole number, wide enough for every database's.
+    /// An integer, wide enough for the integers of every database.
     Integer(i128),
-    /// An exact decimal number, as the database writes it.
+    /// An exact decimal number, as written by the database.
     Decimal(String),
     /// A binary floating-point number.
     Float(f64),
-    /// Text.
+    /// A text in Unicode.
     Text(String),
-    /// Bytes that are no text.
+    /// Bytes that are not text.
     Bytes(Vec<u8>),
-    /// A point in time. One without a zone counts as UTC, in which the sites' databases keep theirs.
+    /// A point in time. A time without a zone is interpreted as UTC, which the sites' databases use.
     Timestamp(Timestamp),
     /// A list or an object, as compact JSON text.
     Json(String),
-    /// A table.
+    /// A table, as returned by an SQL statement.
     Rows(Rows),
 }
 
-/// A table.
+/// A table: the names of its columns and its rows.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Rows {
-    /// The columns' names.
+    /// The names of the columns, in query order.
     pub columns: Vec<String>,
-    /// Outer vector in query order, inner in column order.
+    /// The outer vector is in query order, the inner vectors are in column order.
     pub rows: Vec<Vec<Value>>,
 }
 
 impl Rows {
-    /// The value that a table stands for: a single cell itself, no row at all nothing, else the table.
+    /// Returns the value that the table stands for: its cell if it has only one, null if it has no rows, and otherwise
+    /// the table itself.
     pub fn value(mut self) -> Value {
         match (self.columns.len(), self.rows.len()) {
             (_, 0) => Value::Null,
@@ -48,7 +49,7 @@ impl Rows {
 }
 
 impl Value {
-    /// The type's name in JSON.
+    /// Returns the name of the type in JSON.
     pub fn type_name(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -64,7 +65,7 @@ impl Value {
         }
     }
 
-    /// The value as a text, as where it becomes part of an address; tables have none.
+    /// Returns the value as a text, for example to become part of a URL. Tables cannot be represented as a text.
     pub fn text(&self) -> Option<String> {
         match self {
             Self::Null => Some(String::new()),

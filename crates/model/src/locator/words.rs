@@ -1,6 +1,8 @@
-//! Words of a command line, split as a shell would and without anything else that a shell does.
+//! Splitting of a command line into words. Of a shell's syntax, only quotes and backslashes are understood.
 
-/// Splits at white space; quotes keep it, and a backslash keeps what follows. Errors: the byte where it breaks off, and why.
+/// Splits at white space. Quotes protect white space, and a backslash protects the next character.
+///
+/// Errors: the byte at which the error was found, and its reason.
 pub(super) fn split(text: &str) -> Result<Vec<String>, (usize, &'static str)> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
