@@ -1,9 +1,9 @@
-//! The browser: what it is called.
+//! The program names of the browser.
 
-/// The programs that are looked for, the first one that is there is taken.
+/// The program names, in order of preference.
 ///
-/// Chromium's headless shell comes first: it is what remains of the browser without its windows, and makes a page of its own
-/// in less than half the time. Debian has it as `chromium-headless-shell`; Chrome for Testing, and with it Playwright, as
+/// Chromium's headless shell comes first, because it is the browser without its windows and creates a page in less than
+/// half the time. Debian calls it `chromium-headless-shell`; Chrome for Testing, and therefore Playwright, calls it
 /// `chrome-headless-shell`.
 pub const PROGRAMS: [&str; 7] = [
     "chromium-headless-shell",

@@ -1,4 +1,4 @@
-//! Clocks of sites that show another time than the host's: what libfaketime is told.
+//! Clocks of sites that differ from the host's clock, and the settings for libfaketime.
 
 use std::time::Duration;
 
@@ -7,10 +7,11 @@ use jiff::Timestamp;
 use super::coverage::{Scratch, ScratchPlace};
 use super::ids::ServiceName;
 
-/// How far a running clock may be from what it should show when it is looked at: a busy host takes its time.
+/// The tolerated deviation of a running clock. It is large because a busy host may delay the check.
 const TOLERANCE: Duration = Duration::from_secs(120);
 
-/// The memory that libfaketime shares between processes, under names with their numbers.
+/// Patterns of the files in shared memory by which libfaketime shares the time between processes. A process id ends
+/// each file name.
 ///
 /// Source: `ft_shm_create` of libfaketime 0.9.10.
 const SHARED_MEMORY: [&str; 2] = ["/dev/shm/faketime_shm_*", "/dev/shm/sem.faketime_sem_*"];
@@ -18,45 +19,45 @@ const SHARED_MEMORY: [&str; 2] = ["/dev/shm/faketime_shm_*", "/dev/shm/sem.faket
 /// The clock of a site's containers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clock {
-    /// What it shows at first.
+    /// The time that the clock shows at first.
     pub start: ClockStart,
-    /// Whether it moves.
+    /// Whether the clock advances.
     pub mode: ClockMode,
-    /// The services that see it; none have the host's.
+    /// The services that see the clock. All others see the host's.
     pub services: Vec<ServiceName>,
 }
 
-/// What a clock shows when its containers are made.
+/// The time that a clock shows when its containers are created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockStart {
-    /// The time at which the snapshot was taken that they are made from. While a baseline is made, the host's.
+    /// The time at which the containers' snapshot was taken. While a baseline is built, the host's time.
     Snapshot,
-    /// This time, while a baseline is made too.
+    /// This time, also while a baseline is built.
     At(Timestamp),
 }
 
-/// Whether a clock moves.
+/// Whether a clock advances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockMode {
-    /// As the host's does, from when the containers were made.
+    /// The clock advances with the host's clock, from the creation of the containers.
     Running,
-    /// It stands still.
+    /// The clock stands still.
     Frozen,
 }
 
-/// What containers are to be told that are made at some time.
+/// The clock setting of containers that are created at a particular time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClockSetting {
-    /// What the clock is to show at that time, in seconds since 1970.
+    /// The time that the clock shows when the containers are created, in seconds since 1970 UTC.
     shows: i64,
-    /// That time, in seconds since 1970.
+    /// The time at which the containers are created, in seconds since 1970 UTC.
     made: i64,
     mode: ClockMode,
 }
 
 impl Clock {
-    /// The setting of containers that are made now; `None` where they have the host's clock. `taken` is when their snapshot
-    /// was, if they are made from one.
+    /// Returns the setting of containers that are created at `now`, or `None` if they use the host's clock. `taken` is
+    /// the time of their snapshot, if they are created from one.
     pub fn setting(&self, taken: Option<Timestamp>, now: Timestamp) -> Option<ClockSetting> {
         let start = match self.start {
             ClockStart::Snapshot => taken?,
@@ -65,7 +66,7 @@ impl Clock {
         Some(ClockSetting { shows: start.as_second(), made: now.as_second(), mode: self.mode })
     }
 
-    /// What libfaketime itself leaves outside of the stores, and a rewind leaves as it is.
+    /// Returns the paths that libfaketime itself writes outside the stores, and that a rewind does not restore.
     pub fn scratch(&self) -> impl Iterator<Item = Scratch> {
         self.services.iter().flat_map(|service| {
             SHARED_MEMORY.iter().map(|pattern| Scratch {
@@ -78,13 +79,16 @@ impl Clock {
 }
 
 impl ClockSetting {
-    /// The environment variables that libfaketime reads, by name.
+    /// Returns the environment variables for libfaketime, by name.
     ///
-    /// Source: the README of libfaketime 0.9.10. A running clock is told as an offset, so that every process, whenever it
-    /// begins, sees the same one. Waiting is not faked, so that time-outs last as long as ever, nor are the times of
-    /// files, by which programs tell whether what they have compiled is still good. A program reads the time once and
-    /// keeps it: left to itself, libfaketime would read it again every ten seconds and find nothing in those that have
-    /// cleared their environment meanwhile, as nginx does.
+    /// A running clock is given as an offset, so that all processes see the same clock regardless of when they start.
+    /// Waiting is not affected, so time-outs keep their duration. File times are not affected either, because programs
+    /// use them to decide whether compiled files are up to date.
+    ///
+    /// A process reads the setting once and keeps it. By default, libfaketime would read it again every ten seconds,
+    /// but finds no setting in processes that have cleared their environment in the meantime, as nginx does.
+    ///
+    /// Source: the README of libfaketime 0.9.10.
     pub fn variables(&self) -> Vec<(&'static str, String)> {
         let time = match self.mode {
             ClockMode::Running => format!("{:+}", self.shows.saturating_sub(self.made)),
@@ -101,7 +105,7 @@ impl ClockSetting {
         ]
     }
 
-    /// Whether a container may show that time, in seconds since 1970, now.
+    /// Whether a container may show this time, in seconds since 1970 UTC, at `now`.
     pub fn allows(&self, shown: i64, now: Timestamp) -> bool {
         let elapsed = match self.mode {
             ClockMode::Running => now.as_second().saturating_sub(self.made),
@@ -111,7 +115,7 @@ impl ClockSetting {
         shown.abs_diff(self.shows.saturating_add(elapsed)) <= tolerance
     }
 
-    /// What it should show, for people.
+    /// Returns the time that the clock shows when the containers are created, as text.
     pub fn shows(&self) -> String {
         Timestamp::from_second(self.shows).map_or_else(|_| self.shows.to_string(), |time| time.to_string())
     }

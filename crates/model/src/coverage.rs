@@ -1,15 +1,16 @@
-//! Whether a rewind brings back everything that a site can write to. Facts in, reasons out.
+//! Decides whether a rewind restores everything that a site can write to. It takes facts about containers
+//! and returns the reasons why a rewind is not enough.
 //!
-//! A rewind restores the declared stores. Everything else that the containers can write to must be as it was before the
-//! first client, be declared as scratch, or be out of reach; otherwise the containers are made anew:
+//! A rewind restores the declared stores. Everything else that the containers can write to must be unchanged since
+//! before the first client, be declared as scratch, or be unreachable. Otherwise the containers are recreated:
 //!
-//! | Place                              | Decided                                                              |
-//! | ---------------------------------- | -------------------------------------------------------------------- |
-//! | declared store                     | restored, then compared by its digest                                |
+//! | Place                               | Decision                                                             |
+//! | ----------------------------------- | -------------------------------------------------------------------- |
+//! | declared store                      | restored, then compared by its digest                                |
 //! | volume, writable folder of the host | never covered, unless declared as scratch                            |
-//! | writable layer, memory file system | compared with what it held before the first client ([`Traces`])       |
-//! | read-only root file system         | nothing to compare                                                   |
-//! | process that survives the stop     | must be one that ran before the first client, and hold no store open |
+//! | writable layer, memory file system  | compared with its content before the first client ([`Traces`])       |
+//! | read-only root file system          | needs no comparison                                                  |
+//! | process that survives the stop      | must have run before the first client, and must hold no store open   |
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -20,93 +21,95 @@ use super::ids::ServiceName;
 use super::site::{MountSpec, Site};
 use super::store::is_within;
 
-/// How many gaps a reason names.
+/// The number of gaps that a reason names.
 const SHOWN: usize = 3;
 
-/// The longest command line that a reason shows, in characters.
+/// The maximum length of a command line in a reason, in characters.
 const COMMAND_SHOWN: usize = 80;
 
-/// How the attributes of a folder begin in [`ServiceTraces::entries`].
+/// The first word of a folder's attributes in [`ServiceTraces::entries`].
 pub const FOLDER: &str = "folder";
 
-/// The entry in [`ServiceTraces::entries`] of something that the image has and the container has not.
+/// The entry in [`ServiceTraces::entries`] of a path that exists in the image but not in the container.
 pub const REMOVED: &str = "removed";
 
-/// A place outside of the stores that may differ after a rewind.
+/// A place outside the stores that may differ after a rewind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scratch {
-    /// The service in whose container it lies.
+    /// The service whose container has the place.
     pub service: ServiceName,
-    /// What is meant.
+    /// The paths that may differ.
     pub place: ScratchPlace,
-    /// Why it may differ, for readers of the definition.
+    /// The reason why the place may differ, for readers of the definition.
     pub reason: String,
 }
 
-/// What a [`Scratch`] means, by absolute paths in the container.
+/// The place of a [`Scratch`], by absolute paths in the container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScratchPlace {
-    /// A pattern: `*` and `?` stay within a folder's name, `**` does not. What it matches may differ, come and go; so may
-    /// everything below a matching folder.
+    /// A pattern in which `*` and `?` match within one folder's name, and `**` also matches across folders. A matching
+    /// path may be changed, added or removed, and so may everything below a matching folder.
     Differs(String),
-    /// A folder that every rewind empties while the writers are at rest.
+    /// A folder that every rewind empties while the writers are stopped.
     Emptied(String),
 }
 
-/// What the containers of a generation hold outside of their stores at one moment, by service.
+/// The content of a generation's containers outside the stores at one moment, by service.
 pub type Traces = BTreeMap<ServiceName, ServiceTraces>;
 
-/// What one container holds outside of its stores.
+/// The content of one container outside the stores.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServiceTraces {
-    /// Writable mounts that nothing compares: mount point and kind, such as `volume` or `folder of the host`.
+    /// The writable mounts that are not compared: mount point and kind, such as `volume` or `folder of the host`.
     pub places: BTreeMap<String, String>,
-    /// The content of the writable layer and of memory file systems: path and attributes, with a hash of a file's content.
+    /// The content of the writable layer and of memory file systems: attributes by path, with a hash of the content of
+    /// files.
     pub entries: BTreeMap<String, String>,
-    /// The command lines of its processes.
+    /// The command lines of the container's processes.
     pub commands: BTreeSet<String>,
 }
 
-/// Something that a rewind does not bring back.
+/// A difference or a writable place that a rewind does not restore.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Gap {
     /// A writable place that is neither a store nor compared.
     Place {
-        /// The service.
+        /// The service whose container has the place.
         service: ServiceName,
-        /// The mount point.
+        /// The mount point in the container.
         path: String,
-        /// What is mounted there.
+        /// The kind of the mount, such as `volume`.
         what: String,
     },
-    /// A process that runs on without its writer's stop having ended it.
+    /// A process that the stop of the writers has not ended.
     Process {
-        /// The service.
+        /// The service whose container runs it.
         service: ServiceName,
-        /// Its command line.
+        /// The command line of the process.
         command: String,
-        /// The file or folder of a store that it holds open; none: it did not run before the first client.
+        /// The file or folder of a store that the process holds open. `None` means that the process holds none but did
+        /// not run before the first client.
         holds: Option<String>,
     },
-    /// A path outside of the stores that is not as it was before the first client.
+    /// A path outside the stores that has changed since before the first client.
     Entry {
-        /// The service.
+        /// The service whose container has the path.
         service: ServiceName,
         /// The path in the container.
         path: String,
-        /// What happened to it.
+        /// The kind of the change.
         change: EntryChange,
     },
 }
 
-/// What happened to a path.
+/// A change to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EntryChange {
-    /// It was not there.
+    /// The path did not exist.
     Added,
-    /// It is another kind of file, or has other attributes or content.
+    /// The path has another file type, other attributes or other content.
     Changed,
-    /// It is gone.
+    /// The path no longer exists.
     Removed,
 }
 
@@ -141,14 +144,14 @@ fn shortened(command: &str) -> String {
     }
 }
 
-/// Gaps as one reason: the first few, and how many there are beyond them.
+/// Describes gaps as one reason: the first ones, and the number of the others.
 pub fn told(gaps: &[Gap]) -> String {
     let named: Vec<String> = gaps.iter().take(SHOWN).map(ToString::to_string).collect();
     let more = if gaps.len() > SHOWN { format!("; and {} more", gaps.len() - SHOWN) } else { String::new() };
     named.join("; ") + &more
 }
 
-/// The scratch of one service, in a form that can be asked.
+/// The scratch of one service in compiled form.
 #[derive(Debug, Clone)]
 pub struct ScratchRules {
     differs: GlobSet,
@@ -156,13 +159,14 @@ pub struct ScratchRules {
 }
 
 impl ScratchRules {
-    /// The rules for one of a site's services.
+    /// Compiles the rules for one of a site's services.
     pub fn of(scratch: &[Scratch], service: &ServiceName) -> Self {
         let mut differs = GlobSetBuilder::new();
         let mut emptied = Vec::new();
         for scratch in scratch.iter().filter(|scratch| scratch.service == *service) {
             match &scratch.place {
-                // A pattern that does not compile has been refused by validation; without it more is compared, not less.
+                // Validation has rejected patterns that do not compile. Without such a pattern, more is compared, not
+                // less.
                 ScratchPlace::Differs(pattern) => {
                     for pattern in [pattern.clone(), format!("{pattern}/**")] {
                         GlobBuilder::new(&pattern).literal_separator(true).build().map(|glob| differs.add(glob)).ok();
@@ -174,24 +178,24 @@ impl ScratchRules {
         Self { differs: differs.build().unwrap_or_else(|_| GlobSet::empty()), emptied }
     }
 
-    /// Whether a path may differ. An emptied folder itself may not, only what is in it.
+    /// Whether a path may differ. The content of an emptied folder may, but the folder itself may not.
     pub fn allow(&self, path: &str) -> bool {
         self.differs.is_match(path) || self.emptied.iter().any(|folder| path != folder && is_within(path, folder))
     }
 
-    /// Whether all of a mount may differ.
+    /// Whether everything on a mount may differ.
     pub fn allow_mount(&self, mount_point: &str) -> bool {
         self.differs.is_match(mount_point) || self.emptied.iter().any(|folder| is_within(mount_point, folder))
     }
 
-    /// The folders that a rewind empties.
+    /// Returns the folders that a rewind empties.
     pub fn emptied(&self) -> &[String] {
         &self.emptied
     }
 }
 
-/// The gaps that a definition and the volumes of a site's images show before anything runs: volumes, and writable folders of
-/// the host. `image_volumes`: service and mount path.
+/// Returns the gaps that are known before anything runs: the volumes that the definition and the site's images declare,
+/// and the writable folders of the host. `image_volumes` contains pairs of service and mount path.
 pub fn declared_gaps<'a>(site: &Site, image_volumes: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Gap> {
     let mut gaps = BTreeMap::new();
     let of_images: Vec<(&str, &str)> = image_volumes.collect();
@@ -209,7 +213,7 @@ pub fn declared_gaps<'a>(site: &Site, image_volumes: impl Iterator<Item = (&'a s
             match mount {
                 MountSpec::Volume { target, read_only: false, .. } => note(target, "volume"),
                 MountSpec::Data { target, read_only: false, .. } => note(target, "folder of the host"),
-                // Memory is compared when a rewind is done.
+                // Memory file systems are compared during a rewind.
                 MountSpec::Volume { .. }
                 | MountSpec::Data { .. }
                 | MountSpec::Bind { .. }
@@ -232,7 +236,7 @@ pub fn declared_gaps<'a>(site: &Site, image_volumes: impl Iterator<Item = (&'a s
     gaps.into_values().collect()
 }
 
-/// The gaps between what containers held before the first client and what they hold now.
+/// Returns the gaps between the content of the containers before the first client and their content now.
 pub fn gaps(scratch: &[Scratch], before: &Traces, now: &Traces) -> Vec<Gap> {
     let mut gaps = Vec::new();
     for (service, now) in now {
@@ -254,7 +258,7 @@ pub fn gaps(scratch: &[Scratch], before: &Traces, now: &Traces) -> Vec<Gap> {
             gaps.push(Gap::Entry { service: service.clone(), path: path.clone(), change });
         }
     }
-    // A file says more than the folder that it lies in.
+    // A file is more informative than the folder that contains it.
     gaps.sort_by_key(|gap| match gap {
         Gap::Entry { service, path, .. } => {
             let entry = now.get(service).and_then(|traces| traces.entries.get(path));
@@ -265,7 +269,7 @@ pub fn gaps(scratch: &[Scratch], before: &Traces, now: &Traces) -> Vec<Gap> {
     gaps
 }
 
-/// The processes of a service, by command line, that did not run before the first client.
+/// Returns the processes of a service that did not run before the first client, identified by their command lines.
 pub fn strangers(service: &ServiceName, before: &Traces, now: &BTreeSet<String>) -> Vec<Gap> {
     let known = before.get(service).map(|traces| &traces.commands);
     let is_known = |command: &&String| known.is_some_and(|known| known.contains(*command));

@@ -1,4 +1,5 @@
-//! What to do next so that a site has its standbys. Pure: the instance's driver observes, asks, and does it.
+//! Planning of a site's standbys. The plan is a pure function: the instance's driver observes the pool, requests a
+//! plan, and executes it.
 //!
 //! ```text
 //!            Make            ready           Freeze
@@ -7,33 +8,33 @@
 //!               Renew │  ▼               │    Thaw        │
 //!                     Used ◄──────── serving ◄────────────┘   a reset takes the best one into service
 //! ```
-//! What a standby costs is memory, and processor time while it boots, so both are budgets. A failure delays the next attempt
-//! of this site alone.
+//! A standby costs memory, and processor time while it boots, so the plan has a budget for both. A failure delays only
+//! the next attempt of the same site.
 
 use std::time::Duration;
 
-/// The pause after the first failure in a row; each further one doubles it.
+/// The pause after the first failure. Each further consecutive failure doubles it.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
-/// No pause is longer.
+/// The upper limit of the pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
-/// What a member of the pool is doing.
+/// The condition of a member of the pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// It is being made, or brought back to the snapshot.
+    /// The member is being created, or brought back to the snapshot.
     Making,
-    /// Equal to the snapshot, ready, and its processes run.
+    /// The member equals the snapshot, is ready, and its processes run.
     Running,
-    /// Equal to the snapshot, ready, and its processes do not move.
+    /// The member equals the snapshot, is ready, and its processes are paused.
     Frozen,
-    /// It has served and holds what its clients wrote.
+    /// The member has served and contains its clients' writes.
     Used {
-        /// How often it has been brought back since its containers were made.
+        /// The number of times that the containers have been brought back since they were created.
         renewals: u32,
     },
 }
 
 impl Standing {
-    /// The word in tables and JSON.
+    /// Returns the name in tables and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Making => "making",
@@ -44,82 +45,82 @@ impl Standing {
     }
 }
 
-/// One member of the pool as it is.
+/// One member of the pool, as observed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Names it within its instance.
+    /// The generation, which identifies the member within its instance.
     pub generation: u64,
-    /// The snapshot that it is of.
+    /// The id of the snapshot from which the member was created.
     pub snapshot: String,
-    /// What it is doing.
+    /// The condition of the member.
     pub standing: Standing,
 }
 
-/// What is wanted of the pool.
+/// The intended state of the pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted<'a> {
-    /// How many standbys.
+    /// The number of standbys.
     pub count: usize,
-    /// Of which snapshot.
+    /// The id of the snapshot that the standbys must equal.
     pub snapshot: &'a str,
-    /// Whether a reset is to be expected soon, so that one of them should be running already.
+    /// Whether a reset is expected soon, so that one standby should already be running.
     pub expects_reset: bool,
-    /// How often containers may be brought back before they are made anew; 0: never.
+    /// The number of times that containers may be brought back before they are recreated. Zero means never.
     pub most_renewals: u32,
 }
 
-/// What there is to spend.
+/// The resources that the pool may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// Memory that nothing uses, in bytes.
+    /// The unused memory of the host, in bytes.
     pub memory_free: u64,
-    /// What one standby is expected to take, in bytes.
+    /// The memory that one standby is expected to use, in bytes.
     pub memory_each: u64,
-    /// Memory that standbys leave to everything else, in bytes.
+    /// The memory that standbys must leave unused, in bytes.
     pub memory_reserve: u64,
-    /// Failures to make one in a row, and the time since the last.
+    /// The number of consecutive failures to create a standby, and the time since the last one.
     pub failures: Option<(u32, Duration)>,
 }
 
-/// The next step.
+/// An action on the pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PoolAction {
-    /// Make a standby from the snapshot.
+    /// Create a standby from the snapshot.
     Make,
-    /// Bring a used one back to the snapshot.
+    /// Bring a used member back to the snapshot.
     Renew(u64),
-    /// Remove one.
+    /// Remove the member of this generation.
     Discard(u64),
-    /// Stop its processes where they are.
+    /// Pause the processes of a member.
     Freeze(u64),
-    /// Let them go on.
+    /// Resume the processes of a member.
     Thaw(u64),
 }
 
-/// Why there are fewer standbys than wanted, while nothing is being done about it.
+/// The reason why there are fewer standbys than intended while no action increases their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lack {
-    /// Of memory, in bytes.
+    /// The host has too little unused memory.
     Memory {
-        /// What one more would take, with what is left to others.
+        /// The memory that another standby and the reserve need, in bytes.
         needed: u64,
-        /// What there is.
+        /// The unused memory, in bytes.
         free: u64,
     },
-    /// The last attempt failed; the next comes later.
+    /// The last attempt failed, and the next one starts after this time.
     Pause(Duration),
 }
 
-/// What to do now, and what stands in the way of more.
+/// The next actions, and the obstacle to further ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// In this order.
+    /// The actions, in order of execution.
     pub actions: Vec<PoolAction>,
-    /// If fewer are wanted than can be had.
+    /// The reason why no standby is created although more are intended.
     pub lack: Option<Lack>,
 }
 
-/// Plans the next steps.
+/// Plans the next actions.
 #[must_use]
 pub fn plan(wanted: Wanted<'_>, members: &[Member], budget: Budget) -> Plan {
     let mut plan = Plan::default();
@@ -128,7 +129,7 @@ pub fn plan(wanted: Wanted<'_>, members: &[Member], budget: Budget) -> Plan {
     for member in members {
         let is_current = member.snapshot == wanted.snapshot;
         match member.standing {
-            // What is being made cannot be stopped half way; it goes when it is done.
+            // The creation of a member cannot be interrupted, so an obsolete one is removed when it is complete.
             Standing::Making => coming += usize::from(is_current),
             Standing::Running | Standing::Frozen if is_current && ready.len() < wanted.count => ready.push(member),
             Standing::Running | Standing::Frozen => plan.actions.push(PoolAction::Discard(member.generation)),
@@ -147,7 +148,7 @@ pub fn plan(wanted: Wanted<'_>, members: &[Member], budget: Budget) -> Plan {
     }
     if ready.len() + coming < wanted.count {
         match lack(budget) {
-            // One at a time: what it takes shows before the next is begun.
+            // Only one standby is created at a time, so that its actual memory use is visible before the next decision.
             None if coming == 0 => plan.actions.push(PoolAction::Make),
             None => {}
             some => plan.lack = some,
@@ -272,7 +273,7 @@ mod tests {
         })
     }
 
-    /// What there is when the actions have been done and have come to their end.
+    /// Returns the pool after all actions have completed.
     fn done(members: &[Member], plan: &Plan) -> Vec<Member> {
         let mut after = members.to_vec();
         for action in &plan.actions {
@@ -300,7 +301,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever there is, doing what is planned leads to what is wanted, and then there is nothing left to do.
+        /// From any pool, the plans lead to the intended pool, after which no actions are left.
         #[test]
         fn plans_come_to_an_end(count in 0..4usize, expects_reset: bool, most_renewals in 0..4u32, start in members()) {
             let wanted = Wanted { expects_reset, most_renewals, ..wanted(count) };
@@ -315,7 +316,8 @@ mod tests {
             prop_assert_eq!(running, usize::from(expects_reset && count > 0));
         }
 
-        /// No member is told two things at once, none of those being made is touched, and no more are begun than are wanted.
+        /// No member gets two actions at once, no member in creation gets any, and no more creations begin than
+        /// intended.
         #[test]
         fn plans_are_consistent(count in 0..4usize, expects_reset: bool, memory_free: u64, start in members()) {
             let wanted = Wanted { expects_reset, ..wanted(count) };

@@ -1,45 +1,47 @@
-//! Which baselines may go to make room. Snapshots that someone has named, and those that instances start from, never do.
+//! Choice of the baselines that may be removed to free space. Snapshots that a user named, and those that instances
+//! start from, are never removed.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// A snapshot, as far as it matters here.
+/// A snapshot with the properties that the choice depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// The environment and site that it is of.
+    /// The environment and the site that the snapshot belongs to.
     pub site: (String, String),
-    /// Whether someone has named it.
+    /// Whether a user named the snapshot.
     pub is_named: bool,
-    /// Whether an instance starts from it, or an operation may be about to.
+    /// Whether an instance starts from the snapshot, or an operation may be about to use it.
     pub is_used: bool,
-    /// How long ago it was taken.
+    /// The time since the snapshot was taken.
     pub age: Duration,
-    /// What it takes, in bytes.
+    /// The space that the snapshot occupies, in bytes.
     pub bytes: u64,
 }
 
-/// How much is wished to go.
+/// The limits beyond which unused baselines are removed in addition to those that a newer one has replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Budget {
-    /// Baselines that were taken longer ago and that nothing uses.
+    /// The maximum age. Unused baselines that are older are removed.
     pub older: Option<Duration>,
-    /// As many of those that nothing uses, the oldest first, as it takes for all snapshots to take no more bytes.
+    /// The maximum size of all snapshots together, in bytes. Unused baselines are removed, the oldest first, until the
+    /// remaining snapshots fit or no unused baseline is left.
     pub keep_bytes: Option<u64>,
 }
 
-/// Why a baseline may go.
+/// The reason why a baseline may be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// A newer one of its site has taken its place.
+    /// A newer baseline of the same site has replaced it.
     Replaced,
-    /// It is older than was asked for.
+    /// The baseline is older than the requested maximum age.
     Old,
-    /// All snapshots together take more than was asked for.
+    /// All snapshots together exceed the requested maximum size.
     OverBudget,
 }
 
 impl Reason {
-    /// In words.
+    /// Returns the reason as text for messages.
     pub fn describe(self) -> &'static str {
         match self {
             Self::Replaced => "a newer baseline has taken its place",
@@ -49,7 +51,8 @@ impl Reason {
     }
 }
 
-/// Chooses what goes: positions in `snapshots`, the oldest first, each with the reason.
+/// Chooses the snapshots to remove: their positions in `snapshots` and the reasons. Those that have been replaced or
+/// are too old come first, then those over the size budget, each from the oldest.
 pub fn choose(snapshots: &[Candidate], budget: Budget) -> Vec<(usize, Reason)> {
     let mut by_age: Vec<usize> = (0..snapshots.len()).collect();
     by_age.sort_by_key(|index| std::cmp::Reverse(snapshots[*index].age));

@@ -1,18 +1,18 @@
-//! How much of an instance is compared with its snapshot before it serves.
+//! The extent to which an instance is compared with its snapshot before it serves.
 
 use std::num::NonZeroU32;
 
 use super::site::Site;
 use super::store::VolatilePart;
 
-/// What is compared at a reset.
+/// The extent of the comparison at a reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// Every store from beginning to end.
+    /// Every store is compared in full.
     Everything,
-    /// What has moved since it was last compared.
+    /// The parts that were written to since the last comparison are compared.
     Moved,
-    /// Nothing: its probes have passed, and that is all that is known.
+    /// The stores are not compared. The instance is only known to have passed its probes.
     Nothing,
 }
 
@@ -22,7 +22,7 @@ impl Extent {
         [Self::Everything, Self::Moved, Self::Nothing].into_iter().find(|extent| extent.name() == name)
     }
 
-    /// The word in tables and JSON.
+    /// Returns the name in tables and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Everything => "everything",
@@ -32,32 +32,33 @@ impl Extent {
     }
 }
 
-/// What was compared with the snapshot at a reset, and what of the declared stores was not.
+/// The result of a comparison with the snapshot at a reset, and the parts of the declared stores that it left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
-    /// How much of the compared stores.
+    /// The extent to which the stores were compared.
     pub extent: Extent,
-    /// How many stores the definition declares.
+    /// The number of stores that the definition declares.
     pub declared: usize,
     /// The names of the stores that were compared, in the definition's order.
     pub stores: Vec<String>,
-    /// What was left out, in the definition's order.
+    /// The stores and parts that were left out, in the definition's order.
     pub left_out: Vec<LeftOut>,
 }
 
-/// A store, or a part of one, that was not compared.
+/// A store, or a part of a store, that was not compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
-    /// The store.
+    /// The name of the store.
     pub store: String,
-    /// The part, such as `file logs/**`; none: all of it.
+    /// The part, such as `file logs/**`. `None` means the whole store.
     pub part: Option<String>,
-    /// Why, in the definition's words.
+    /// The reason, as written in the definition.
     pub reason: String,
 }
 
 impl Verified {
-    /// What comparing a site to this extent covers. Where no store has anything that is compared, the extent is nothing.
+    /// Returns the coverage of a comparison to this extent. If no store has a part that can be compared, the extent
+    /// becomes [`Extent::Nothing`].
     pub fn of(site: &Site, extent: Extent) -> Self {
         let declared = site.stores.len();
         if extent == Extent::Nothing || !site.can_be_compared() {
@@ -80,14 +81,14 @@ impl Verified {
         Self { extent, declared, stores, left_out }
     }
 
-    /// Whether something of every declared store was compared.
+    /// Whether at least a part of every declared store was compared.
     pub fn covers_all(&self) -> bool {
         self.stores.len() == self.declared
     }
 }
 
 impl Site {
-    /// Whether anything of its stores is compared at all.
+    /// Whether any part of the site's stores can be compared.
     pub fn can_be_compared(&self) -> bool {
         self.stores.iter().any(|store| store.left_out_whole().is_none())
     }
@@ -103,25 +104,27 @@ fn told(part: &VolatilePart) -> String {
     }
 }
 
-/// What a definition wants to be compared.
+/// The comparisons that a definition requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VerifyPolicy {
-    /// Whether a standby that was compared when it was made is compared from beginning to end once more.
+    /// Whether a standby that was compared when it was created is compared in full again before it serves.
     pub is_full: bool,
-    /// Of so many resets in a row, one is compared.
+    /// The number of consecutive resets of which one is compared.
     pub every: NonZeroU32,
 }
 
 impl Default for VerifyPolicy {
-    /// Every reset is proven, at the least cost.
+    /// Compares at every reset, in the cheapest way that proves the result.
     fn default() -> Self {
         Self { is_full: false, every: NonZeroU32::MIN }
     }
 }
 
 impl VerifyPolicy {
-    /// What is compared at the reset of this number, counted from 0. `is_proven`: it was compared before, and what it holds
-    /// can have changed only where something has moved since. That costs so little that it is never left out.
+    /// Returns the extent of the comparison at the reset with this number, counted from 0.
+    ///
+    /// `is_proven` states that the instance was compared before, so that only parts that were written to since can
+    /// differ. Such an instance is always compared at least to [`Extent::Moved`], because that costs very little.
     pub fn extent(self, number: u64, is_proven: bool) -> Extent {
         let is_its_turn = number.is_multiple_of(u64::from(self.every.get()));
         match (is_its_turn, is_proven) {

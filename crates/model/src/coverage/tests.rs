@@ -61,7 +61,7 @@ fn scratch_may_differ_and_nothing_beside_it() {
     assert_eq!(gaps(&differs("/run/s6"), &before, &traces(&[status, ("/run/s6/x", "file")], &[])), []);
     let beside = traces(&[status, ("/run/s6/web/run", "file 755 0:0 9 cc")], &[]);
     assert_eq!(gaps(&differs("/run/s6/*/status"), &before, &beside).len(), 1);
-    // The scratch of another service is not meant.
+    // Scratch of another service does not apply.
     let mut other = differs("/run/**");
     other[0].service = service("db");
     assert_eq!(gaps(&other, &before, &traces(&[status], &[])).len(), 1);

@@ -1,4 +1,4 @@
-//! What must hold when an episode is over.
+//! Criteria: the conditions that must hold when an episode is over.
 
 use bigdecimal::BigDecimal;
 
@@ -6,36 +6,36 @@ use super::Reading;
 use crate::ids::SiteName;
 use crate::locator::Value;
 
-/// A part of what must hold.
+/// A condition of a task, or a combination of conditions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Criterion {
-    /// What reports call it.
+    /// The name under which reports show the criterion.
     pub name: Option<String>,
-    /// What must hold.
+    /// The condition or combination itself.
     pub kind: CriterionKind,
 }
 
-/// What must hold.
+/// The kinds of criteria.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CriterionKind {
-    /// Every one of these.
+    /// All of these criteria hold.
     All(Vec<Criterion>),
-    /// At least one of these.
+    /// At least one of these criteria holds.
     Any(Vec<Criterion>),
-    /// Not this.
+    /// This criterion does not hold.
     Not(Box<Criterion>),
-    /// A value of a site is as the rule says.
+    /// A value of a site satisfies the rule.
     Site(Box<Reading>, Rule),
-    /// The agent's answer is as the rule says.
+    /// The agent's answer satisfies the rule.
     Answer(Rule),
-    /// The agent says that the task cannot be done.
+    /// The agent states that the task cannot be done.
     Unachievable,
-    /// The agent ended there.
+    /// The agent ended at this address.
     Url(Address),
 }
 
 impl Criterion {
-    /// The parts that it is made of; none if it is decided by one look.
+    /// Returns the criteria that this one combines, or none if it is a single condition.
     pub fn parts(&self) -> &[Criterion] {
         match &self.kind {
             CriterionKind::All(parts) | CriterionKind::Any(parts) => parts,
@@ -44,7 +44,7 @@ impl Criterion {
         }
     }
 
-    /// All parts without parts, in the order of the task.
+    /// Returns the single conditions, in the order of the task.
     pub fn leaves(&self) -> Vec<&Criterion> {
         match self.parts() {
             [] => vec![self],
@@ -53,40 +53,41 @@ impl Criterion {
     }
 }
 
-/// How a value has to be.
+/// A rule for a value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
-    /// What is compared.
+    /// The comparison that the value must pass.
     pub matcher: Matcher,
-    /// Whether capitals do not count. In answers they never do, but for patterns.
+    /// Whether case is ignored: by `equals`, `contains`, `matches` and `set` for a site's value, and by `matches` for
+    /// the agent's answer. All other comparisons with an answer, except `json`, always ignore case.
     pub ignore_case: bool,
 }
 
-/// What a value is compared with.
+/// The comparisons of a found value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Matcher {
-    /// It is this. The expected value's type decides how the found one is read.
+    /// The found value equals this value, whose type determines how the found value is interpreted.
     Equals(Value),
-    /// It says all of these; if it is a list, it has them.
+    /// The found value contains all of these values: as texts or, if it is a list, as members.
     Contains(Vec<Value>),
-    /// A regular expression, known to compile, matches somewhere in it.
+    /// The found value contains a match for this regular expression, which is known to compile.
     Matches(String),
-    /// The one number that it is, or says, lies within a margin.
+    /// The found value is, or contains, exactly one number, and this number lies within a margin of the expected one.
     Number(BigDecimal, Margin),
-    /// A list with these members, each once, in any order.
+    /// The found value is a list of exactly these members, in any order.
     Set(Vec<Value>),
-    /// JSON that has all that this JSON text has.
+    /// The found value is JSON that includes everything in this JSON text.
     Json(String),
-    /// A list or table with so many members or rows.
+    /// The number of members or rows of the found value lies within the bounds.
     Count(Bounds),
-    /// A number that differs from the captured value of that name by so much.
+    /// The difference between the found number and the captured value of this name lies within the bounds.
     Difference(String, Bounds),
-    /// The captured value of that name.
+    /// The found value equals the captured value of this name.
     SameAs(String),
 }
 
 impl Matcher {
-    /// The key in task files.
+    /// Returns the key in task files.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Equals(_) => "equals",
@@ -101,7 +102,7 @@ impl Matcher {
         }
     }
 
-    /// The captured value that it compares with.
+    /// Returns the name of the captured value in the comparison, if there is one.
     pub fn captured(&self) -> Option<&str> {
         match self {
             Self::Difference(name, _) | Self::SameAs(name) => Some(name),
@@ -110,57 +111,58 @@ impl Matcher {
     }
 }
 
-/// How far from the expected number the found one may be; the bound itself passes.
+/// The largest permitted distance between the found and the expected number. The bound itself is permitted.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Margin {
-    /// So much.
+    /// The distance as an absolute number.
     Absolute(BigDecimal),
-    /// So many hundredths of the expected number.
+    /// The distance as a percentage of the expected number.
     Percent(BigDecimal),
 }
 
-/// From where to where a number may be; both bounds pass.
+/// The range of a number. Both bounds are a part of the range.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bounds {
-    /// The least.
+    /// The lower bound, if there is one.
     pub at_least: Option<BigDecimal>,
-    /// The most.
+    /// The upper bound, if there is one.
     pub at_most: Option<BigDecimal>,
 }
 
 impl Bounds {
-    /// That number and no other.
+    /// Returns the range that contains only this number.
     pub fn exactly(number: BigDecimal) -> Self {
         Self { at_least: Some(number.clone()), at_most: Some(number) }
     }
 
-    /// Whether a number lies between them.
+    /// Whether a number lies within the bounds.
     pub fn hold(&self, number: &BigDecimal) -> bool {
         self.at_least.as_ref().is_none_or(|least| number >= least)
             && self.at_most.as_ref().is_none_or(|most| number <= most)
     }
 }
 
-/// Where the agent has to be in the end.
+/// The address at which the agent must end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Address {
-    /// The site.
+    /// The site to which the address belongs.
     pub site: SiteName,
-    /// The site's `http://HOST:PORT`.
+    /// The site's origin: `http://HOST:PORT`.
     pub origin: String,
-    /// What the path has to be.
+    /// The rule for the path.
     pub path: PathRule,
-    /// The parameters that the query must have, each with no other value beside it.
+    /// The parameters that the query must contain. Unless its name ends with `[]`, a parameter must not also occur with
+    /// another value. Other parameters are permitted.
     pub query: Vec<(String, String)>,
 }
 
-/// What a path has to be.
+/// A rule for the path of an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PathRule {
-    /// Anything.
+    /// Every path is accepted.
     Any,
-    /// This one; a slash at its end does not count.
+    /// The path must equal this one, except for a slash at the end.
     Is(String),
-    /// A regular expression, known to compile, matches somewhere in it.
+    /// The path must contain a match for this regular expression, which is known to compile.
     Matches(String),
 }

@@ -1,13 +1,14 @@
-//! Native tasks: what an agent is asked to do on sites of an environment, and how it is seen that it was done.
+//! Native tasks: the work that an agent does on sites of an environment, and the criterion by which it is judged.
 //!
 //! ```text
-//!   Task ── start, accounts, snapshots     what a runner brings about
+//!   Task ── start, accounts, snapshots     conditions that a runner establishes
 //!        ── before: name = Reading         values captured when the episode begins
 //!        └─ criterion ─ all/any/not ─┬ Reading + Rule   a value of a site
-//!                                    ├ answer + Rule    what the agent says
-//!                                    └ Address          where the agent ended
+//!                                    ├ answer + Rule    the agent's answer
+//!                                    └ Address          the agent's last page
 //! ```
-//! Built only by `definition::tasks`. Reading values is `arenad_locators`' work, judging them `arenad_evaluators::native`'s.
+//! Only `definition::tasks` builds these types. `arenad_locators` reads the values, and `arenad_evaluators::native`
+//! judges them.
 
 mod criterion;
 mod reading;
@@ -20,41 +21,42 @@ use super::ids::SiteName;
 /// One task: a template with its variables filled in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
-    /// The name, unique within the environment: the template's, and its number where the template has several tasks.
+    /// The name, unique within the environment: the template's name, followed by a number if the template has several
+    /// tasks.
     pub name: String,
-    /// What is asked for.
+    /// The kind of result that the task requires.
     pub kind: TaskKind,
-    /// What the agent is told.
+    /// The instruction for the agent.
     pub intent: String,
     /// The sites that an episode needs.
     pub sites: Vec<SiteName>,
-    /// As whom the agent is signed in, by site.
+    /// The accounts with which the agent is signed in, by site.
     pub accounts: Vec<(SiteName, String)>,
-    /// The URL that the agent begins at.
+    /// The URL at which the agent begins.
     pub start: String,
-    /// The named snapshots that sites start from; others start from their baseline.
+    /// The named snapshots from which sites start. All other sites start from their baseline.
     pub snapshots: Vec<(SiteName, String)>,
     /// The values that are captured when an episode begins, by name.
     pub before: Vec<(String, Reading)>,
-    /// What must hold in the end.
+    /// The criterion that must hold when the episode is over.
     pub criterion: Criterion,
 }
 
-/// What a task asks for, in WebArena's terms.
+/// The kind of result that a task requires, in WebArena's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskKind {
-    /// An answer that is found on sites.
+    /// An answer whose content is found on sites.
     Information,
-    /// A page.
+    /// A page on which the agent must end.
     Navigation,
-    /// A change of what sites hold.
+    /// A change to the content of sites.
     Content,
-    /// Nothing that could be done; the agent has to say so.
+    /// A statement that the task cannot be done.
     Unachievable,
 }
 
 impl TaskKind {
-    /// The word for it in task files and JSON.
+    /// Returns the name in task files and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Information => "information",
@@ -66,12 +68,12 @@ impl TaskKind {
 }
 
 impl Task {
-    /// The named snapshot that a site starts from; nothing if it is the baseline.
+    /// Returns the named snapshot from which a site starts, or `None` for the baseline.
     pub fn snapshot(&self, site: &SiteName) -> Option<&str> {
         self.snapshots.iter().find(|(known, _)| known == site).map(|(_, name)| name.as_str())
     }
 
-    /// Whether the criterion compares with, or is given, values of the episode's beginning.
+    /// Whether values have to be captured when the episode begins.
     pub fn needs_beginning(&self) -> bool {
         !self.before.is_empty()
     }

@@ -1,59 +1,60 @@
-//! What is read from a site for a task, and what is bound to it.
+//! The readings of a task: values that are read from its sites, and the arguments that are bound to them.
 
 use crate::helper::{Helper, WrongArguments};
 use crate::ids::SiteName;
 use crate::locator::{Arguments, JsPage, Locator, LocatorKind};
 
-/// One value of a site.
+/// One value of a site that a task reads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
-    /// The site.
+    /// The site that the value is read from.
     pub site: SiteName,
-    /// What is read, as it was written.
+    /// The locator or helper call, as written in the task file.
     pub text: String,
-    /// The same, understood.
+    /// The parsed form of the text.
     pub recipe: Recipe,
-    /// The task's variables that it has places for.
+    /// The variables of the task for which the recipe has placeholders.
     pub arguments: Arguments,
-    /// The names of captured values that it has places for.
+    /// The names of the captured values for which the recipe has placeholders.
     pub captured: Vec<String>,
-    /// The path of the page that a `js:` locator without one looks at.
+    /// The path of the page for a `js:` locator that names none.
     pub page: Option<String>,
-    /// As whom the site is looked at, where the text does not say.
+    /// The account whose session is used if the text names none.
     pub account: Option<String>,
 }
 
-/// How a value is read.
+/// The way in which a value is read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Recipe {
-    /// By a locator.
+    /// The value is read by a locator.
     Locator(Locator),
-    /// By a helper of the site.
+    /// The value is read by a helper of the site.
     Helper {
-        /// The helper.
+        /// The helper, with its locator.
         helper: Box<Helper>,
-        /// The texts of its parameters, with places.
+        /// The texts for the helper's parameters. They may contain placeholders.
         arguments: Vec<String>,
     },
 }
 
-/// A reading with everything in its places: what runs.
+/// A reading that can be run, because all of its placeholders are filled.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bound {
-    /// The site.
+    /// The site that the value is read from.
     pub site: SiteName,
-    /// What is run.
+    /// The locator that is run.
     pub locator: Locator,
-    /// What is made of the value.
+    /// The helper that converts the value. `None` means that the value is used as read.
     pub helper: Option<Box<Helper>>,
-    /// The path of the page that a `js:` locator without one looks at.
+    /// The path of the page for a `js:` locator that names none.
     pub page: Option<String>,
 }
 
 impl Reading {
-    /// Fills the places. `captured` gives the texts of captured values, by name.
+    /// Fills the placeholders. `captured` contains the captured values as texts, by name.
     ///
-    /// Errors: a helper's call with another number of arguments than it has parameters.
+    /// Errors: [`WrongArguments`] if the number of arguments of a helper call differs from the number of its
+    /// parameters.
     pub fn bind(&self, captured: &Arguments) -> Result<Bound, WrongArguments> {
         let wanted = |(name, _): &&(String, String)| self.captured.contains(name);
         let all = self.arguments.0.iter().chain(captured.0.iter().filter(wanted));
