@@ -1,8 +1,9 @@
-//! Causes of failures that a person can do something specific about.
+//! Causes of failures that a person can take a specific action against.
 //!
-//! Each error type says which of its variants have one; the hint is then chosen by the cause, never by a text of ours. The
-//! texts of others are another matter: an engine's messages are those of its kernel and its registry, and neither the engine
-//! nor a site's servers have codes for a full disk. Those texts are read here, and only where they come in.
+//! Each error type states the causes of its variants, and the hint is chosen by the cause, never by matching arenad's
+//! own messages. Foreign messages are an exception: an engine forwards messages of its kernel and its registry, and
+//! neither the engine nor a site's servers have a code for a full disk. Those messages are matched here, at the place
+//! where they enter.
 
 use std::io;
 
@@ -17,15 +18,15 @@ pub enum Cause {
     Paused,
     /// The kernel killed a container's process because memory ran out.
     OutOfMemory,
-    /// An image or data that the definition has fetched on its own has not been fetched.
+    /// An archive of an image or of data, which the definition lists, has not been fetched.
     NotFetched,
-    /// A registry does not have an image, or does not hand it out.
+    /// A registry does not have an image, or does not provide it.
     NotPulled,
     /// The stores differ from those of the snapshot.
     NotAsSnapshot,
-    /// The site has made a folder that no path reaches.
+    /// The site has created a folder that is nested deeper than the maximum length of a path.
     TooDeep,
-    /// The baseline could not be made, for a reason that has no cause of its own here.
+    /// The baseline could not be built, for a reason that has no cause of its own.
     Baseline,
 }
 
@@ -35,8 +36,8 @@ impl Cause {
         matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded).then_some(Self::NoSpace)
     }
 
-    /// Returns the cause that a kernel, a database server or another program of a site states in its own words, such as in
-    /// a container's log.
+    /// Returns the cause that a kernel, a database server or another program of a site states in its own words, for
+    /// example in a container's log.
     pub fn stated_by_program(text: &str) -> Option<Self> {
         const FULL: [&str; 4] = ["no space left", "disk full", "disk is full", "disk quota"];
         let text = text.to_lowercase();

@@ -1,7 +1,7 @@
-//! Errors in words.
+//! Errors that consist of text, and the description of errors as text.
 
-/// Defines errors whose whole content is a text for people: what a parser, a site or a server has to say. No code asks more of
-/// them than that they happened.
+/// Defines errors whose whole content is a text for people, such as a message of a parser, a site or a server. Code
+/// only needs to know that such an error occurred.
 #[macro_export]
 macro_rules! text_error {
     ($($(#[$doc:meta])* $vis:vis struct $name:ident;)+) => {$(
@@ -31,13 +31,13 @@ macro_rules! text_error {
     )+};
 }
 
-/// An error and its causes on one line.
+/// Describes an error and its causes on one line.
 pub fn describe(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(next) = cause {
         let said = next.to_string();
-        // Libraries like to repeat their cause's words in their own.
+        // Many libraries repeat the message of the cause in their own message.
         if !text.contains(&said) {
             text.push_str(": ");
             text.push_str(&said);

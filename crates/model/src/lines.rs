@@ -1,30 +1,30 @@
-//! Cutting a stream of bytes at its line ends, with a bound on what is kept: a site may log a line that never ends.
+//! Splitting of a byte stream into lines. The buffer is bounded, because a site may log a line that never ends.
 
-/// A line, or the beginning of one that is too long.
+/// A line, or the beginning of a line that is too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line<'a> {
-    /// Its bytes, without the line end.
+    /// The bytes of the line, without the line end.
     pub bytes: &'a [u8],
-    /// Whether there was more of it.
+    /// Whether the rest of the line was left out.
     pub is_cut: bool,
 }
 
-/// Cuts chunks at line ends.
+/// Splits chunks of a stream into lines.
 #[derive(Debug, Clone)]
 pub struct Lines {
     rest: Vec<u8>,
     most: usize,
-    /// Whether the line that is going on has been passed on already, as far as it is passed on at all.
+    /// Whether the present line was already passed on in part, so that its remaining bytes are skipped.
     is_skipping: bool,
 }
 
 impl Lines {
-    /// Lines of at most `most` bytes; what is longer is cut, and the rest of it is left out.
+    /// Creates a splitter for lines of at most `most` bytes. The rest of a longer line is left out.
     pub fn new(most: usize) -> Self {
         Self { rest: Vec::new(), most, is_skipping: false }
     }
 
-    /// Takes a chunk in, and passes on the lines that end in it or grow too long by it.
+    /// Adds a chunk, and passes on each line that ends in it or exceeds the maximum length.
     pub fn push(&mut self, mut chunk: &[u8], mut each: impl FnMut(Line<'_>)) {
         while !chunk.is_empty() {
             let end = chunk.iter().position(|byte| *byte == b'\n');
@@ -51,7 +51,7 @@ impl Lines {
         }
     }
 
-    /// Passes on what came after the last line end.
+    /// Passes on the bytes after the last line end.
     pub fn end(&mut self, mut each: impl FnMut(Line<'_>)) {
         if !self.rest.is_empty() {
             each(Line { bytes: &self.rest, is_cut: false });

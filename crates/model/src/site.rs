@@ -1,7 +1,7 @@
-//! Definitions that have passed validation: what a site is made of and how it is brought to its baseline.
+//! Definitions that have passed validation: the parts of a site, and the way to its baseline.
 //!
-//! Built only by `definition::load`, which turns what the files say into these types or into diagnostics.
-//! No field is optional unless its absence means something.
+//! Only `definition::load` builds these types. It turns the content of the files into them, or into diagnostics. A
+//! field is optional only if its absence has a meaning.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,34 +24,35 @@ use super::verify::VerifyPolicy;
 /// A named set of sites that an episode needs together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Environment {
-    /// The name, also that of both files.
+    /// The name, which is also the name of both files.
     pub name: EnvironmentName,
-    /// One sentence for people.
+    /// A description in one sentence.
     pub description: String,
-    /// The folder that holds `environments/` and `compose/`; no path of a definition leaves it.
+    /// The folder that contains `environments/` and `compose/`. The paths of a definition lie below it, except for data
+    /// of the host.
     pub root: PathBuf,
     /// The host name that public URLs carry.
     pub host: String,
-    /// The address that the gateway's public ports listen on.
+    /// The IP address on which the gateway's public ports listen.
     pub listen: IpAddr,
-    /// Whose names the sites' addresses are printed under.
+    /// The benchmark whose variable names are printed for the addresses of the sites.
     pub benchmark: Benchmark,
-    /// The port on which harnesses are told to ask for a reset of everything.
+    /// The port that harnesses are given for reset requests.
     pub reset_port: u16,
     /// The sites, in file order.
     pub sites: Vec<Site>,
-    /// What is said about images, in file order.
+    /// The images that the environment file describes, in file order.
     pub images: Vec<ImageSource>,
     /// The data that services mount, in file order.
     pub data: Vec<DataSource>,
 }
 
-/// The benchmarks that have names of their own for the sites' addresses.
+/// A benchmark with its own variable names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Benchmark {
-    /// WebArena, and WebArena-Verified, which took its names over.
+    /// WebArena and WebArena-Verified, which uses the same names.
     WebArena,
-    /// VisualWebArena.
+    /// VisualWebArena, whose names have the prefix `VWA_` in some harnesses.
     VisualWebArena,
 }
 
@@ -60,52 +61,55 @@ pub enum Benchmark {
 pub struct Site {
     /// The name, unique within the environment.
     pub name: SiteName,
-    /// What people read in tables.
+    /// The title that tables show.
     pub title: String,
-    /// The services in start order: each after those that it depends on.
+    /// The services in start order: each follows the services that it depends on.
     pub services: Vec<ServiceSpec>,
-    /// Where the gateway sends requests.
+    /// The container port to which the gateway sends requests.
     pub entry: Entry,
-    /// Where browsers find the site.
+    /// The address at which browsers find the site.
     pub public: PublicAddress,
     /// Further variables that harnesses read for this site, by name.
     pub exports: Vec<(String, String)>,
-    /// The services whose containers reach the world, in file order: only where the operator has chosen so.
+    /// The services whose containers can reach other networks, in file order. There are none unless the operator has
+    /// chosen them.
     pub egress: Vec<ServiceName>,
     /// The accounts that exist in the baseline.
     pub accounts: Vec<Account>,
-    /// The databases by their key, for SQL steps and probes.
+    /// The databases for SQL steps, probes and locators, by key.
     pub databases: BTreeMap<String, Database>,
-    /// Where it keeps state, in file order; empty: nobody has said.
+    /// The places where the site keeps state, in file order. An empty list means that the definition declares none.
     pub stores: Vec<Store>,
-    /// What stops and starts whatever writes to the stores; `None`: they cannot be restored in a running instance.
+    /// The commands that stop and start the processes that write to the stores. `None` means that the stores cannot be
+    /// restored in a running instance.
     pub writers: Option<Writers>,
-    /// What may differ after a rewind outside of the stores, in file order.
+    /// The paths outside the stores that may differ after a rewind, in file order.
     pub scratch: Vec<Scratch>,
-    /// What the names that tasks call mean here.
+    /// The meanings, on this site, of the helper names that tasks call.
     pub helpers: Vec<Helper>,
-    /// When the site counts as ready.
+    /// The condition under which the site counts as ready.
     pub readiness: Readiness,
-    /// How the baseline is made from the images.
+    /// The steps that make the baseline from the images.
     pub baseline: BaselineSpec,
-    /// How the instance is brought back.
+    /// The settings of resets.
     pub reset: ResetSpec,
-    /// What its containers take the time for; `None`: what the host does.
+    /// The clock of the site's containers. `None` means the host's clock.
     pub clock: Option<Clock>,
-    /// How a ready instance is watched.
+    /// The probes by which a ready instance is watched.
     pub health: HealthSpec,
-    /// SHA-256 (hex) over everything in the definition that the baseline's content depends on: services without their
-    /// public ports, entry, databases, readiness, baseline and what is mounted for the stores. Image ids are not in it; they are added when they are known.
+    /// The SHA-256 (hex) of everything in the definition that the content of the baseline depends on: services without
+    /// their labels and public ports, entry, databases, readiness, baseline, access to other networks, a start time of
+    /// the clock, and the mounts of the stores. The ids of the images are added later, when they are known.
     pub baseline_inputs: String,
 }
 
 impl Site {
-    /// The URL that harnesses are given: no trailing slash, always with an explicit port.
+    /// Returns the URL that harnesses are given. It always has an explicit port and never a slash at its end.
     pub fn url(&self, host: &str) -> String {
         format!("http://{host}:{}{}", self.public.port, self.public.path)
     }
 
-    /// The folders of the host that the site's services mount, with the service and whether it may write.
+    /// Returns the folders of the host that the site's services mount, each with the service and whether it may write.
     pub fn host_data(&self) -> impl Iterator<Item = (&ServiceName, &Path, bool)> {
         self.services.iter().flat_map(|service| {
             service.mounts.iter().filter_map(|mount| match mount {
@@ -120,7 +124,8 @@ impl Site {
         self.host_data().any(|(_, _, is_written)| is_written)
     }
 
-    /// The database that is meant where none is named: the only one, or the only one that no store is read through.
+    /// Returns the database that is used if none is named: the only one, or the only one through which no store is
+    /// read.
     pub fn only_database(&self) -> Option<&Database> {
         let of_stores: Vec<&String> = self.stores.iter().flat_map(Store::databases).collect();
         let all: Vec<(&String, &Database)> = self.databases.iter().collect();
@@ -131,14 +136,14 @@ impl Site {
         }
     }
 
-    /// What stops and starts its writers, where containers can be brought back in place. A clock that runs cannot: it is set
-    /// when containers are made.
+    /// Returns the commands that stop and start the writers, if containers can be restored in place. They cannot with a
+    /// running clock, because it is set when containers are created.
     pub fn rewinds(&self) -> Option<&Writers> {
         let is_running = self.clock.as_ref().is_some_and(|clock| clock.mode == ClockMode::Running);
         self.writers.as_ref().filter(|_| !is_running)
     }
 
-    /// The service of that name.
+    /// Returns the service of that name.
     pub fn service(&self, name: &ServiceName) -> Option<&ServiceSpec> {
         self.services.iter().find(|service| service.name == *name)
     }
@@ -153,39 +158,40 @@ pub struct Entry {
     pub port: u16,
 }
 
-/// What the gateway offers to browsers.
+/// The public address of the site on the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicAddress {
     /// The host name, the same for all sites of an environment.
     pub host: String,
     /// The TCP port on the gateway.
     pub port: u16,
-    /// What follows host and port in the site's URL: empty, or a path that begins with `/` and does not end with it.
+    /// The part of the site's URL after host and port: empty, or a path that begins with `/` and does not end with it.
     pub path: String,
-    /// The name that WebArena's variables use, such as `SHOPPING_ADMIN`. `None`: the site has none.
+    /// The name of the environment variable that holds the site's URL for benchmarks, such as `SHOPPING_ADMIN`. `None`
+    /// means that the site has no variable.
     pub variable: Option<String>,
     /// Whether the gateway refuses requests that may write.
     pub refuses_writes: bool,
-    /// Paths whose requests only read, whatever their method; `*` stands for anything but `/`, `**` for anything.
+    /// Paths whose requests only read, whatever their method. `*` matches anything but `/`, and `**` matches anything.
     pub reads: Vec<String>,
-    /// Which requests the gateway records.
+    /// The requests that the gateway records.
     pub recorded: Recorded,
 }
 
-/// Which of a site's requests the gateway records.
+/// The requests of a site that the gateway records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Recorded {
-    /// None.
+    /// No requests are recorded.
     #[default]
     Nothing,
-    /// Those of every method but GET, HEAD and OPTIONS.
+    /// All requests except GET, HEAD and OPTIONS.
     Writes,
-    /// All.
+    /// All requests are recorded.
     All,
 }
 
 impl Recorded {
-    /// The word that the definition has for it.
+    /// Returns the name in definitions.
     pub fn name(self) -> &'static str {
         match self {
             Self::Nothing => "none",
@@ -195,17 +201,17 @@ impl Recorded {
     }
 }
 
-/// A text that never shows itself in logs or debug output.
+/// A text that never appears in logs or debug output.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Wraps the text.
+    /// Wraps a text as a secret.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself; for the one place that must send or print it on request.
+    /// Returns the text itself, for the one place that must send it, or print it on request.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -220,99 +226,100 @@ impl fmt::Debug for Secret {
 /// A user of the site that exists in the baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Account {
-    /// The account's name within the site, such as `customer`.
+    /// The name of the account within the site, such as `customer`.
     pub name: String,
-    /// What is typed as user name or e-mail.
+    /// The user name or e-mail address for the login.
     pub username: String,
-    /// What is typed as password. Benchmarks publish it, logs still do not carry it.
+    /// The password for the login. Benchmarks publish it, but logs must not contain it.
     pub password: Secret,
-    /// How it signs in; `None`: nobody has said.
+    /// The login method. `None` means that the definition does not describe one.
     pub login: Option<Login>,
 }
 
 /// A database of the site that arenad may query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Database {
-    /// The protocol.
+    /// The protocol of the server, or SQLite.
     pub engine: DatabaseEngine,
-    /// The service that listens.
+    /// The service that listens, or whose container has the file.
     pub service: ServiceName,
     /// The port inside the container.
     pub port: u16,
-    /// The account; empty for SQLite, which has none.
+    /// The account on the server. Empty for SQLite, which has no accounts.
     pub user: String,
-    /// The account's password; empty when the server asks for none.
+    /// The password of the account. Empty if the server requires none.
     pub password: Secret,
-    /// The database's name on the server; of SQLite, the file's path in the container.
+    /// The name of the database on the server, or the path of the SQLite file in the container.
     pub database: String,
-    /// How statements get there.
+    /// The way in which statements reach the database.
     pub access: DatabaseAccess,
 }
 
-/// How statements reach a database.
+/// The way in which statements reach a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DatabaseAccess {
-    /// Over the instance's network.
+    /// A TCP connection over the instance's network.
     Tcp,
-    /// Through a client in the server's container, for servers that listen on their own loopback alone.
+    /// A client in the server's container, for servers that listen on their own loopback address only.
     Client {
-        /// The program: `mysql`, `psql` or one that takes the same arguments.
+        /// The program: `mysql`, `psql`, or a program that takes the same arguments.
         program: String,
     },
 }
 
-/// The database protocols.
+/// A database protocol, or SQLite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DatabaseEngine {
-    /// MySQL or MariaDB.
+    /// The protocol of MySQL and MariaDB.
     Mysql,
-    /// PostgreSQL.
+    /// The protocol of PostgreSQL.
     Postgres,
-    /// SQLite: a file of the service's container, which locators read a copy of.
+    /// A SQLite file in the service's container. Locators read a copy of it.
     Sqlite,
 }
 
-/// When a site counts as ready: when all of its probes have passed in one round.
+/// The readiness of a site: it is ready when all probes pass in one round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Readiness {
-    /// How long an instance may take before it is given up.
+    /// The time that an instance may take to become ready. After it, the start has failed.
     pub timeout: Duration,
-    /// The longest pause between rounds; at the beginning they follow one another faster.
+    /// The longest pause between rounds. The first rounds follow one another faster.
     pub interval: Duration,
-    /// The probes; at least one.
+    /// The probes of a round. There is at least one.
     pub probes: Vec<Probe>,
 }
 
-/// What is done once, before the snapshot is taken.
+/// The steps that run once, before the snapshot is taken.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BaselineSpec {
-    /// Steps that change the site, in order.
+    /// The steps that change the site, in order.
     pub configure: Vec<ConfigureStep>,
-    /// Requests that fill the caches, in order, sent when the site is ready.
+    /// Requests that fill the caches, in order. They are sent when the site is ready.
     pub warm: Vec<HttpStep>,
-    /// Commands that bring the writers to rest before the containers are stopped.
+    /// Commands that stop the writers before the containers are stopped.
     pub quiesce: Vec<ExecStep>,
 }
 
 /// One step of the configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConfigureStep {
-    /// The name shown to people.
+    /// The name that messages show.
     pub name: String,
-    /// What is done.
+    /// The action of the step.
     pub action: ConfigureAction,
-    /// How long a failing step is tried again, because services come up in their own time.
+    /// The time for which a failing step is repeated, because services take different times to start.
     pub retry_for: Duration,
-    /// What makes the step unnecessary.
+    /// The condition under which the step is not necessary.
     pub unless: Option<Unless>,
 }
 
-/// What makes a step unnecessary: a probe that passes in time. For cures of what only some machines suffer from.
+/// A condition under which a step is not necessary: a probe passes in time. It is meant for workarounds that only some
+/// machines need.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unless {
-    /// The probe.
+    /// The probe that shows whether the step is necessary.
     pub probe: Probe,
-    /// How long it gets to pass before the step is done.
+    /// The time within which the probe must pass.
     pub within: Duration,
 }
 
@@ -327,21 +334,21 @@ pub enum ConfigureAction {
     Sql {
         /// The key in [`Site::databases`].
         database: String,
-        /// The statement.
+        /// The statement, which arenad does not interpret.
         statement: String,
     },
 }
 
-/// A command in a container; it must exit with 0.
+/// A command in a container. It must exit with 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecStep {
-    /// The service whose container runs it.
+    /// The service whose container runs the command.
     pub service: ServiceName,
-    /// The argument vector.
+    /// The argument vector, beginning with the program.
     pub command: Vec<String>,
-    /// The user inside the container; `None` is the image's.
+    /// The user inside the container. `None` means the user of the image.
     pub user: Option<String>,
-    /// The longest it may take.
+    /// The time limit of the command.
     pub timeout: Duration,
 }
 
@@ -354,143 +361,145 @@ pub struct HttpStep {
     pub port: u16,
     /// The method, in capitals.
     pub method: String,
-    /// Path and query, beginning with `/`.
+    /// The path and the query, beginning with `/`.
     pub path: String,
-    /// Request headers, in file order.
+    /// The request headers, in file order.
     pub headers: Vec<(String, String)>,
-    /// The body, sent as it is.
+    /// The body, which is sent unchanged.
     pub body: Option<String>,
     /// The status codes that count as success.
     pub status: Vec<u16>,
-    /// The longest it may take.
+    /// The time limit of the request.
     pub timeout: Duration,
 }
 
-/// How an instance is brought back to its baseline.
+/// The settings of an instance's resets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResetSpec {
-    /// The way.
+    /// The strategy of the site's resets.
     pub strategy: ResetStrategyName,
-    /// How many standbys are kept once the site has been written to or reset.
+    /// The number of standbys that are kept once the site has been written to or reset.
     pub standby: usize,
-    /// How many are kept from when on, whether or not there is a use for them.
+    /// Different numbers of standbys at different times. They apply whether or not the site is used.
     pub schedule: Vec<StandbyTime>,
-    /// What is compared with the snapshot.
+    /// The comparisons with the snapshot.
     pub verify: VerifyPolicy,
-    /// How many requests the gateway holds while the site resets; more are answered 503.
+    /// The number of requests that the gateway holds while the site resets. Further requests are answered with 503.
     pub hold_requests: usize,
-    /// How long the gateway holds a request before it answers 503.
+    /// The time for which the gateway holds a request before it answers with 503.
     pub hold_timeout: Duration,
 }
 
-/// The ways of resetting.
+/// A strategy for the resets of a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResetStrategyName {
-    /// New containers from the snapshot.
+    /// The instance is brought back to the snapshot: by a standby or in place if that is possible, and otherwise by new
+    /// containers.
     Recreate,
-    /// None while the site passes its probes and is as its snapshot: it is only read, so there is nothing to bring back.
+    /// The site is only read, so a reset changes nothing as long as the site passes its probes and equals its snapshot.
     Keep,
 }
 
-/// One container of a site, as the Compose file describes it.
+/// One container of a site, as described in the Compose file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServiceSpec {
-    /// The service's name in the Compose file, also its host name on the instance's network.
+    /// The name of the service in the Compose file, and its host name on the instance's network.
     pub name: ServiceName,
-    /// The image's reference.
+    /// The reference of the image.
     pub image: String,
-    /// How to build the image, where it is not pulled.
+    /// The instructions for building the image, unless it is pulled or loaded.
     pub build: Option<BuildSpec>,
-    /// The archive that the image is loaded from, where no registry has it.
+    /// The file name of the archive from which the image is loaded, if no registry has it.
     pub archive: Option<String>,
-    /// Replaces the image's command.
+    /// The command that replaces the image's command.
     pub command: Option<Vec<String>>,
-    /// Replaces the image's entry point.
+    /// The entry point that replaces the image's entry point.
     pub entrypoint: Option<Vec<String>>,
-    /// Environment variables.
+    /// The environment variables, by name.
     pub environment: BTreeMap<String, String>,
-    /// Labels that the file sets.
+    /// The labels that the Compose file sets.
     pub labels: BTreeMap<String, String>,
-    /// The user inside the container.
+    /// The user inside the container. `None` means the user of the image.
     pub user: Option<String>,
-    /// The working directory.
+    /// The working directory. `None` means the directory of the image.
     pub working_dir: Option<String>,
-    /// The host name; `None`: the service's name.
+    /// The host name. `None` means the name of the service.
     pub hostname: Option<String>,
-    /// What is mounted.
+    /// The volumes, files, folders and memory that are mounted.
     pub mounts: Vec<MountSpec>,
     /// The health check that the engine runs.
     pub health_check: Option<HealthCheck>,
-    /// The services that must have come so far before this one is started.
+    /// The services that must have reached a condition before this service is started.
     pub depends_on: Vec<Dependency>,
-    /// Resource limits.
+    /// The resource limits of the container.
     pub limits: Limits,
-    /// Capabilities taken away; `ALL` is one.
+    /// The capabilities that are removed. `ALL` is accepted.
     pub cap_drop: Vec<String>,
-    /// Capabilities given.
+    /// The capabilities that are added.
     pub cap_add: Vec<String>,
-    /// Further `security_opt` entries; `no-new-privileges` is always set.
+    /// Further `security_opt` entries. `no-new-privileges` is always set.
     pub security_opt: Vec<String>,
     /// Whether the root file system is read-only.
     pub read_only: bool,
-    /// Whether the engine puts an init process in front.
+    /// Whether the engine runs an init process as the first process.
     pub init: bool,
-    /// How long the container may take to stop cleanly.
+    /// The time that the container may take to stop cleanly.
     pub stop_grace_period: Duration,
-    /// The signal that asks it to stop; `None`: the image's.
+    /// The signal that requests the stop. `None` means the signal of the image.
     pub stop_signal: Option<String>,
-    /// Extra lines of `/etc/hosts`: host name and address.
+    /// Additional lines of `/etc/hosts`: host name and address.
     pub extra_hosts: Vec<(String, IpAddr)>,
-    /// Kernel parameters of the container's namespaces.
+    /// The kernel parameters of the container's namespaces.
     pub sysctls: BTreeMap<String, String>,
 }
 
-/// How an image is built.
+/// The instructions for building an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuildSpec {
-    /// The context folder, absolute, below the environment's root.
+    /// The context folder. The path is absolute and lies below the environment's root.
     pub context: PathBuf,
     /// The Dockerfile, relative to the context.
     pub dockerfile: PathBuf,
-    /// Build arguments.
+    /// The build arguments, by name.
     pub args: BTreeMap<String, String>,
-    /// The stage to stop at.
+    /// The stage at which the build stops. `None` means the last stage.
     pub target: Option<String>,
 }
 
-/// What is mounted into a container.
+/// A volume, file, folder or memory that is mounted into a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MountSpec {
-    /// A volume of the instance's own, captured with the snapshot and new at every reset.
+    /// A volume of the instance, captured with the snapshot and created anew with the containers.
     Volume {
         /// The name within the Compose file.
         name: String,
         /// The path inside the container.
         target: String,
-        /// Whether the container may not write.
+        /// Whether the volume is read-only in the container.
         read_only: bool,
     },
-    /// A file or folder of the host, always read-only: instances share it, so none may write to it.
+    /// A file or folder of the host. It is always read-only, because instances share it.
     Bind {
-        /// The path on the host, absolute, below the environment's root.
+        /// The path on the host. It is absolute and lies below the environment's root.
         source: PathBuf,
         /// The path inside the container.
         target: String,
     },
-    /// A folder of the operator's data on the host, too large for snapshots. Writable only where the site is kept.
+    /// A folder of the operator's data on the host that is too large for snapshots. It may be writable only with the
+    /// reset strategy [`ResetStrategyName::Keep`].
     Data {
-        /// The path on the host, absolute; it need not exist before the site is brought up.
+        /// The absolute path on the host. The folder need not exist before the site is brought up.
         source: PathBuf,
         /// The path inside the container.
         target: String,
-        /// Whether the container may not write.
+        /// Whether the folder is read-only in the container.
         read_only: bool,
     },
-    /// Memory.
+    /// A file system in memory.
     Tmpfs {
         /// The path inside the container.
         target: String,
-        /// The size limit in bytes.
+        /// The size limit, in bytes.
         size_bytes: Option<u64>,
     },
 }
@@ -502,47 +511,47 @@ pub struct HealthCheck {
     pub test: Vec<String>,
     /// The pause between two runs.
     pub interval: Option<Duration>,
-    /// The longest one run may take.
+    /// The time limit of one run.
     pub timeout: Option<Duration>,
-    /// How many failures make it unhealthy.
+    /// The number of consecutive failures after which the container is unhealthy.
     pub retries: Option<u32>,
-    /// How long failures at the start do not count.
+    /// The time after the start of the container in which failures do not count.
     pub start_period: Option<Duration>,
 }
 
 /// One entry of `depends_on`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dependency {
-    /// The service that comes first.
+    /// The service that is started first.
     pub service: ServiceName,
-    /// How far it must have come.
+    /// The condition that the service must have reached.
     pub condition: DependencyCondition,
 }
 
-/// How far a service must have come before those that depend on it are started.
+/// The condition that a service must reach before the services that depend on it are started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DependencyCondition {
-    /// Its container has been started.
+    /// The container has been started.
     Started,
-    /// Its health check has passed.
+    /// The health check has passed.
     Healthy,
-    /// It has exited with 0.
+    /// The container has exited with 0.
     CompletedSuccessfully,
 }
 
-/// Resource limits of a container.
+/// The resource limits of a container. `None` means the engine's default.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Limits {
-    /// Memory, in bytes.
+    /// The memory, in bytes.
     pub memory_bytes: Option<u64>,
-    /// Memory without which the service does not run, in bytes; not above `memory_bytes`.
+    /// The memory that the service needs at least, in bytes. It is not above `memory_bytes`.
     pub reserved_memory_bytes: Option<u64>,
-    /// CPUs; 1.5 is one and a half.
+    /// The number of CPUs. A value of 1.5 means one and a half.
     pub cpus: Option<f64>,
-    /// Processes and threads.
+    /// The number of processes and threads.
     pub pids: Option<u64>,
-    /// `/dev/shm`, in bytes.
+    /// The size of `/dev/shm`, in bytes.
     pub shm_bytes: Option<u64>,
-    /// `ulimits`: name, soft, hard.
+    /// The entries of `ulimits`: name, soft limit, hard limit.
     pub ulimits: Vec<(String, i64, i64)>,
 }

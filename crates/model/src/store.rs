@@ -1,4 +1,5 @@
-//! Stores: the declared places where a site keeps state, what of them may differ from the baseline, and who writes to them.
+//! Stores: the declared places where a site keeps state, the parts of them that may differ from the baseline, and the
+//! processes that write to them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,7 +7,7 @@ use std::time::Duration;
 use super::ids::ServiceName;
 use super::site::{ExecStep, Site};
 
-/// The longest that finding out what is in a store may take, where its definition says nothing.
+/// The default time limit for reading the content of a store.
 pub const STORE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// One declared place where a site keeps state.
@@ -14,56 +15,59 @@ pub const STORE_TIMEOUT: Duration = Duration::from_secs(120);
 pub struct Store {
     /// The name within the site, such as `database` or `files`.
     pub name: String,
-    /// The service in whose container it lies.
+    /// The service whose container has the store.
     pub service: ServiceName,
-    /// Where it lies in the container: absolute, without a slash at its end; of [`StoreKind::Sqlite`] the file, of all
-    /// others the folder.
+    /// The path in the container, absolute and without a slash at its end: the file for [`StoreKind::Sqlite`], and the
+    /// folder for all other kinds.
     pub path: String,
-    /// What lies there.
+    /// The kind of data in the store.
     pub kind: StoreKind,
-    /// What does not count when the store is compared with the baseline, in file order.
+    /// The parts that are left out of the comparison with the baseline, in file order.
     pub volatile: Vec<Volatile>,
-    /// The longest that finding out what is in it may take.
+    /// The time limit for reading the content of the store.
     pub timeout: Duration,
-    /// How much it may grow to, in bytes, where that can be limited; `None`: as much as a store of its size usually may.
+    /// The size to which the store may grow, in bytes, if the file system can enforce a limit. `None` means the usual
+    /// limit for a store of its size.
     pub limit_bytes: Option<u64>,
 }
 
-/// How much the stores of one folder may grow to, where that can be limited.
+/// The limit on the size of the stores in one folder, if the file system can enforce a limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StateLimit {
-    /// What is declared, of all stores together, in bytes; `None`: nothing is.
+    /// The sum of the declared limits, in bytes. `None` means that no store declares one.
     pub declared_bytes: Option<u64>,
-    /// Whether some of them have the usual limit, which is added then.
+    /// Whether some of the stores have the usual limit, which is added to the declared one.
     pub has_usual: bool,
 }
 
-/// What lies in a store.
+/// The kind of data in a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreKind {
     /// The data folder of a PostgreSQL server.
     Postgres {
-        /// The keys in [`Site::databases`] through which it is read; at least one. Only these databases are compared.
+        /// The keys in [`Site::databases`] through which the store is read. There is at least one, and only these
+        /// databases are compared.
         databases: Vec<String>,
     },
     /// The data folder of a MySQL or MariaDB server.
     Mysql {
-        /// The keys in [`Site::databases`] through which it is read; at least one. Only these databases are compared.
+        /// The keys in [`Site::databases`] through which the store is read. There is at least one, and only these
+        /// databases are compared.
         databases: Vec<String>,
     },
-    /// A SQLite database; the files that SQLite keeps beside it belong to it.
+    /// A SQLite database, including the files that SQLite keeps beside it.
     Sqlite,
     /// The data folder of a Redis or Valkey server.
     Redis {
-        /// How the server is asked.
+        /// The way in which queries reach the server.
         access: RedisAccess,
     },
-    /// Files.
+    /// A folder of files.
     Directory,
 }
 
 impl StoreKind {
-    /// The word for it in definitions.
+    /// Returns the name in definitions.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Postgres { .. } => "postgres",
@@ -75,82 +79,86 @@ impl StoreKind {
     }
 }
 
-/// How a Redis or Valkey server is asked.
+/// The way in which queries reach a Redis or Valkey server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RedisAccess {
-    /// Over the instance's network.
+    /// Through a TCP connection over the instance's network.
     Tcp {
         /// The port inside the container.
         port: u16,
     },
-    /// Over a socket in the server's container.
+    /// Through a socket in the server's container.
     Socket {
-        /// Its path there, absolute.
+        /// The absolute path of the socket in the container.
         path: String,
     },
-    /// Through a client in the server's container, for servers that listen on a socket alone.
+    /// Through a client in the server's container, for servers that listen on a socket only.
     Client {
-        /// The program and the arguments that lead it to the server, such as `valkey-cli -s /run/valkey.sock`.
+        /// The program and the arguments by which it finds the server, such as `valkey-cli -s /run/valkey.sock`.
         command: Vec<String>,
     },
 }
 
-/// A part of a store that may differ from the baseline without the site being another.
+/// A part of a store that may differ from the baseline although the site counts as unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Volatile {
-    /// The part.
+    /// The part of the store.
     pub part: VolatilePart,
-    /// Why it does not count, for whoever reads the definition or a comparison.
+    /// The reason why the part is left out, for readers of the definition or of a comparison.
     pub reason: String,
 }
 
-/// What a [`Volatile`] leaves out.
+/// A part of a store that is left out of comparisons.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VolatilePart {
-    /// The rows of a table and the counters that belong to it, not its shape. Tables of PostgreSQL outside of the schema
-    /// `public` carry their schema: `audit.log`. A `*` in the name stands for anything, and then it may mean none.
+    /// The rows of a table and the counters that belong to it, but not its structure. The name of a PostgreSQL table
+    /// outside the schema `public` includes the schema: `audit.log`. A `*` in the name matches any text, and such a
+    /// pattern may match no table at all.
     Table(String),
     /// One column of a table.
     Column {
         /// The table, named as in [`VolatilePart::Table`].
         table: String,
-        /// The column.
+        /// The name of the column.
         column: String,
     },
     /// A sequence of PostgreSQL, named like a table.
     Sequence(String),
-    /// Files by a pattern relative to the store's folder: `*` and `?` stay within a folder's name, `**` does not.
+    /// The files that match a pattern relative to the store's folder. `*` and `?` match within one folder's name, and
+    /// `**` also matches across folders.
     File(String),
-    /// Keys of Redis by a pattern in which `*` stands for anything.
+    /// The keys of Redis that match a pattern. `*` matches any text.
     Key(String),
 }
 
-/// The commands by which whatever writes to the stores of a running instance is brought to rest and back to work.
+/// The commands that stop and start the processes that write to the stores of a running instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Writers {
-    /// When these have succeeded, in order, no process has a file of any store open, or anything in memory that it would
-    /// write there.
+    /// The commands that stop the writers, in order. After they succeed, no process has a file of any store open, or
+    /// data in memory that it would write there.
     pub stop: Vec<ExecStep>,
-    /// When these have succeeded, in order, the site works again, on what then lies in the stores.
+    /// The commands that start the writers, in order. After they succeed, the site works with the present content of
+    /// the stores.
     pub start: Vec<ExecStep>,
-    /// What does the same without a command, where it can be reached.
+    /// The server that does the same without commands, for containers that run on this host.
     pub control: Option<Control>,
 }
 
-/// A stream socket in a container whose server brings the writers to rest and back to work.
+/// A stream socket in a container whose server stops and starts the writers.
 ///
-/// It reads one line, `stop` or `start`, does what the commands of that name do, answers with one line, `0` or why not, and
-/// closes the connection.
+/// The server reads one line, `stop` or `start`, does the same as the commands of that name, answers with one line, and
+/// closes the connection. The answer is `0`, or the reason for a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Control {
-    /// The service in whose container it lies.
+    /// The service whose container has the socket.
     pub service: ServiceName,
-    /// Its path there, absolute.
+    /// The absolute path of the socket in the container.
     pub socket: String,
 }
 
 impl Store {
-    /// The keys in [`Site::databases`] through which it is read; empty where it is read otherwise.
+    /// Returns the keys in [`Site::databases`] through which the store is read. Kinds that are read otherwise have
+    /// none.
     pub fn databases(&self) -> &[String] {
         match &self.kind {
             StoreKind::Postgres { databases } | StoreKind::Mysql { databases } => databases,
@@ -158,8 +166,8 @@ impl Store {
         }
     }
 
-    /// The declaration that leaves nothing of the store's content to compare, if there is one. What remains, such as the shape
-    /// of tables, says nothing of what was written.
+    /// Returns the declaration that leaves out the whole content of the store, if there is one. The remaining parts,
+    /// such as the structure of tables, do not reveal what was written.
     pub fn left_out_whole(&self) -> Option<&Volatile> {
         self.volatile.iter().find(|volatile| match &volatile.part {
             VolatilePart::File(pattern) => pattern.split('/').all(|part| matches!(part, "*" | "**")),
@@ -168,7 +176,7 @@ impl Store {
         })
     }
 
-    /// The folder that holds all of the store.
+    /// Returns the folder that contains the whole store.
     pub fn folder(&self) -> &str {
         match self.kind {
             StoreKind::Sqlite => self.path.rsplit_once('/').map_or("", |(folder, _)| folder),
@@ -178,13 +186,13 @@ impl Store {
 }
 
 impl Site {
-    /// The store of that name.
+    /// Returns the store of that name.
     pub fn store(&self, name: &str) -> Option<&Store> {
         self.stores.iter().find(|store| store.name == name)
     }
 
-    /// The outermost folders that hold the stores of each service, by service and path: what is mounted from the state
-    /// root. None lies in another.
+    /// Returns the folders that are mounted from the state root, by service and path: the outermost folders that
+    /// contain the stores of each service. No folder contains another.
     pub fn state_mounts(&self) -> Vec<(ServiceName, String)> {
         let mut folders: BTreeMap<&ServiceName, Vec<&str>> = BTreeMap::new();
         for store in &self.stores {
@@ -209,7 +217,7 @@ impl Site {
 }
 
 impl Site {
-    /// The limit of a folder of [`Site::state_mounts`].
+    /// Returns the limit of a folder of [`Site::state_mounts`].
     pub fn state_limit(&self, service: &ServiceName, folder: &str) -> StateLimit {
         let within = self.stores.iter().filter(|store| store.service == *service && is_within(store.folder(), folder));
         within.fold(StateLimit::default(), |limit, store| match store.limit_bytes {
@@ -222,12 +230,12 @@ impl Site {
     }
 }
 
-/// Whether a path is a folder or lies in it. Both absolute, without a slash at their end.
+/// Whether a path is the folder or lies in it. Both are absolute and have no slash at their end.
 pub fn is_within(path: &str, folder: &str) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The files that SQLite keeps beside a database: what follows its name in theirs.
+/// The suffixes of the files that SQLite keeps beside a database.
 pub const SQLITE_COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 #[cfg(test)]
