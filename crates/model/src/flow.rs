@@ -1,10 +1,11 @@
-//! Holding a flow of notices back: the first of a source is passed on at once, those that follow within a pause together
-//! and each kind once. However fast a source repeats itself, it passes on no more than there are kinds in each pause.
+//! Rate limiting of notices. The first notice of a source is passed on at once. Further ones are collected during a
+//! pause and then passed on together, each kind once. However often a source repeats itself, the number of its notices
+//! in a pause is at most the number of kinds.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What is known of each source that was heard of lately. `now` is always a moment on a clock that only goes forward.
+/// The rate limiter, with the sources whose pause has not ended. `now` is always a time on a monotonic clock.
 #[derive(Debug)]
 pub struct Calm<K, T> {
     pause: Duration,
@@ -13,22 +14,23 @@ pub struct Calm<K, T> {
 
 #[derive(Debug)]
 struct Source<T> {
-    /// When what waits is passed on.
+    /// The time at which the collected notices are passed on.
     due: Duration,
     waiting: Vec<T>,
 }
 
 impl<K: Ord + Clone, T: PartialEq> Calm<K, T> {
-    /// One that passes on what a source repeats once in `pause`.
+    /// Creates a rate limiter whose pauses have this length.
     pub fn new(pause: Duration) -> Self {
         Self { pause, sources: BTreeMap::new() }
     }
 
-    /// Takes a notice in; returns it if it is to be passed on at once.
+    /// Adds a notice, and returns it if it must be passed on at once.
     pub fn take(&mut self, source: K, notice: T, now: Duration) -> Option<T> {
         match self.sources.get_mut(&source) {
             Some(known) => {
-                // The last of equal ones counts: what waits is in the order of what happened last.
+                // Only the last of several equal notices is kept, so that they are in the order of their last
+                // occurrence.
                 known.waiting.retain(|waiting| *waiting != notice);
                 known.waiting.push(notice);
                 None
@@ -40,12 +42,12 @@ impl<K: Ord + Clone, T: PartialEq> Calm<K, T> {
         }
     }
 
-    /// When something may have to be passed on, or forgotten; never, if nothing was heard lately.
+    /// Returns the next time at which [`Self::pass`] has work, or `None` if no pause is running.
     pub fn due(&self) -> Option<Duration> {
         self.sources.values().map(|source| source.due).min()
     }
 
-    /// What has waited long enough, source by source.
+    /// Returns the notices whose pause has ended, source by source, and forgets the sources that had none.
     pub fn pass(&mut self, now: Duration) -> Vec<T> {
         let mut passed = Vec::new();
         let pause = self.pause;

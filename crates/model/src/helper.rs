@@ -1,39 +1,39 @@
-//! Helpers: the names by which a benchmark's tasks ask for values, and what they mean on a site.
+//! Helpers: the names by which a benchmark's tasks request values, and their meanings on a site.
 //!
-//! The benchmarks have them as functions in Python, written for one application. Here each is a locator with parameters in
-//! the site's definition, so that another application can have its own. A call is a name and texts in quotes, read by a
-//! fixed grammar and never evaluated as code.
+//! In the benchmarks, helpers are Python functions that were written for one application. Here each helper is a locator
+//! with parameters in the site's definition, so that another application can define its own. A call consists of a name
+//! and quoted texts. It is parsed by a fixed grammar and never evaluated as code.
 
 use super::locator::{Arguments, Locator, SyntaxError, Value};
 use super::login::Template;
 
-/// What a name means on a site.
+/// The meaning of a helper's name on a site.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Helper {
-    /// The name, spelt as the benchmark spells it.
+    /// The name, in the spelling of the benchmark.
     pub name: String,
-    /// The parameters' names, in the order of the calls.
+    /// The names of the parameters, in the order of the arguments in a call.
     pub parameters: Vec<String>,
-    /// What is read.
+    /// The locator that reads the value. It has placeholders for the parameters.
     pub locator: Locator,
     /// The locator as it was written.
     pub text: String,
-    /// What is made of the value; `None`: the value itself.
+    /// The text into which the value is inserted. `None` means that the value itself is the result.
     pub gives: Option<Template>,
-    /// What is given where there is nothing.
+    /// The result if the locator finds no value.
     pub otherwise: Option<String>,
 }
 
-/// A name and texts.
+/// A call of a helper: its name and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HelperCall {
-    /// The helper's name.
+    /// The name of the helper.
     pub name: String,
-    /// Its arguments, without the page.
+    /// The arguments, without the page.
     pub arguments: Vec<String>,
 }
 
-/// A call with another number of arguments than the helper has parameters.
+/// The error for a call whose number of arguments differs from the helper's number of parameters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name} takes {} ({}), and was given {given}", count(.parameters.len()), .parameters.join(", "))]
 pub struct WrongArguments {
@@ -47,7 +47,7 @@ fn count(number: usize) -> String {
 }
 
 impl Helper {
-    /// The arguments by their names.
+    /// Returns the arguments of a call by the names of the parameters.
     pub fn arguments(&self, given: &[String]) -> Result<Arguments, WrongArguments> {
         if given.len() != self.parameters.len() {
             return Err(WrongArguments {
@@ -59,7 +59,7 @@ impl Helper {
         Ok(Arguments(self.parameters.iter().cloned().zip(given.iter().cloned()).collect()))
     }
 
-    /// What the helper gives when its locator has found a value. `origin` is the site's `http://HOST:PORT`.
+    /// Returns the helper's result for a value of its locator. `origin` is the site's `http://HOST:PORT`.
     pub fn gives(&self, value: Value, origin: &str) -> Value {
         match (&value, &self.otherwise, &self.gives) {
             (Value::Null, Some(otherwise), _) => Value::Text(otherwise.clone()),
@@ -77,9 +77,10 @@ impl Helper {
 }
 
 impl HelperCall {
-    /// Reads `name('text', "text")`. `__page__` stands for the page that is looked at anyway, and is left out.
+    /// Parses `name('text', "text")`. `__page__` stands for the current page, which locators use in any case, and is
+    /// left out.
     ///
-    /// Errors: the first thing that is wrong.
+    /// Errors: the first error in the text.
     pub fn parse(text: &str) -> Result<Self, SyntaxError> {
         let error = |rest: &str, problem: &str, expected: &str| SyntaxError {
             column: text[..text.len() - rest.len()].chars().count() + 1,
@@ -123,7 +124,7 @@ impl HelperCall {
     }
 }
 
-/// A text in quotes, and what follows.
+/// Returns the text in quotes with which `text` begins, and the text after it.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let quote = text.chars().next().filter(|c| ['\'', '"'].contains(c))?;
     let mut inner = String::new();

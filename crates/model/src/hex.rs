@@ -1,11 +1,11 @@
-//! Digests as people and file names see them.
+//! Hexadecimal representation of bytes, such as digests.
 
-/// The bytes in hexadecimal, two lower-case digits each.
+/// Returns the bytes in hexadecimal, with two lower-case digits each.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The bytes that hexadecimal digits stand for; `None` where they are not whole pairs of such.
+/// Returns the bytes that hexadecimal digits represent, or `None` if the text does not consist of pairs of such digits.
 pub fn unhex(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     text.as_bytes().chunks(2).map(|pair| Some(digit(pair[0])? << 4 | digit(*pair.get(1)?)?)).collect()

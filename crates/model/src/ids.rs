@@ -1,18 +1,19 @@
-//! Names and identifiers as types of their own, so that a site's name can never be passed for a snapshot's id.
+//! Types for names and identifiers, so that the name of a site cannot be used as the id of a snapshot.
 
 use std::fmt;
 
-/// Why a name was refused.
+/// The reason why a name is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} names are 1 to {max} characters of a-z, 0-9, '-' and '_', beginning with a letter or digit")]
 pub struct InvalidName {
-    /// What was being named: `site`, `environment`, `service`.
+    /// The kind of the name: `site`, `environment` or `service`.
     pub kind: &'static str,
-    /// The longest name that is accepted, in characters.
+    /// The maximum length of a name, in characters.
     pub max: usize,
 }
 
-/// The longest name accepted; leaves room for generation and service in a 63-character host name.
+/// The maximum length of a name, in characters. It leaves room for generation and service in a host name of 63
+/// characters.
 pub const NAME_MAX: usize = 40;
 
 fn is_valid_name(text: &str) -> bool {
@@ -23,11 +24,11 @@ fn is_valid_name(text: &str) -> bool {
         && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_')
 }
 
-/// The longest name of a snapshot, in characters.
+/// The maximum length of a snapshot's name, in characters.
 const SNAPSHOT_NAME_MAX: usize = 64;
 
-/// Whether `text` can name a snapshot: 1 to 64 letters and digits of ASCII, `-`, `_` and `.`, beginning with a letter or
-/// a digit.
+/// Whether `text` can name a snapshot: 1 to 64 ASCII letters, digits, `-`, `_` and `.`, beginning with a letter or a
+/// digit.
 pub fn is_snapshot_name(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     // The name becomes part of file names, where `..` and `-x` have special meanings.
@@ -42,12 +43,12 @@ macro_rules! name_type {
         pub struct $name(String);
 
         impl $name {
-            /// Accepts a name that follows the rule stated by [`InvalidName`].
+            /// Parses a name by the rule that [`InvalidName`] states.
             pub fn parse(text: &str) -> Result<Self, InvalidName> {
                 if is_valid_name(text) { Ok(Self(text.to_owned())) } else { Err(InvalidName { kind: $kind, max: NAME_MAX }) }
             }
 
-            /// The name as text.
+            /// Returns the name as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }

@@ -1,35 +1,36 @@
-//! The life of an instance as a value.
+//! The life of an instance as a state machine.
 //!
 #![doc = include_str!("instance_states.md")]
 //!
-//! `after` is total: every pair of state and event either moves or is refused with its reason. The diagram is
-//! generated from `after` by this module's test, which prints it where the file is another.
+//! `after` is total: every pair of state and event either leads to a state or is refused with a reason. A test of this
+//! module generates the diagram from `after`, and prints it if the file differs.
 
 use std::fmt;
 
 use super::ids::{EnvironmentName, SiteName};
 
-/// The name of one running copy of a site: environment, site and the copy's number, such as `mini/shopping/1`.
+/// The name of an instance: environment, site and number, such as `mini/shopping/1`.
 ///
-/// It stays the same over resets; the generation counts how often its containers were made anew.
+/// The name stays the same over resets. The generation changes when a reset replaces or restores the containers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InstanceId {
-    /// The environment.
+    /// The environment of the site.
     pub environment: EnvironmentName,
-    /// The site.
+    /// The site that the instance runs.
     pub site: SiteName,
-    /// Counts the copies, from 1.
+    /// The number among the instances of the site, from 1.
     pub number: u32,
 }
 
 impl InstanceId {
-    /// The serving instance of a site.
+    /// Returns the name of a site's serving instance.
     pub fn serving(environment: &EnvironmentName, site: &SiteName) -> Self {
         Self { environment: environment.clone(), site: site.clone(), number: 1 }
     }
 
-    /// The name of what belongs to the instance in the engine, readable in `docker ps`: generation, service (where the
-    /// site has several) and the first characters of the installation's id, since names are global there.
+    /// Returns the name of an object of the instance in the engine, such as a container. It contains the generation,
+    /// the service if the site has several, and the first characters of the installation's id, because names are global
+    /// in the engine.
     pub fn resource_name(&self, generation: u64, part: Option<&str>, installation: &str) -> String {
         let Self { environment, site, number } = self;
         let part = part.map(|part| format!("-{part}")).unwrap_or_default();
@@ -44,37 +45,37 @@ impl fmt::Display for InstanceId {
     }
 }
 
-/// What is wrong, and what its owner can do about it.
+/// A failure, and an action that the operator can take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
-    /// The cause, with its own causes.
+    /// The description of the failure, with its causes.
     pub reason: String,
-    /// The next step for a person.
+    /// The action, as an instruction for the operator.
     pub hint: String,
 }
 
-/// What an instance is doing.
+/// The state of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InstanceState {
-    /// It does not exist.
+    /// The instance does not exist.
     Down,
-    /// Its images and its baseline are being made.
+    /// The images and the baseline of the instance are being made.
     Preparing,
-    /// Its containers are being created from the baseline, started and probed.
+    /// The containers are being created from the baseline, started and probed.
     Starting,
-    /// It passed its start-up probes and still passes them.
+    /// The instance passed its start-up probes and still passes its periodic ones.
     Ready,
-    /// It was ready and no longer passes its probes.
+    /// The instance was ready and no longer passes its probes.
     Unhealthy(Trouble),
-    /// It is being brought back to its snapshot.
+    /// The instance is being brought back to its snapshot.
     Resetting,
-    /// It is being removed.
+    /// The instance is being removed.
     Stopping,
-    /// The last attempt to bring it up or to reset it failed; nothing of it serves.
+    /// The last attempt to bring the instance up, to reset it or to remove it failed. No client can reach it.
     Failed(Trouble),
 }
 
-/// A state without what is known of its trouble, as it is stored.
+/// A state without the description of a failure, in the form in which it is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstanceStatus {
     /// [`InstanceState::Down`].
@@ -128,7 +129,7 @@ impl InstanceStatus {
 }
 
 impl InstanceState {
-    /// The state without its trouble.
+    /// Returns the state without the description of a failure.
     pub fn status(&self) -> InstanceStatus {
         match self {
             Self::Down => InstanceStatus::Down,
@@ -142,17 +143,17 @@ impl InstanceState {
         }
     }
 
-    /// The state's name in tables, JSON and the store.
+    /// Returns the state's name in tables, JSON and the store.
     pub fn name(&self) -> &'static str {
         self.status().name()
     }
 
-    /// Whether clients reach it. Only then is it watched.
+    /// Whether clients reach the instance. The periodic probes run only in these states.
     pub fn serves(&self) -> bool {
         matches!(self, Self::Ready | Self::Unhealthy(_))
     }
 
-    /// What is wrong, in the states that know.
+    /// Returns the failure, in the states that have one.
     pub fn trouble(&self) -> Option<&Trouble> {
         match self {
             Self::Unhealthy(trouble) | Self::Failed(trouble) => Some(trouble),
@@ -161,43 +162,43 @@ impl InstanceState {
     }
 }
 
-/// What happens to an instance.
+/// An event in the life of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InstanceEvent {
-    /// Someone wants it up.
+    /// A request to bring the instance up was admitted.
     UpRequested,
-    /// The snapshot to start from exists.
+    /// The snapshot from which the instance starts exists.
     BaselineReady,
     /// All start-up probes passed in one round.
     ProbesPassed,
-    /// Someone wants it reset.
+    /// A request to reset the instance was admitted.
     ResetRequested,
-    /// A standby took over, ready by its own probes.
+    /// A standby that had passed its own probes took over.
     Swapped,
-    /// Someone wants it gone.
+    /// A request to remove the instance was admitted.
     DownRequested,
-    /// Nothing of it is left.
+    /// All containers of the instance were removed.
     Removed,
-    /// A step of bringing it up or resetting it failed.
+    /// A step of bringing the instance up, resetting it or removing it failed.
     StepFailed(Trouble),
-    /// It failed its periodic probes often enough, or its container ended.
+    /// The instance failed enough rounds of its periodic probes, or one of its containers ended.
     ProbesFailed(Trouble),
-    /// It passes its periodic probes again.
+    /// The instance passes its periodic probes again.
     Recovered,
 }
 
-/// A move that the diagram does not have.
+/// The refusal of an event that is not possible in the present state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("an instance that is {state} cannot take {event:?}")]
 pub struct Refused {
-    /// The state it was in.
+    /// The name of the present state.
     pub state: &'static str,
-    /// What was to happen.
+    /// The event that was refused.
     pub event: InstanceEvent,
 }
 
 impl InstanceState {
-    /// The state that follows.
+    /// Returns the state that follows an event.
     pub fn after(&self, event: InstanceEvent) -> Result<Self, Refused> {
         use InstanceEvent as E;
         use InstanceState as S;
@@ -249,7 +250,7 @@ mod tests {
         ]
     }
 
-    /// State, event, the state that follows; `-` where the event is refused.
+    /// Columns: the state, the event, and the state that follows, or `-` if the event is refused.
     const TABLE: &str = "
         down       UpRequested     preparing
         down       BaselineReady   -
@@ -364,7 +365,7 @@ mod tests {
         assert_eq!(InstanceStatus::named("asleep"), None);
     }
 
-    /// The module's diagram and table, from `after` alone.
+    /// Draws the module's diagram from `after`.
     fn drawn() -> String {
         let mut drawn = "```text\n".to_owned();
         for state in states() {

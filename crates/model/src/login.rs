@@ -1,33 +1,33 @@
-//! How an account signs in to its site: a recipe, and the proof that it worked.
+//! Logins: the recipe by which an account signs in to its site, and the proof that the login succeeded.
 
 use std::time::Duration;
 
 use super::probe::HttpProbe;
 
-/// How to sign in, and how to see that it worked.
+/// The login of an account.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Login {
-    /// The way.
+    /// The method by which the account signs in.
     pub recipe: LoginRecipe,
-    /// What a visitor who is signed in gets and nobody else; asked of the site's entry with the session.
+    /// A request to the site's entry, sent with the session, that passes only for a visitor who is signed in.
     pub proof: HttpProbe,
-    /// The longest that all of it may take.
+    /// The time limit for the whole login.
     pub timeout: Duration,
 }
 
-/// The ways of signing in.
+/// The methods by which an account can sign in.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoginRecipe {
-    /// A form of a page is filled in and sent; the session is in cookies.
+    /// A form of a page is filled in and submitted. The session is kept in cookies.
     Form(FormLogin),
     /// Every request carries headers that name the account.
     Header(Vec<(String, Template)>),
-    /// The account is exchanged for a token, which every request carries in a header.
+    /// The credentials are exchanged for a token, which every request carries in a header.
     Token(TokenLogin),
 }
 
 impl LoginRecipe {
-    /// The recipe's name in definitions and JSON.
+    /// Returns the name in definitions and JSON.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Form(_) => "form",
@@ -37,48 +37,49 @@ impl LoginRecipe {
     }
 }
 
-/// A form that is filled in and sent.
+/// A login by a form that is filled in and submitted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FormLogin {
-    /// The path of the page that has the form.
+    /// The path of the page that contains the form.
     pub page: String,
-    /// The CSS selector of the form, known to parse; `None`: the form that has the fields.
+    /// The CSS selector of the form, known to parse. `None` means the form that contains the fields.
     pub form: Option<String>,
-    /// What is typed into which field; the others keep what the page gives them.
+    /// The values of the fields that are filled in, by field name. All other fields keep the value that the page gives
+    /// them.
     pub fields: Vec<(String, Template)>,
-    /// The path that the form is sent to; `None`: the one that the form names.
+    /// The path to which the form is submitted. `None` means the path that the form names.
     pub action: Option<String>,
 }
 
-/// An account that is exchanged for a token.
+/// A login by credentials that are exchanged for a token.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TokenLogin {
-    /// The path that the account is posted to.
+    /// The path to which the credentials are posted.
     pub path: String,
-    /// The body as compact JSON text; its strings are templates.
+    /// The body as compact JSON text. Its strings are templates.
     pub json: String,
-    /// The JSON pointer (RFC 6901) of the token in the answer; empty: the answer is the token.
+    /// The JSON pointer (RFC 6901) of the token in the answer. If it is empty, the answer itself is the token.
     pub pointer: String,
     /// The headers that carry the token.
     pub headers: Vec<(String, Template)>,
 }
 
-/// A text with places for `{username}`, `{password}` and `{token}`.
+/// A text with placeholders, such as `{username}`, `{password}` and `{token}` in a login.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template(String);
 
 impl Template {
-    /// Wraps the text.
+    /// Wraps a text as a template.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text as it was written.
+    /// Returns the text as it was written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The names of its places: lower-case words in braces. Other braces are themselves.
+    /// Returns the names of the placeholders: lower-case words in braces. All other braces stand for themselves.
     pub fn places(&self) -> impl Iterator<Item = &str> {
         pieces(&self.0).filter_map(|piece| match piece {
             Piece::Place(name) => Some(name),
@@ -86,8 +87,8 @@ impl Template {
         })
     }
 
-    /// The text with its places filled; one that has no value stays as it is. What is put in is not looked into again:
-    /// a password may itself look like a place.
+    /// Returns the text with its placeholders filled. A placeholder without a value remains. Inserted values are not
+    /// searched for placeholders, because a password may look like one.
     pub fn fill<'v>(&self, value_of: impl Fn(&str) -> Option<&'v str>) -> String {
         let mut filled = String::new();
         for piece in pieces(&self.0) {
@@ -118,7 +119,8 @@ fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
             rest = after;
             return Some(Piece::Place(name));
         }
-        // Up to the next brace, but at least one character: this one opens no place.
+        // The text extends to the next brace, but has at least one character, because a brace here opens no
+        // placeholder.
         let first = rest.chars().next().map_or(0, char::len_utf8);
         let end = rest[first..].find('{').map_or(rest.len(), |found| first + found);
         let (piece, after) = rest.split_at(end);
@@ -127,7 +129,7 @@ fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
-/// The place that a text begins with, and what follows it.
+/// Returns the placeholder with which the text begins, and the text after it.
 fn place(text: &str) -> Option<(&str, &str)> {
     let (name, after) = text.strip_prefix('{')?.split_once('}')?;
     let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');

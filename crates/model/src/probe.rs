@@ -1,17 +1,18 @@
-//! Probes: single observations of an instance. The kinds and what each expects; running them is the daemon's work.
+//! Probes: single observations of an instance. This module defines their kinds and the expected results;
+//! `arenad_probes` runs them.
 
 use std::time::Duration;
 
 use super::ids::ServiceName;
 
-/// One observation and what it must show for the probe to pass.
+/// One observation, and the result with which it passes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Probe {
-    /// The name shown to people: given in the definition or derived from the kind, such as `http /healthz`.
+    /// The name that messages show: given in the definition or derived from the kind, such as `http /healthz`.
     pub name: String,
-    /// What is observed.
+    /// The kind of the observation, with the expected result.
     pub kind: ProbeKind,
-    /// The longest one attempt may take.
+    /// The time limit of one attempt.
     pub timeout: Duration,
 }
 
@@ -20,9 +21,9 @@ pub struct Probe {
 pub enum ProbeKind {
     /// One HTTP exchange with a service of the site.
     Http(HttpProbe),
-    /// A TCP connection that is accepted.
+    /// A TCP connection, which must be accepted.
     Tcp {
-        /// The service to connect to.
+        /// The service to which the connection is made.
         service: ServiceName,
         /// The port inside the container.
         port: u16,
@@ -31,66 +32,66 @@ pub enum ProbeKind {
     Sql {
         /// The key in [`super::site::Site::databases`].
         database: String,
-        /// The statement; its first column of its first row is what is compared.
+        /// The statement. The first column of its first row is compared.
         query: String,
-        /// What the value must be, as text. `None`: the query must merely yield a row.
+        /// The expected value, as text. `None` means that the query must only return a row.
         equals: Option<String>,
     },
-    /// A command run in a container; it must exit with 0.
+    /// A command in a container. It must exit with 0.
     Exec {
-        /// The service whose container runs it.
+        /// The service whose container runs the command.
         service: ServiceName,
-        /// The argument vector; no shell is involved unless it names one.
+        /// The argument vector. No shell is involved unless the vector names one.
         command: Vec<String>,
-        /// Text that standard output must contain.
+        /// A text that the standard output must contain.
         contains: Option<String>,
     },
-    /// A line of the container's log, since its start, that matches.
+    /// A line that must appear in the container's log after its start.
     Log {
         /// The service whose log is read.
         service: ServiceName,
-        /// The regular expression, known to compile.
+        /// The regular expression for the line, known to compile.
         pattern: String,
     },
-    /// The verdict of the image's or Compose file's own health check.
+    /// The result of the health check that the image or the Compose file declares.
     DockerHealth {
-        /// The service whose health is asked for.
+        /// The service whose health check is evaluated.
         service: ServiceName,
     },
 }
 
-/// An HTTP exchange and what must come back. Redirects are never followed: a declared one is expected by name.
+/// An HTTP exchange and the expected response. Redirects are never followed; an expected one must be declared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HttpProbe {
     /// The service that answers.
     pub service: ServiceName,
     /// The port inside the container.
     pub port: u16,
-    /// `GET`, `HEAD`, `POST`.
+    /// The method: `GET`, `HEAD` or `POST`.
     pub method: String,
-    /// Path and query, beginning with `/`.
+    /// The path and the query, beginning with `/`.
     pub path: String,
-    /// Request headers, in file order.
+    /// The request headers, in file order.
     pub headers: Vec<(String, String)>,
-    /// The status codes that pass.
+    /// The status codes with which the probe passes.
     pub status: Vec<u16>,
-    /// What the `Location` header must end with, when a redirect is what a ready site answers.
+    /// The text with which the `Location` header must end, if a ready site answers with a redirect.
     pub redirect: Option<String>,
-    /// Texts that the body must contain.
+    /// The texts that the body must contain.
     pub contains: Vec<String>,
-    /// How many bytes the body must have at least; an empty map tile is a picture too.
+    /// The minimum size of the body, in bytes. It distinguishes, for example, a map tile from an empty one.
     pub bytes_at_least: Option<u64>,
-    /// JSON pointers (RFC 6901) and what the body's value there must be, in canonical JSON text.
+    /// The values that the JSON body must have, by JSON pointer (RFC 6901).
     pub json: Vec<(String, JsonExpectation)>,
 }
 
-/// What a value inside a JSON body must be.
+/// The expectation for a value inside a JSON body.
 #[derive(Debug, Clone, PartialEq)]
 pub enum JsonExpectation {
-    /// Equal to this value, given as compact JSON text.
+    /// The value equals this one, given as compact JSON text.
     Equals(String),
-    /// A number of at least this.
+    /// The value is a number that is not below this one.
     AtLeast(f64),
-    /// A number from the first to the second, both included.
+    /// The value is a number between these two, which are included.
     Between(f64, f64),
 }

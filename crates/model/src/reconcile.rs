@@ -1,26 +1,26 @@
-//! Decides what is left over: what the engine and the state directory hold of this installation, against what the store
-//! and the drivers claim. Pure; the same at start and every minute.
+//! Finds orphans: objects of this installation in the engine and the state directory that neither the store nor a
+//! driver claims. The decision is pure, and the same at start and every minute.
 //!
 //! ```text
-//!   things (listed first) ──► Claims::judge ──► claimed:   stays, and is no suspect any more
-//!   claims (read afterwards)                ──► unclear:   stays; an operation may be making it
-//!                                           ──► left over: suspect ── for the whole grace ──► removed
+//!   objects (listed first)  ──► Claims::judge ──► claimed:   stays, and is no longer a suspect
+//!   claims (read afterwards)                  ──► unclear:   stays, because an operation may be creating it
+//!                                             ──► left over: suspect ── for the whole grace period ──► removed
 //! ```
-//! Rows are not in this vocabulary: reconciliation removes no snapshot, no environment and no instance from the store.
+//! Rows are not objects in this sense: reconciliation removes no snapshot, environment or instance from the store.
 //!
-//! Order of reading: things, then the drivers, then rows, then the drivers again. A thing that is listed and then claimed by
-//! nobody was not being made when the drivers were first asked, and nothing that is made later has its name.
+//! The order of reading matters: first the objects, then the drivers, then the rows, then the drivers again. An object
+//! that is listed and not claimed afterwards was not being created when the drivers were first read, and no later
+//! object gets its name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Where a thing is kept. In the order in which things are removed: networks and volumes go after the containers that hold
-/// them.
+/// The kind of an object, in the order of removal: networks and volumes are removed after the containers that use them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// A container.
+    /// A container of the engine.
     Container,
-    /// A network.
+    /// A network of the engine.
     Network,
     /// A volume of the engine.
     Volume,
@@ -28,7 +28,7 @@ pub enum Kind {
     Tree,
     /// An image that was committed as a part of a snapshot.
     Image,
-    /// An archive of a volume, in the state directory.
+    /// The archive of a volume, in the state directory.
     Archive,
 }
 
@@ -45,86 +45,86 @@ impl Kind {
     }
 }
 
-/// What a thing belongs to, by its labels or its name.
+/// The owner of an object, according to its labels or its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Owner {
-    /// A generation of an instance, by the number that it was made with.
+    /// A generation of an instance, by the number under which its containers were created.
     Generation {
-        /// The instance.
+        /// The id of the instance.
         instance: String,
-        /// The generation.
+        /// The number of the generation for which the object was created.
         made: u64,
     },
-    /// The making of an instance's baseline.
+    /// The build of an instance's baseline.
     Builder {
-        /// The instance.
+        /// The id of the instance.
         instance: String,
     },
     /// A snapshot, by its id.
     Snapshot(String),
-    /// Snapshots, which name the thing.
+    /// The snapshots whose rows name the object.
     SnapshotsThatNameIt,
 }
 
-/// A thing that bears this installation's id, or lies in its state directory.
+/// An object that bears this installation's id, or lies in its state directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thing {
-    /// Where it is.
+    /// The kind of the object.
     pub kind: Kind,
-    /// What it is known by there.
+    /// The identifier by which the engine or the directory knows the object.
     pub id: String,
-    /// What people know it by.
+    /// The name that messages show.
     pub name: String,
-    /// What it belongs to.
+    /// The owner of the object.
     pub owner: Owner,
 }
 
 impl Thing {
-    /// Names it for people, and apart from all other things.
+    /// Returns a description for messages, which differs from those of all other objects.
     pub fn describe(&self) -> String {
         format!("{} {}", self.kind.word(), self.name)
     }
 }
 
-/// What the store and the drivers claim.
+/// The claims of the store and of the drivers.
 #[derive(Debug, Clone, Default)]
 pub struct Claims {
-    /// Of each instance, the generations that are wanted by rows, or that a driver of this daemon shows: serving or standing by.
+    /// The generations that rows request or that a driver of this daemon serves or keeps as standbys, by instance.
     pub generations: BTreeMap<String, BTreeSet<u64>>,
     /// The instances that an operation is working on.
     pub busy: BTreeSet<String>,
-    /// The instances whose baseline could not be made, and whose containers are kept to be looked into.
+    /// The instances whose baseline could not be built, and whose containers are kept for inspection.
     pub kept_builders: BTreeSet<String>,
-    /// Of each instance, the generations whose containers are on engines that are not in use.
+    /// The generations whose containers are on engines that are not in use, by instance.
     pub elsewhere: BTreeMap<String, BTreeSet<u64>>,
-    /// The snapshots that have rows, and those that are arriving.
+    /// The ids of the snapshots that have rows or are being imported.
     pub snapshots: BTreeSet<String>,
-    /// The images that those name.
+    /// The images that those snapshots name.
     pub images: BTreeSet<String>,
-    /// The archives that those name.
+    /// The archives that those snapshots name.
     pub archives: BTreeSet<String>,
-    /// Whether archives are arriving that have no name yet.
+    /// Whether archives are being imported that have no name yet.
     pub awaits_archives: bool,
 }
 
-/// What the claims say of a thing.
+/// The judgement of an object by the claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Judgement {
-    /// Something wants it.
+    /// The store or a driver claims the object.
     Claimed,
-    /// An operation may be making it.
+    /// An operation may be creating the object.
     Unclear,
-    /// Nothing knows it.
+    /// The object is an orphan: neither the store nor a driver claims it.
     LeftOver,
 }
 
 impl Claims {
-    /// Adds a generation that is wanted or shown.
+    /// Adds a generation of an instance to the claims.
     pub fn claim(&mut self, instance: &str, made: u64) {
         self.generations.entry(instance.to_owned()).or_default().insert(made);
     }
 
-    /// Says what a thing is.
+    /// Judges an object by the claims.
     pub fn judge(&self, thing: &Thing) -> Judgement {
         let has = |generations: &BTreeMap<String, BTreeSet<u64>>, instance: &str, made: u64| {
             generations.get(instance).is_some_and(|known| known.contains(&made))
@@ -132,7 +132,7 @@ impl Claims {
         let is_claimed = match &thing.owner {
             Owner::Generation { instance, made } => {
                 has(&self.generations, instance, *made)
-                    // Its containers are not here, but its trees are.
+                    // The containers of this generation are on another engine, but its trees are on this host.
                     || (thing.kind == Kind::Tree && has(&self.elsewhere, instance, *made))
             }
             Owner::Builder { instance } => self.kept_builders.contains(instance),
@@ -159,19 +159,19 @@ impl Claims {
     }
 }
 
-/// The things that were found left over, with the moment of the first time.
+/// The objects that were orphans in the last pass, with the time since which they have been.
 #[derive(Debug, Default)]
 pub struct Suspects(BTreeMap<String, Duration>);
 
 impl Suspects {
-    /// Whether a thing was left over when the last pass looked, by what [`Thing::describe`] says.
+    /// Whether an object with this description ([`Thing::describe`]) was an orphan in the last pass.
     pub fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 }
 
-/// Chooses what is removed now: what is left over, and has been for the whole `grace`, in the order of removal. `now` is
-/// a moment on a clock that only goes forward.
+/// Chooses the objects to remove now, in the order of removal: those that have been orphans for the whole `grace`
+/// period. `now` is a time on a monotonic clock.
 pub fn plan<'a>(
     things: &'a [Thing],
     claims: &Claims,
@@ -186,7 +186,7 @@ pub fn plan<'a>(
         let since = suspects.0.get(&name).copied();
         match claims.judge(thing) {
             Judgement::Claimed => {}
-            // It may be claimed in a moment, or be as left over as before.
+            // The object may soon be claimed, or be an orphan as before, so it keeps its time.
             Judgement::Unclear => still.extend(since.map(|since| (name, since))),
             Judgement::LeftOver => {
                 let since = since.unwrap_or(now);
@@ -302,7 +302,7 @@ mod tests {
         };
         assert!(pass(&mut suspects, &idle, MINUTE).is_empty());
         assert!(pass(&mut suspects, &idle, MINUTE + GRACE / 2).is_empty(), "two passes soon after each other");
-        // While an operation works somewhere, images are not judged; what is gone on with is not forgotten.
+        // Images are not judged while an operation works on any instance, but the suspects are not forgotten.
         let later = pass(&mut suspects, &claims(), MINUTE * 2);
         assert_eq!(later, ["container mini/gone/1-g1", "network mini/gone/1-g1"]);
         let names = ["container mini/gone/1-g1", "network mini/gone/1-g1", "image sha256:other"];
@@ -378,7 +378,7 @@ mod tests {
         ) {
             let mut suspects = Suspects::default();
             let mut now = Duration::ZERO;
-            // By name, since when each thing has been found and claimed by nobody.
+            // The time since which each object has been found without being claimed, by description.
             let mut unclaimed: BTreeMap<String, Duration> = BTreeMap::new();
             for (mut things, claims, pause) in passes {
                 things.sort_by_key(Thing::describe);

@@ -1,24 +1,26 @@
-//! Requests to one instance: which are admitted, which wait, which join another. Pure: the driver owns one queue and obeys it.
+//! Requests to one instance, which are refused, joined to an operation, or queued. The queue is pure: the instance's
+//! driver owns one and follows its decisions.
 //!
 //! ```text
 //!   admit ──► refused            the state, a pending `down` or a full queue rules the request out
-//!         ├─► joined             the last operation in line ends with exactly what was asked for
-//!         └─► in line ──► current ──► finished
+//!         ├─► joined             the last operation in the queue has exactly the requested result
+//!         └─► queued ──► current ──► finished
 //!                 └─► superseded by `down`, or refused when its turn comes
 //! ```
 //!
-//! A request joins only the *last* operation in line: joining an earlier one would let a later operation change the result
-//! before its caller looks. A reset joins the current operation only between the moment at which that operation has committed
-//! to a new generation ([`Cover::Fresh`]) and the moment at which clients reach it ([`Cover::Open`]): every write that was
-//! acknowledged before the request went to the generation that is being replaced.
+//! A request joins only the *last* operation in the queue, because a later operation could change the result of an
+//! earlier one before the caller sees it. A reset joins the current operation only after that operation has committed
+//! to a new generation ([`Cover::Fresh`]) and before clients reach it ([`Cover::Open`]). In this period, all writes
+//! that were acknowledged before the request went to the generation that is being replaced.
 //!
-//! Once a `down` is pending, only `up` is admitted, so nothing can start containers behind a `down` that reports success.
+//! While a `down` is pending, only `up` is admitted, so after a successful `down` only an explicit `up` can start
+//! containers.
 
 use std::collections::VecDeque;
 
 use super::instance::InstanceState;
 
-/// The most operations that wait for one instance.
+/// The maximum number of operations that wait for one instance.
 pub const MOST_WAITING: usize = 16;
 
 /// The goal of a request.
@@ -26,18 +28,18 @@ pub const MOST_WAITING: usize = 16;
 pub enum Want {
     /// The instance is ready, from its current baseline.
     Up,
-    /// The instance is as a snapshot is.
+    /// The instance equals a snapshot.
     Reset {
-        /// The snapshot's id; the baseline if there is none.
+        /// The id of the snapshot. `None` means the baseline.
         to: Option<String>,
     },
-    /// The same for the baseline, unless the instance is proven to be as the baseline is.
+    /// The instance equals the baseline. Nothing is done if a comparison proves that it already does.
     ResetIfDirty,
-    /// Nothing of the instance is left.
+    /// The instance no longer exists.
     Down,
     /// The instance is stopped, stored as a snapshot, and started again.
     Take {
-        /// The snapshot's name.
+        /// The name of the new snapshot.
         name: String,
     },
 }
@@ -46,7 +48,7 @@ impl Want {
     /// A reset to the baseline.
     pub const RESET: Self = Self::Reset { to: None };
 
-    /// The work, as a phrase that follows "is".
+    /// Returns the work as a phrase that follows "is".
     pub fn doing(&self) -> &'static str {
         match self {
             Self::Up => "coming up",
@@ -56,7 +58,7 @@ impl Want {
         }
     }
 
-    /// Whether the request makes sense in a state in which nothing is being done.
+    /// Whether the request is possible in a state in which no operation runs.
     pub fn is_possible_in(&self, state: &InstanceState) -> bool {
         match self {
             Self::Up | Self::Down => true,
@@ -68,45 +70,45 @@ impl Want {
     }
 }
 
-/// On whose behalf a request is made. Requests of different purposes never join each other.
+/// The originator of a request. Requests with different purposes never join each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// A client asked.
+    /// A client made the request.
     Client,
-    /// A new daemon takes up the instances of an earlier one.
+    /// A new daemon restores the instances of an earlier one.
     Restore,
-    /// The driver undoes writes to a site that is only read.
+    /// The driver reverts writes to a site that is only read.
     Upkeep,
 }
 
 /// A request to an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Its goal.
+    /// The goal of the request.
     pub want: Want,
-    /// On whose behalf.
+    /// The originator of the request.
     pub purpose: Purpose,
 }
 
 impl Request {
-    /// A client's request.
+    /// Creates a request of a client.
     pub fn of_client(want: Want) -> Self {
         Self { want, purpose: Purpose::Client }
     }
 }
 
-/// How far the current operation covers a reset that is asked for while it runs.
+/// The progress of the current operation, which determines whether it covers a reset that is requested meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cover {
     /// The operation may still decide to leave the instance as it is.
     Undecided,
-    /// The operation ends with a new generation or fails; no client has reached the new generation.
+    /// The operation ends with a new generation or fails. No client has reached the new generation.
     Fresh,
     /// Clients reach the new generation.
     Open,
 }
 
-/// Why a request is not admitted.
+/// The reason why a request is not admitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
     /// The instance is in a state that rules the request out.
@@ -116,23 +118,23 @@ pub enum Refusal {
     },
     /// The request cannot wait for the operation that is running.
     Busy {
-        /// What the instance is doing, as a phrase that follows "is".
+        /// The work that the instance is doing, as a phrase that follows "is".
         doing: &'static str,
     },
-    /// Too many operations wait.
+    /// The maximum number of operations is waiting already.
     Full,
 }
 
-/// An admitted request.
+/// The answer to a request that is admitted.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Admitted<O> {
     /// The operation that answers the request.
     pub operation: O,
-    /// Whether another request had asked for it.
+    /// Whether the operation already existed because of another request.
     pub is_joined: bool,
-    /// Operations that end without having begun.
+    /// The waiting operations that the request replaces. They end without having begun.
     pub superseded: Vec<O>,
-    /// Whether the current operation is to be cancelled.
+    /// Whether the current operation must be cancelled.
     pub cancels_current: bool,
 }
 
@@ -142,7 +144,7 @@ struct Entry<O> {
     operation: O,
 }
 
-/// The operations of one instance: the current one and those that wait. `O` is what the driver knows an operation by.
+/// The operations of one instance: the current one and those that wait. `O` is the driver's handle of an operation.
 #[derive(Debug, Clone)]
 pub struct RequestQueue<O> {
     current: Option<Entry<O>>,
@@ -157,8 +159,8 @@ impl<O> Default for RequestQueue<O> {
 }
 
 impl<O: Clone> RequestQueue<O> {
-    /// Admits a request or refuses it. `state` is the instance's present state; `make` makes the operation of a request that
-    /// joins none.
+    /// Admits or refuses a request. `state` is the present state of the instance, and `make` creates an operation for a
+    /// request that does not join one.
     pub fn admit(
         &mut self,
         request: Request,
@@ -189,7 +191,7 @@ impl<O: Clone> RequestQueue<O> {
         Ok(Admitted { operation, is_joined: false, superseded: Vec::new(), cancels_current: false })
     }
 
-    /// `down` is always admitted: it replaces everything that waits and cancels the current operation.
+    /// Admits a `down`, which is always possible. It replaces all waiting operations and cancels the current one.
     fn admit_down(&mut self, request: Request, make: impl FnOnce() -> O) -> Admitted<O> {
         let superseded = |waiting: VecDeque<Entry<O>>| waiting.into_iter().map(|entry| entry.operation).collect();
         let is_down = |entry: &Entry<O>| entry.request.want == Want::Down;
@@ -199,7 +201,7 @@ impl<O: Clone> RequestQueue<O> {
             return Admitted { operation, is_joined: true, superseded, cancels_current: false };
         }
         let mut waiting = std::mem::take(&mut self.waiting);
-        // A `down` that waits is the first in line: it replaced everything else.
+        // A waiting `down` is always the first in the queue, because it replaced all others.
         if waiting.front().is_some_and(is_down)
             && let Some(down) = waiting.pop_front()
         {
@@ -228,7 +230,7 @@ impl<O: Clone> RequestQueue<O> {
         self.current.iter().chain(&self.waiting).any(|entry| entry.request.want == Want::Down)
     }
 
-    /// The last operation in line, if it ends with exactly what the request asks for.
+    /// Returns the last operation in the queue if it has exactly the requested result.
     fn joinable(&self, request: &Request) -> Option<O> {
         if let Some(last) = self.waiting.back() {
             let is_same = last.request == *request && !matches!(request.want, Want::Take { .. });
@@ -243,18 +245,18 @@ impl<O: Clone> RequestQueue<O> {
         is_covered.then(|| current.operation.clone())
     }
 
-    /// Notes how far the current operation has come. Never goes back.
+    /// Records the progress of the current operation, which never goes back.
     pub fn note_cover(&mut self, cover: Cover) {
         self.cover = self.cover.max(cover);
     }
 
-    /// The current request and its operation.
+    /// Returns the current request and its operation.
     pub fn current(&self) -> Option<(&Request, &O)> {
         self.current.as_ref().map(|current| (&current.request, &current.operation))
     }
 
-    /// Ends the current operation and begins the next one that is possible in the state that it left. Returns those that are
-    /// not, with the reason.
+    /// Ends the current operation, and begins the next one that is possible in the resulting `state`. Returns the
+    /// operations that were not possible, each with the reason.
     pub fn finish(&mut self, state: &InstanceState) -> Vec<(O, Refusal)> {
         self.current = None;
         self.cover = Cover::Undecided;
@@ -397,7 +399,8 @@ mod tests {
         assert!(ask(&mut queue, Want::Down, 100).is_ok(), "a down is admitted even then");
     }
 
-    /// The model: what was written before an operation took its content from the snapshot, and what it left.
+    /// A step of the property test: a request, progress of the current operation, or the end of that operation, which
+    /// may fail.
     #[derive(Debug, Clone, Copy)]
     enum Step {
         Ask(usize),
@@ -414,15 +417,16 @@ mod tests {
     }
 
     proptest! {
-        /// A reset's operation gives its own snapshot, and lets clients in only after the request; behind a `down` nothing but
-        /// an `up` begins; each operation ends once.
+        /// The operation of a reset has the requested target and admits clients only after the request. An `up` that is
+        /// older than the last `down` request ends only if the `down` still waits. Each operation ends once.
         #[test]
         fn an_operation_gives_each_of_its_callers_what_they_asked_for(steps in proptest::collection::vec(step(), 1..80)) {
             let kinds = [Want::Up, Want::RESET, to("a"), to("b"), Want::ResetIfDirty, Want::Down, Want::Take { name: "n".to_owned() }];
             let mut queue = queue();
             let mut state = InstanceState::Ready;
             let mut made: Vec<Want> = Vec::new();
-            // When clients were let in by each operation, and by which moment that must not have happened.
+            // The step at which each operation first admitted clients. The callers have the operation, the goal and the
+            // step of their request.
             let mut opened: Vec<Option<usize>> = Vec::new();
             let mut callers: Vec<(u32, Want, usize)> = Vec::new();
             let mut ended: Vec<u32> = Vec::new();

@@ -1,24 +1,24 @@
-//! Resets: the ways in which they are done, and how they end.
+//! The ways and the outcomes of resets.
 
-/// The way by which a reset was done, as it is stored and shown.
+/// The way in which a reset was done, as it is stored and shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResetWay {
-    /// The site is only read, and as its snapshot.
+    /// The site is only read, and it equals its snapshot.
     Keep,
-    /// The site is proven to be as its snapshot.
+    /// The site was proven to equal its snapshot.
     Untouched,
     /// A standby took over.
     Swap,
     /// The containers were brought back in place.
     Rewind,
-    /// New containers were made.
+    /// New containers were created from the snapshot.
     Recreate,
 }
 
 impl ResetWay {
     const ALL: [Self; 5] = [Self::Keep, Self::Untouched, Self::Swap, Self::Rewind, Self::Recreate];
 
-    /// Returns the word in tables, JSON and the store.
+    /// Returns the name in tables, JSON and the store.
     pub fn name(self) -> &'static str {
         match self {
             Self::Keep => "keep",
@@ -35,23 +35,23 @@ impl ResetWay {
     }
 }
 
-/// How a reset ended.
+/// The outcome of a reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResetOutcome {
-    /// The instance is as its snapshot.
+    /// The instance equals its snapshot.
     Done,
     /// A step of the reset failed.
     Failed,
-    /// A `down` took its place.
+    /// A `down` request cancelled the reset.
     Cancelled,
-    /// The daemon crashed meanwhile.
+    /// The daemon crashed during the reset.
     Interrupted,
 }
 
 impl ResetOutcome {
     const ALL: [Self; 4] = [Self::Done, Self::Failed, Self::Cancelled, Self::Interrupted];
 
-    /// Returns the word in tables, JSON and the store.
+    /// Returns the name in tables, JSON and the store.
     pub fn name(self) -> &'static str {
         match self {
             Self::Done => "done",

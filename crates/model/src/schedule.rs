@@ -1,4 +1,4 @@
-//! When something is due: every so often, or by a cron expression in a time zone. The time is an argument.
+//! Schedules: at regular intervals, or by a cron expression in a time zone. The time is an argument.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,15 +8,15 @@ use cron::parser::{CronParser, Seconds, Year};
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
-/// Minute, hour, day of month, month, day of week.
+/// The number of fields: minute, hour, day of month, month, day of week.
 const FIELDS: usize = 5;
 
-/// When something is done again and again.
+/// The times at which a recurring action is due.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Schedule {
-    /// So long after it was last done.
+    /// The action is due this long after its last run.
     Every(Duration),
-    /// At times of the calendar.
+    /// The action is due at the times of a cron expression.
     Cron(CronSchedule),
 }
 
@@ -25,18 +25,18 @@ pub enum Schedule {
 pub struct CronSchedule {
     expression: String,
     time_zone: String,
-    /// Boxed, because it is large and most schedules have none.
+    /// The value is boxed because it is large and most schedules have none.
     cron: Box<Cron>,
     zone: TimeZone,
 }
 
-/// Why a cron expression or its time zone was refused.
+/// The reason why a cron expression or its time zone is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidSchedule {
     /// The expression is malformed.
     #[error("it is no cron expression: {0}")]
     Expression(String),
-    /// The expression is well-formed, but such a day does not exist.
+    /// The expression is well-formed, but no day matches it.
     #[error("no day of any year matches it")]
     NeverDue,
     /// The time zone is unknown.
@@ -45,9 +45,9 @@ pub enum InvalidSchedule {
 }
 
 impl CronSchedule {
-    /// Reads an expression and the name of a time zone of the IANA database, such as `Europe/Berlin`.
+    /// Parses an expression, with the name of a time zone of the IANA database such as `Europe/Berlin`.
     pub fn parse(expression: &str, time_zone: &str) -> Result<Self, InvalidSchedule> {
-        // The database inside of the program: on every host the same zones, and no file is read.
+        // The bundled database has the same zones on every host, and no file is read.
         let zone = TimeZoneDatabase::bundled().get(time_zone).map_err(|_| InvalidSchedule::TimeZone)?;
         let fields = expression.split_whitespace().count();
         if fields != FIELDS && !expression.trim_start().starts_with('@') {
@@ -63,24 +63,24 @@ impl CronSchedule {
         }
     }
 
-    /// The first time after `now` that the expression matches.
+    /// Returns the first time after `now` that matches the expression.
     pub fn next_after(&self, now: Timestamp) -> Option<Timestamp> {
         let next = self.cron.find_next_occurrence(&now.to_zoned(self.zone.clone()), false);
         next.ok().map(|next| next.timestamp())
     }
 
-    /// The last time until `now`, itself included, that the expression matched.
+    /// Returns the last time that matches the expression, up to and including `now`.
     pub fn last_until(&self, now: Timestamp) -> Option<Timestamp> {
         let last = self.cron.find_previous_occurrence(&now.to_zoned(self.zone.clone()), true);
         last.ok().map(|last| last.timestamp())
     }
 
-    /// The expression as it was written.
+    /// Returns the expression as it was written.
     pub fn expression(&self) -> &str {
         &self.expression
     }
 
-    /// The time zone's name.
+    /// Returns the name of the time zone.
     pub fn time_zone(&self) -> &str {
         &self.time_zone
     }
@@ -101,7 +101,8 @@ impl fmt::Display for CronSchedule {
     }
 }
 
-/// The parser's reason in the manner of ours: without the name of its error type, small, without full stop.
+/// Adapts the parser's message to arenad's style: without the name of the error type, in lower case, and without a full
+/// stop.
 fn plain(reason: &str) -> String {
     let reason = reason.split_once(": ").map_or(reason, |(_, reason)| reason).trim_end_matches('.');
     let mut letters = reason.chars();

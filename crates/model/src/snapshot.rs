@@ -1,8 +1,8 @@
-//! Snapshots: stored, immutable states of a site, from which instances are made and to which they are reset.
+//! Snapshots: stored, immutable states of a site, from which instances are created and to which they are reset.
 //!
-//! A baseline is the snapshot that every episode of a site starts from; it is known by the inputs that it was made from. A
-//! named snapshot was taken on request. A snapshot may be both: of an unchanged site, a named snapshot has the
-//! content, and therefore the id, of its baseline.
+//! A baseline is the snapshot that every episode of a site starts from. It is identified by the inputs from which it
+//! was made. A named snapshot is taken on request. A snapshot may be both: a named snapshot of an unchanged site has
+//! the content, and therefore the id, of the site's baseline.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::ids::{EnvironmentName, ServiceName, SiteName};
 
 /// The id of a snapshot, derived from its content: snapshots with equal ids are identical.
 ///
-/// Shape: 16 characters of `0-9a-f`. The store and the file that a snapshot is imported from vouch for that.
+/// Shape: 16 characters of `0-9a-f`. The store guarantees the shape, and so does the check of an imported file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SnapshotId(String);
 
@@ -37,7 +37,7 @@ impl From<SnapshotId> for String {
     }
 }
 
-/// Ids are looked up, compared and shown as text in many places, and no text can become an id by this.
+/// Ids are looked up, compared and shown as text in many places. This conversion cannot turn a text into an id.
 impl Deref for SnapshotId {
     type Target = str;
 
@@ -58,7 +58,7 @@ pub type VolumeFiles = BTreeMap<ServiceName, BTreeMap<String, String>>;
 /// A stored, immutable state of a site.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The id, by which the store and the state root know the snapshot.
+    /// The id by which the store and the state root know the snapshot.
     pub id: SnapshotId,
     /// The environment that the site belongs to.
     pub environment: EnvironmentName,
@@ -70,7 +70,7 @@ pub struct Snapshot {
     pub name: Option<String>,
     /// The committed image of each service.
     pub images: BTreeMap<ServiceName, String>,
-    /// The archives of its volumes.
+    /// The archives of the snapshot's volumes.
     pub volumes: VolumeFiles,
     /// The names of the trees of the state root that belong to the snapshot.
     pub state: Vec<String>,
@@ -95,7 +95,7 @@ impl Snapshot {
         self.environment.as_str() == environment && self.site.as_str() == site
     }
 
-    /// Returns the file names of the archives of its volumes.
+    /// Returns the file names of the archives of the snapshot's volumes.
     pub fn archives(&self) -> impl Iterator<Item = &String> + Clone {
         self.volumes.values().flat_map(BTreeMap::values)
     }

@@ -1,4 +1,4 @@
-//! How many standbys a site is to have when: the number that the last entry of its schedule has set.
+//! The number of standbys of a site at a given time, which the most recent entry of its schedule determines.
 //!
 //! ```text
 //!   0 8 * * 1-5  4   ┌────┐ 4       ┌────┐
@@ -9,16 +9,17 @@ use jiff::Timestamp;
 
 use super::schedule::CronSchedule;
 
-/// From these times on, so many.
+/// A number of standbys, and the times from which it applies.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StandbyTime {
-    /// When the number changes.
+    /// The times at which the number changes.
     pub from: CronSchedule,
-    /// The number.
+    /// The number of standbys from then on.
     pub count: usize,
 }
 
-/// The number that holds at a time; `None`: no entry has come yet. Of several at the same time the last in the file counts.
+/// Returns the number that applies at a time, or `None` if no entry has become due yet. Of several entries that become
+/// due at the same time, the last in the file applies.
 pub fn count_at(schedule: &[StandbyTime], now: Timestamp) -> Option<usize> {
     let come = schedule.iter().filter_map(|entry| Some((entry.from.last_until(now)?, entry.count)));
     come.max_by_key(|(at, _)| *at).map(|(_, count)| count)

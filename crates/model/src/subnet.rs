@@ -1,62 +1,63 @@
-//! Address ranges for instance networks. The engine's own pools hold some thirty networks; a busy host needs hundreds,
-//! so arenad picks small ranges itself from one configurable block.
+//! Address ranges for the networks of instances. The engine's own pools suffice for about thirty networks, but a busy
+//! host needs hundreds, so arenad allocates small ranges from one configurable block.
 
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::str::FromStr;
 
-/// An IPv4 range in CIDR form, its host bits cleared.
+/// An IPv4 range in CIDR notation, with its host bits cleared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Subnet {
     base: u32,
     prefix: u8,
 }
 
-/// Why a text is not an IPv4 range.
+/// The reason why a text is not an IPv4 range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an IPv4 range such as 10.231.0.0/16")]
 pub struct InvalidSubnet(String);
 
 impl Subnet {
-    /// The block that instance networks are cut from unless the operator names another.
+    /// The default block from which the ranges of instances are allocated.
     pub const DEFAULT_BLOCK: Self = Self { base: u32::from_be_bytes([10, 231, 0, 0]), prefix: 16 };
 
-    /// The size of an instance's network: 16 addresses, of which 13 are left for containers.
+    /// The prefix length of an instance's network. It has 16 addresses, 13 of which containers can use.
     pub const INSTANCE_PREFIX: u8 = 28;
 
     fn mask(prefix: u8) -> u32 {
         u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0)
     }
 
-    /// Whether the two ranges share an address.
+    /// Whether two ranges have an address in common.
     pub fn overlaps(self, other: Self) -> bool {
         let mask = Self::mask(self.prefix.min(other.prefix));
         self.base & mask == other.base & mask
     }
 
-    /// The range of `prefix` bits that an address lies in.
+    /// Returns the range with a prefix of `prefix` bits that contains the address.
     pub fn new(address: Ipv4Addr, prefix: u8) -> Self {
         let prefix = prefix.min(32);
         Self { base: u32::from(address) & Self::mask(prefix), prefix }
     }
 
-    /// The address of the host in a network of this range: the first one that is not the network's own.
+    /// Returns the address of the host in a network with this range: the first one after the network's own.
     pub fn gateway(self) -> Ipv4Addr {
         Ipv4Addr::from(self.base.saturating_add(1))
     }
 
-    /// Whether every address of the other range is one of this.
+    /// Whether the range contains every address of the other one.
     pub fn contains(self, other: Self) -> bool {
         self.prefix <= other.prefix && self.overlaps(other)
     }
 
-    /// The first range of `prefix` bits within `block`, at or after the `start`-th, that overlaps none of `taken`;
-    /// wraps around once. `start` spreads concurrent callers, who would otherwise all pick the same one.
+    /// Returns a range with a prefix of `prefix` bits within `block` that overlaps none of `taken`. The search begins
+    /// at the range with the number `start` and wraps around once. Different values of `start` keep concurrent callers
+    /// from choosing the same range.
     pub fn first_free(block: Self, prefix: u8, taken: &[Self], start: u32) -> Option<Self> {
         Self::free(block, prefix, taken, start).next()
     }
 
-    /// How many ranges of `prefix` bits within `block` overlap none of `taken`.
+    /// Counts the ranges with a prefix of `prefix` bits within `block` that overlap none of `taken`.
     pub fn count_free(block: Self, prefix: u8, taken: &[Self]) -> usize {
         Self::free(block, prefix, taken, 0).count()
     }
