@@ -1,4 +1,4 @@
-//! Incarnations whose processes do not move.
+//! Pauses and resumes the containers of an incarnation.
 
 use futures_util::future::join_all;
 use rustix::process::Signal;
@@ -8,13 +8,13 @@ use arenad_engine::{Engine, EngineError};
 use arenad_model::cause::Cause;
 use arenad_model::ids::ServiceName;
 
-/// Why an incarnation could not be frozen, or does not go on.
+/// The reason why an incarnation could not be paused or resumed.
 #[derive(Debug, thiserror::Error)]
 pub enum FreezeError {
-    /// The engine refused or is gone.
+    /// The engine refused a request or is unreachable.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The container of a service is about to die.
+    /// The container of a service was killed while it was paused, and would die when resumed.
     #[error("the container of {0} was killed while it was frozen")]
     Killed(ServiceName),
 }
@@ -29,14 +29,16 @@ impl FreezeError {
     }
 }
 
-/// Freezes all containers of an incarnation.
+/// Pauses all containers of an incarnation.
 pub async fn freeze(engine: &dyn Engine, incarnation: &Incarnation) -> Result<(), FreezeError> {
     let all = incarnation.containers.values().map(|handle| engine.freeze(handle));
     Ok(first_error(join_all(all).await)?)
 }
 
-/// Lets all containers of an incarnation go on. One that was killed meanwhile would only die now (so it is with the freezer of
-/// cgroup v1), and the kernel accepts connections for it until it has.
+/// Resumes all containers of an incarnation.
+///
+/// Errors: [`FreezeError::Killed`] if a container was killed while it was paused. With the freezer of cgroup v1, such a
+/// container dies only when it is resumed, and until then the kernel accepts connections for it.
 pub async fn thaw(engine: &dyn Engine, incarnation: &Incarnation) -> Result<(), FreezeError> {
     for (service, handle) in &incarnation.containers {
         if engine.inspect(handle).await?.pid.is_some_and(is_to_die) {
@@ -47,7 +49,7 @@ pub async fn thaw(engine: &dyn Engine, incarnation: &Incarnation) -> Result<(), 
     Ok(first_error(join_all(all).await)?)
 }
 
-/// Whether SIGKILL waits for a process. Nothing waits for what is gone.
+/// Whether SIGKILL is pending for a process. A process that no longer exists has no pending signals.
 fn is_to_die(pid: u32) -> bool {
     let process = i32::try_from(pid).ok().and_then(|pid| procfs::process::Process::new(pid).ok());
     let waiting = process.and_then(|process| process.status().ok()).map(|status| status.sigpnd | status.shdpnd);

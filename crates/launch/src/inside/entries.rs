@@ -1,4 +1,4 @@
-//! What lies in a container's writable layer and in its memory, hashed.
+//! The entries of a container's writable layer and memory file systems, with hashes of their content.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -17,16 +17,16 @@ use arenad_engine::{LayerChange, LayerChangeKind};
 use arenad_folders::beneath;
 use arenad_model::coverage::{FOLDER, REMOVED, ScratchRules};
 
-/// The most files and folders that are looked at in one container: sites write a few dozen outside of their stores.
+/// The maximum number of entries that are read in one container. Sites write a few dozen outside their stores.
 const ENTRIES_MAX: usize = 20_000;
-/// Deeper folders are nothing that a site makes, and each level keeps one open.
+/// The maximum depth of folders. Sites do not create deeper ones, and each level keeps one folder open.
 const DEPTH_MAX: usize = 100;
-/// The most that is read of files, in bytes: a tenth of a second's work.
+/// The maximum size of the files that are read, in bytes. Hashing them takes about a tenth of a second.
 const READ_MAX: u64 = 256 << 20;
 
-/// One look at a container's files.
+/// One pass over the files of a container.
 pub(super) struct Walk<'a> {
-    /// Its root folder, as it sees it.
+    /// The root folder of the container, as its processes see it.
     root: OwnedFd,
     mounts: &'a Mounts,
     rules: &'a ScratchRules,
@@ -39,12 +39,12 @@ impl<'a> Walk<'a> {
         Ok(Self { root: container_root(pid)?, mounts, rules, found: BTreeMap::new(), read: 0 })
     }
 
-    /// What was found: attributes by path.
+    /// Returns the attributes of the entries by path.
     pub(super) fn end(self) -> BTreeMap<String, String> {
         self.found
     }
 
-    /// Everything at and below a mount point.
+    /// Adds everything at and below a mount point.
     pub(super) fn mount(&mut self, path: &str) -> Result<(), Failed> {
         let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
         let parent = below(&self.root, parent).map_err(Failed::at(format!("open the folder of {path}")))?;
@@ -58,12 +58,13 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Everything in the upper folder of an overlay. A folder that is there only because something was written below it, and
-    /// looks as in the image, does not count.
+    /// Adds everything in the upper folder of an overlay, except folders that equal those of the image and exist only
+    /// because an entry below them was written.
     pub(super) fn overlay(&mut self, upper: &Path, lower: &[PathBuf]) -> Result<(), Failed> {
         let folder = open_folder(upper).map_err(Failed::at("open its writable layer"))?;
         self.folder(&folder, "", &mut |path, stat| {
-            // One that hides what the image has below it is not as in the image, whatever its attributes.
+            // An opaque folder hides the image's content below it, so it differs from the image whatever its attributes
+            // are.
             let mut opaque = [0; 8];
             let above = below(&folder, path);
             let is_opaque =
@@ -80,7 +81,7 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// What the engine says has changed.
+    /// Adds the changes that the engine reports.
     pub(super) fn changes(&mut self, changes: &[LayerChange]) -> Result<(), Failed> {
         for LayerChange { path, kind } in changes {
             if self.is_hidden(path) || self.rules.allow(path) {
@@ -102,7 +103,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Whether something else is mounted there, so that nobody sees it.
+    /// Whether a mount hides the path, so that no process sees it.
     fn is_hidden(&self, path: &str) -> bool {
         self.mounts.points.contains(path)
     }
@@ -123,7 +124,7 @@ impl<'a> Walk<'a> {
             }
             let stat = match rustix::fs::statat(folder, &name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => stat,
-                // It went while it was looked at.
+                // The entry was removed during the pass.
                 Err(Errno::NOENT) => continue,
                 Err(error) => return Err(Failed::at(format!("look at {shown}"))(error)),
             };
@@ -132,7 +133,7 @@ impl<'a> Walk<'a> {
             if !(is_scratch || is_folder && is_same(&shown, &stat)) {
                 self.entry(folder.as_fd(), &name, &shown, &stat)?;
             }
-            // What is below scratch is scratch.
+            // Everything below scratch is scratch as well.
             if is_folder && !is_scratch {
                 match folder_in(folder.as_fd(), &name) {
                     Ok(below) => self.folder(&below, &shown, is_same)?,
@@ -155,7 +156,7 @@ impl<'a> Walk<'a> {
                 }
                 match content(parent, name, size) {
                     Ok(hash) => text.push_str(&format!(" {size} {hash}")),
-                    // It went, or became something else: the next look tells.
+                    // The file was removed or replaced by another type during the pass. The next pass shows the result.
                     Err(Errno::NOENT | Errno::NXIO | Errno::LOOP) => text.push_str(" gone"),
                     Err(error) => return Err(Failed::at(format!("read {path}"))(error)),
                 }
@@ -176,7 +177,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What a name stands for, its permissions and owner.
+/// Returns the type, the permissions and the owner of an entry.
 fn attributes(stat: &Stat) -> String {
     let kind = match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => "file",
@@ -184,7 +185,7 @@ fn attributes(stat: &Stat) -> String {
         FileType::Symlink => "link",
         FileType::Fifo => "pipe",
         FileType::Socket => "socket",
-        // How an overlay says that something of the image is gone.
+        // An overlay marks a removed entry of the image by this device.
         FileType::CharacterDevice if stat.st_rdev == 0 => return REMOVED.to_owned(),
         FileType::CharacterDevice | FileType::BlockDevice | FileType::Unknown => {
             return format!("device {:o} {}:{} {:x}", stat.st_mode & 0o7777, stat.st_uid, stat.st_gid, stat.st_rdev);
@@ -205,7 +206,7 @@ fn content(parent: BorrowedFd<'_>, name: &OsStr, size: u64) -> Result<String, Er
     Ok(hash.finalize().to_hex().as_str()[..32].to_owned())
 }
 
-/// Empties a folder of a container; one that is not there is empty. What is mounted in it stays.
+/// Empties a folder of a container, except for mounts in it. A missing folder counts as empty.
 pub(super) fn empty(pid: u32, path: &str) -> Result<(), Failed> {
     match below(&container_root(pid)?, path) {
         Ok(folder) => clear(&folder, 0).map_err(Failed::at(format!("empty {path}"))),
@@ -227,7 +228,7 @@ fn clear(folder: &OwnedFd, depth: usize) -> Result<(), Errno> {
         clear(&folder_in(folder.as_fd(), &name)?, depth + 1)?;
         match rustix::fs::unlinkat(folder, &name, AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT | Errno::BUSY) => {}
-            // Something was mounted in it.
+            // The folder contains a mount.
             Err(Errno::NOTEMPTY) => {}
             Err(error) => return Err(error),
         }
@@ -245,7 +246,7 @@ fn open_folder(path: &Path) -> Result<OwnedFd, Errno> {
     rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// A folder below another by an absolute path, through no link.
+/// Opens a folder below another one by an absolute path, without following links.
 fn below(root: &OwnedFd, path: &str) -> Result<OwnedFd, Errno> {
     beneath::open_folder(root, Path::new(path.trim_start_matches('/')))
 }

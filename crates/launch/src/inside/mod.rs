@@ -1,12 +1,12 @@
-//! Looking into running containers from their host: what they can write to outside of the stores, what lies there, and which
-//! processes hold the stores open.
+//! Inspects running containers from their host: the places outside the stores that they can write to, the content of
+//! these places, and the processes that hold the stores open.
 //!
-//! Everything is read through `/proc` of the host, which takes root's rights there and costs a few milliseconds: the
-//! engine's own list of changes walks every layer of the image, which costs a second, and is asked only where the kernel does
-//! not say where the writable layer lies. A container's content is hostile: no link of its is followed, and what is read is
-//! bounded.
+//! All of this is read through `/proc` of the host, which requires root's rights and takes a few milliseconds. The
+//! engine's own list of changes takes a second, because it compares every layer of the image, and is used only if the
+//! kernel does not reveal the location of the writable layer. The content of a container is hostile: its links are
+//! never followed, and the amount of data that is read is bounded.
 //!
-//! Nothing here decides whether a difference matters; `domain::coverage` does.
+//! This module does not decide whether a difference matters; `arenad_model::coverage` does.
 
 mod entries;
 mod mounts;
@@ -28,40 +28,41 @@ use arenad_model::coverage::{Gap, ScratchRules, ServiceTraces, Traces, strangers
 use arenad_model::ids::ServiceName;
 use arenad_model::site::Site;
 
-/// How long processes that did not run before may take to end: the engine's own health checks come and go.
+/// The time within which processes that did not run before must end. The engine's own health checks start such
+/// processes.
 const STRANGERS_END_WITHIN: Duration = Duration::from_millis(300);
-/// The pause between two looks at them.
+/// The pause between two listings of those processes.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// Why a container could not be looked into.
+/// The reason why a container could not be inspected.
 #[derive(Debug, thiserror::Error)]
 pub enum InsideError {
-    /// The engine refused or is gone.
+    /// The engine refused a request or is unreachable.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// It does not run.
+    /// The container of the service does not run.
     #[error("look into {0}: its container does not run")]
     NotRunning(ServiceName),
-    /// The system refused.
+    /// An operation of the system failed.
     #[error("look into {service}: {doing}")]
     System {
-        /// The service.
+        /// The service whose container was inspected.
         service: ServiceName,
-        /// What was being done.
+        /// The failed action, as an imperative phrase.
         doing: String,
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         cause: io::Error,
     },
-    /// What it held before the first client is not known.
+    /// The content of the containers before the first client is unknown.
     #[error("nobody knows what its containers held outside of the stores before the first client")]
     NotNoted,
-    /// There is more than is ever compared.
+    /// The container has more content than is ever compared.
     #[error("look into {service}: more than {limit} outside of its stores")]
     TooMuch {
-        /// The service.
+        /// The service whose container was inspected.
         service: ServiceName,
-        /// The limit.
+        /// The limit that was exceeded, with its unit.
         limit: &'static str,
     },
 }
@@ -77,7 +78,7 @@ impl InsideError {
     }
 }
 
-/// What went wrong below a service, to be named with it.
+/// A failure without the service, which the caller adds.
 #[derive(Debug)]
 enum Failed {
     System { doing: String, cause: io::Error },
@@ -99,14 +100,14 @@ impl Failed {
     }
 }
 
-/// The running containers of an incarnation, to be looked into. Holds as long as none of them is started anew.
+/// The running containers of an incarnation, for inspection. The value is valid until one of them is restarted.
 pub struct Inside {
     containers: Vec<Container>,
 }
 
 impl Inside {
-    /// Asks the engine for the containers' first processes. A one-shot service that has done its work has nothing that anyone
-    /// could change.
+    /// Reads the first processes of the containers from the engine. A one-shot service that has finished is left out,
+    /// because its content can no longer change.
     pub async fn of(engine: &dyn Engine, site: &Site, incarnation: &Incarnation) -> Result<Self, InsideError> {
         let mut stores: BTreeMap<ServiceName, BTreeSet<String>> = BTreeMap::new();
         for (service, path) in site.state_mounts() {
@@ -138,14 +139,15 @@ impl Inside {
         Ok(Self { containers })
     }
 
-    /// The first process of a service's container, as this host counts; none where it is no process of this host.
+    /// Returns the first process of a service's container by its id on this host. `None` if the container's processes
+    /// do not run on this host.
     pub fn pid(&self, service: &ServiceName) -> Option<u32> {
         self.on_this_host().find(|container| container.service == *service).map(|container| container.pid)
     }
 
-    /// What the containers hold outside of their stores. What is scratch is not looked at.
+    /// Returns the content of the containers outside their stores. Scratch is left out.
     ///
-    /// Cancellation: safe at any point; nothing is changed.
+    /// Cancellation: safe at any point, because nothing is changed.
     pub async fn traces(&self, engine: &dyn Engine) -> Result<Traces, InsideError> {
         let looks = self.containers.iter().map(|container| async move {
             if container.is_told {
@@ -154,7 +156,7 @@ impl Inside {
             }
             let found = match container.blocking(|container| container.traces(None)).await? {
                 Some(found) => found,
-                // Only the engine knows what has changed.
+                // The location of the writable layer is known only to the engine, which then lists the changes.
                 None => {
                     let changes = engine.changes(&container.handle).await?;
                     let found = container.blocking(move |container| container.traces(Some(&changes))).await?;
@@ -170,10 +172,10 @@ impl Inside {
         self.containers.iter().filter(|container| !container.is_told)
     }
 
-    /// Looks whether the writers are at rest: which processes hold a file or folder of a store open, and which run that did
-    /// not `before` the first client. Those get a moment to end.
+    /// Checks whether the writers are stopped. Returns the processes that hold a file or folder of a store open, and
+    /// those that did not run `before` the first client. The latter get a short time to end.
     ///
-    /// Cancellation: safe at any point; nothing is changed.
+    /// Cancellation: safe at any point, because nothing is changed.
     pub async fn processes(&self, before: &Traces) -> Result<Vec<Gap>, InsideError> {
         let looks = self.on_this_host().map(|container| async move {
             let deadline = tokio::time::Instant::now() + STRANGERS_END_WITHIN;
@@ -188,7 +190,7 @@ impl Inside {
                     Some(Gap::Process { service: service.clone(), command: process.command, holds })
                 }));
                 if gaps.is_empty() || tokio::time::Instant::now() >= deadline {
-                    // A process that holds something says more than one that merely runs.
+                    // A process that holds a store open is more informative than one that merely runs.
                     gaps.sort_by_key(|gap| matches!(gap, Gap::Process { holds: None, .. }));
                     return Ok::<_, InsideError>(gaps);
                 }
@@ -198,7 +200,7 @@ impl Inside {
         Ok(try_join_all(looks).await?.into_iter().flatten().collect())
     }
 
-    /// Empties the folders that the definition wants emptied. Their writers are at rest.
+    /// Empties the folders that the definition declares as emptied. Their writers must be stopped.
     pub async fn empty_scratch(&self) -> Result<(), InsideError> {
         for container in self.on_this_host().filter(|container| !container.rules.emptied().is_empty()) {
             let empty = |container: &Container| {
@@ -215,11 +217,12 @@ impl Inside {
 struct Container {
     service: ServiceName,
     handle: EngineHandle,
-    /// Its first process, as this host counts.
+    /// The id of the container's first process on this host.
     pid: u32,
-    /// Whether the engine tells what it has written: then it is no process of this host.
+    /// Whether the engine itself reports the content that the container has written. Its processes then do not run on
+    /// this host.
     is_told: bool,
-    /// The paths at which its stores are mounted.
+    /// The paths at which the container's stores are mounted.
     stores: BTreeSet<String>,
     rules: ScratchRules,
 }
@@ -229,7 +232,8 @@ impl Container {
         Mounts::of(self.pid, &self.stores)
     }
 
-    /// None: where its writable layer lies is not known, and neither are its `changes`.
+    /// Returns the content of the container. `None` if the location of its writable layer is unknown and `changes` is
+    /// not given.
     fn traces(&self, changes: Option<&[LayerChange]>) -> Result<Option<ServiceTraces>, Failed> {
         let mounts = self.mounts()?;
         if mounts.layer == Layer::Unknown && changes.is_none() {
@@ -248,7 +252,7 @@ impl Container {
         Ok(Some(ServiceTraces { entries: walk.end(), commands, places: mounts.others }))
     }
 
-    /// Work on files, away from the threads that serve.
+    /// Runs work on files, which may block, by [`arenad_seams::inline::blocking`].
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> Result<T, Failed> + Send + 'static,

@@ -1,4 +1,4 @@
-//! What a container can write to, as its kernel says: the mounts of its first process.
+//! The places that a container can write to, according to the kernel: the mounts of its first process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -8,28 +8,28 @@ use procfs::process::{MountInfo, Process};
 use super::Failed;
 use arenad_model::store::is_within;
 
-/// The file systems whose content is a view of the kernel, not of anything that was written.
+/// The file systems that show the kernel's state and contain no written data.
 const VIEWS: [&str; 5] = ["proc", "sysfs", "cgroup", "cgroup2", "devpts"];
 
-/// The file systems that lie in memory and begin empty.
+/// The file systems that lie in memory and are empty at first.
 const MEMORY: [&str; 3] = ["tmpfs", "ramfs", "mqueue"];
 
 /// The files that the engine writes for a container and mounts into it.
 const OF_ENGINE: [&str; 3] = ["/etc/hosts", "/etc/hostname", "/etc/resolv.conf"];
 
-/// Where a container's writable layer lies.
+/// The location of a container's writable layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Layer {
-    /// It has none: its root is read-only.
+    /// The container has no writable layer, because its root is read-only.
     ReadOnly,
-    /// In folders of this host.
+    /// The layer lies in folders of this host.
     Overlay {
-        /// What was written.
+        /// The folder with the changed entries.
         upper: PathBuf,
-        /// The image's layers, uppermost first.
+        /// The folders of the image's layers, uppermost first.
         lower: Vec<PathBuf>,
     },
-    /// Only the engine knows.
+    /// The location is known only to the engine.
     Unknown,
 }
 
@@ -37,20 +37,20 @@ pub(super) enum Layer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mounts {
     pub(super) layer: Layer,
-    /// The numbers of those that hold stores.
+    /// The ids of the mounts that hold stores.
     pub(super) stores: BTreeSet<u64>,
-    /// The paths of stores.
+    /// The mount points of the stores.
     pub(super) store_paths: BTreeSet<String>,
-    /// Those whose content is compared: memory, and the engine's own files.
+    /// The mount points whose content is compared: memory file systems, and the files that the engine writes.
     pub(super) memory: Vec<String>,
-    /// Those that can be written to and are not compared: path and kind.
+    /// The writable mounts that are not compared: mount point and kind.
     pub(super) others: BTreeMap<String, String>,
-    /// All mount points but the root.
+    /// All mount points except the root.
     pub(super) points: BTreeSet<String>,
 }
 
 impl Mounts {
-    /// The mounts of the container of a process.
+    /// Reads the mounts of the container to which a process belongs.
     pub(super) fn of(pid: u32, stores: &BTreeSet<String>) -> Result<Self, Failed> {
         let read = || Process::new(i32::try_from(pid).unwrap_or(i32::MAX))?.mountinfo();
         let failed = |error: procfs::ProcError| Failed::System {
@@ -73,7 +73,7 @@ impl Mounts {
             let path = mount.mount_point.to_string_lossy().into_owned();
             let is_read_only = mount.mount_options.contains_key("ro") || mount.super_options.contains_key("ro");
             if path == "/" {
-                // Of several, the last one is what the container sees.
+                // If there are several root mounts, the container sees the last one.
                 mounts.layer = if is_read_only { Layer::ReadOnly } else { layer(mount) };
                 continue;
             }
@@ -83,7 +83,7 @@ impl Mounts {
                 continue;
             }
             let kind = mount.fs_type.as_str();
-            // What the engine masks in `/proc` and `/sys` is a device or empty.
+            // The engine masks paths in `/proc` and `/sys` by devices or empty folders.
             let is_view = VIEWS.contains(&kind) || ["/proc", "/sys"].iter().any(|folder| is_within(&path, folder));
             if is_read_only || is_view {
                 continue;
@@ -104,7 +104,7 @@ impl Mounts {
 fn layer(mount: &MountInfo) -> Layer {
     let option = |name: &str| mount.super_options.get(name).cloned().flatten();
     match (mount.fs_type.as_str(), option("upperdir"), option("lowerdir")) {
-        // With very many layers the engine names folders relative to its own.
+        // If an image has very many layers, the engine gives their folders relative to its own.
         ("overlay", Some(upper), Some(lower)) if upper.starts_with('/') && !upper.contains('\\') => {
             Layer::Overlay { upper: upper.into(), lower: lower.split(':').map(PathBuf::from).collect() }
         }

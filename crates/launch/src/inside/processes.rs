@@ -1,4 +1,4 @@
-//! The processes of a container, and which of them hold a store open.
+//! The processes of a container, and the files and folders of stores that they hold open.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,19 +11,20 @@ use super::Failed;
 use super::mounts::Mounts;
 use arenad_model::store::is_within;
 
-/// How often processes are listed anew while they come and go.
+/// The number of attempts to list the processes if some end meanwhile.
 const ATTEMPTS: usize = 20;
 
 /// A process of a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
-    /// Its command line; of one without, its name in brackets.
+    /// The command line, or the name in brackets for a process without a command line.
     pub(super) command: String,
-    /// A file or folder of a store that it holds.
+    /// A file or folder of a store that the process holds open.
     pub(super) holds: Option<String>,
 }
 
-/// The processes of the container of `pid`, and what they hold of its stores if `holders` are asked for.
+/// Lists the processes of the container of `pid`. If `holders` is set, it also determines the files and folders of
+/// stores that they hold open.
 pub(super) fn list(pid: u32, mounts: &Mounts, holders: bool) -> Result<Vec<Found>, Failed> {
     let failed = |doing: &str| {
         let doing = doing.to_owned();
@@ -37,9 +38,9 @@ pub(super) fn list(pid: u32, mounts: &Mounts, holders: bool) -> Result<Vec<Found
         for member in members(pid, &groups).map_err(failed("list its processes"))? {
             match look(member, &namespace, mounts, holders) {
                 Ok(Some(process)) => found.push(process),
-                // Dead: it holds nothing, and is not waited for yet.
+                // A dead process that its parent has not waited for holds nothing open.
                 Ok(None) => {}
-                // It has ended, but it may have started another just before.
+                // The process has ended, but it may have started another one before.
                 Err(error) if is_gone(&error) => is_complete = false,
                 Err(error) => return Err(failed("read its processes")(error)),
             }
@@ -78,7 +79,7 @@ fn look(pid: u32, namespace: &Path, mounts: &Mounts, holders: bool) -> io::Resul
     Ok(Some(Found { command, holds }))
 }
 
-/// The folders of a process's threads that live: each may have files and folders of its own.
+/// Returns the folders of a process's living threads, because each thread may have its own open files and folders.
 fn threads(folder: &str) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(format!("{folder}/task"))? {
@@ -96,10 +97,11 @@ fn threads(folder: &str) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The first file or folder of a store that a thread holds: as its working directory, root, open file, program or memory.
+/// Returns the first file or folder of a store that a thread holds: as working directory, root, program, open file or
+/// mapped memory.
 fn held(thread: &Path, namespace: &Path, mounts: &Mounts) -> io::Result<Option<String>> {
     if fs::read_link(thread.join("ns/mnt"))? != namespace {
-        // Its mounts have other numbers, and paths of its say nothing.
+        // The mounts of another namespace have other ids, and its paths do not apply here.
         return Ok(Some("what a mount namespace of its own has mounted".to_owned()));
     }
     for name in ["cwd", "root", "exe"] {
@@ -120,16 +122,16 @@ fn held(thread: &Path, namespace: &Path, mounts: &Mounts) -> io::Result<Option<S
     Ok(mapped.into_iter().find(|path| is_path_of_store(path, mounts)))
 }
 
-/// The path that a link of `/proc` leads to, if that is on a store's mount.
+/// Returns the target of a link in `/proc` if it lies on the mount of a store.
 fn of_store(link: &Path, mounts: &Mounts) -> io::Result<Option<String>> {
     let found = match rustix::fs::statx(CWD, link, AtFlags::STATX_DONT_SYNC, StatxFlags::MNT_ID) {
         Ok(found) => found,
-        // Closed meanwhile; or a thread of the kernel, which has no program.
+        // The file was closed meanwhile, or the thread belongs to the kernel and has no program.
         Err(rustix::io::Errno::NOENT) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
     let shown = || fs::read_link(link).map(|path| path.to_string_lossy().into_owned());
-    // Linux before 5.8 does not say which mount it is.
+    // Linux before 5.8 does not report the mount.
     if found.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
         let path = shown()?;
         return Ok(is_path_of_store(&path, mounts).then_some(path));
@@ -141,7 +143,8 @@ fn is_path_of_store(path: &str, mounts: &Mounts) -> bool {
     mounts.store_paths.iter().any(|store| is_within(path, store))
 }
 
-/// The folders of the control group that a container is, in one hierarchy; empty where they are not to be found.
+/// Returns the folders of the container's control group and of all groups below it, in one hierarchy. The list is empty
+/// if the group is not found.
 fn groups(pid: u32) -> io::Result<Vec<PathBuf>> {
     let root = Path::new("/sys/fs/cgroup");
     let text = fs::read_to_string(format!("/proc/{pid}/cgroup"))?;
@@ -150,7 +153,7 @@ fn groups(pid: u32) -> io::Result<Vec<PathBuf>> {
         let mut parts = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
         let path = path.trim_start_matches('/');
-        // The group of everything is no container's.
+        // A container never has the root group.
         if path.is_empty() || path.starts_with("..") {
             continue;
         }
@@ -175,8 +178,8 @@ fn groups(pid: u32) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The processes of a container: those of its control group, or where that is not to be found those in its namespace of
-/// processes.
+/// Returns the processes of a container: those of its control group or, if the group was not found, those of its
+/// process namespace.
 fn members(pid: u32, groups: &[PathBuf]) -> io::Result<BTreeSet<u32>> {
     let mut found = BTreeSet::new();
     for folder in groups {
