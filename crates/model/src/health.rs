@@ -14,7 +14,7 @@ use super::schedule::Schedule;
 pub struct HealthSpec {
     /// The cheap probes, which run often.
     pub shallow: HealthProbes,
-    /// The thorough probes, which run seldom. `None` means that there are none.
+    /// The thorough probes, which run rarely. `None` means that there are none.
     pub deep: Option<HealthProbes>,
 }
 
@@ -228,7 +228,8 @@ impl Vigils {
         self.first_miss(Vigil::has_failed)
     }
 
-    /// Returns the failure that the last round found, whether or not it makes the instance unhealthy.
+    /// Returns the failure of the last shallow round or else of the last deep round, whether or not it makes the instance
+    /// unhealthy.
     pub fn missed(&self) -> Option<Miss> {
         self.first_miss(|vigil| vigil.misses > 0)
     }

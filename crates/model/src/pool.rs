@@ -82,7 +82,7 @@ pub struct Budget {
     pub failures: Option<(u32, Duration)>,
 }
 
-/// An action on the pool.
+/// An action on the pool. The numbers are the generations of members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PoolAction {
     /// Create a standby from the snapshot.
