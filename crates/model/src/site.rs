@@ -98,8 +98,8 @@ pub struct Site {
     /// The probes by which a ready instance is watched.
     pub health: HealthSpec,
     /// The SHA-256 (hex) of everything in the definition that the content of the baseline depends on: services without
-    /// their labels and public ports, entry, databases, readiness, baseline, access to other networks, a start time of
-    /// the clock, and the mounts of the stores. The ids of the images are added later, when they are known.
+    /// their labels and public ports, entry, databases, readiness, baseline, access to other networks, a clock with
+    /// a given start time, and the mounts of the stores. The ids of the images are added later, when they are known.
     pub baseline_inputs: String,
 }
 

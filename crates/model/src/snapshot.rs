@@ -14,7 +14,8 @@ use crate::ids::{EnvironmentName, ServiceName, SiteName};
 
 /// The id of a snapshot, derived from its content: snapshots with equal ids are identical.
 ///
-/// Shape: 16 characters of `0-9a-f`. The store guarantees the shape, and so does the check of an imported file.
+/// Shape: 16 characters of `0-9a-f`. The conversion from text does not check this: an id is derived from
+/// content, read from the store, or read from the manifest of an imported file, whose shape the import checks.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SnapshotId(String);
 
