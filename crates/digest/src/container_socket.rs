@@ -1,7 +1,8 @@
-//! Sockets inside of containers, reached from this host without a program in the container.
+//! Connects to sockets inside containers from this host, without a program in the container.
 //!
-//! The way leads through the root of the container's first process. A site may lay links there, which must not lead out of
-//! it: each step of the path is resolved as the container would, and what is connected to is what was found then.
+//! The path leads through the root of the container's first process. A site may place links there, which must not lead
+//! out of it: each component is resolved as the container would resolve it, and the connection is made to the socket
+//! that this found.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -9,12 +10,12 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use tokio::net::UnixStream;
 
-/// Connects to a socket by its path in the container whose first process this is.
+/// Connects to a socket by its path in the container whose first process has the number `pid`.
 ///
-/// Errors: `NotFound` if there is no such path, `PermissionDenied` without the right to look into other processes.
+/// Errors: `NotFound` if the path does not exist, `PermissionDenied` without the right to inspect other processes.
 pub async fn connect(pid: u32, path: &str) -> io::Result<UnixStream> {
     let found = find(pid, path)?;
-    // The name of an open file leads to that very file, whatever the path says by now.
+    // The path of an open file descriptor leads to that file even if the original path has changed since.
     UnixStream::connect(format!("/proc/self/fd/{}", found.as_raw_fd())).await
 }
 
