@@ -2,7 +2,7 @@
 //!
 //! The path leads through the root of the container's first process. A site may place links there, which must not lead
 //! out of it: each component is resolved as the container would resolve it, and the connection is made to the socket
-//! that this found.
+//! found in this way.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -43,10 +43,10 @@ mod tests {
         let ours = std::process::id();
         let path = |name: &str| folder.path().join(name).display().to_string();
         connect(ours, &path("socket")).await.expect("the socket");
-        // Its target is a path of this root, which is the root of the process.
+        // The target of the link is a path below this root, because the process has the root of the host.
         connect(ours, &path("link")).await.expect("the socket behind the link");
         assert_eq!(connect(ours, &path("nothing")).await.expect_err("none").kind(), io::ErrorKind::NotFound);
-        // A link through a process is none that a container could mean.
+        // Links through `/proc/self/root` are rejected, because a container cannot refer to a path outside its root.
         symlink("/proc/self/root", folder.path().join("out")).expect("a link");
         let out = format!("{}{}", path("out"), socket.display());
         assert!(connect(ours, &out).await.is_err());

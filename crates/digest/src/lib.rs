@@ -200,8 +200,7 @@ pub struct Subject<'a> {
     pub copies: &'a Path,
     /// Connections to the instance's servers.
     pub lines: &'a Lines,
-    /// Is set once the servers accept queries; files are read before that. If it is `None`, the servers accept queries
-    /// already.
+    /// Set once the servers accept queries; files are read before that. `None` if the servers already accept queries.
     pub started: Option<&'a SetOnce<()>>,
 }
 

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!   server stopped, trees exchanged ─► every file shares all its blocks with the snapshot's ─► position of the log
-//!   server started, site ready      ─► the log ends there, but for a checkpoint; no row was changed; nothing was defined
+//!   server started, site ready      ─► the log ends there, apart from a checkpoint; no row or definition has changed
 //! ```
 //! In all other cases the rows are read and hashed. A folder is compared while no process has any of its files open,
 //! and nothing happens between the comparison and the start of the servers.

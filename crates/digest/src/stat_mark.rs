@@ -58,7 +58,7 @@ impl Seen {
         self.hash == before.hash
     }
 
-    /// Returns the mark, for comparison with a later state.
+    /// Returns the mark, for comparison with a later state, or `None` if a later change could have the same time.
     pub(super) fn mark(self) -> Option<String> {
         self.is_old.then_some(self.hash)
     }

@@ -55,7 +55,7 @@ impl Place {
 }
 
 /// Returns the mark of a folder and everything below it. If the paths are known, folders need not be opened and listed,
-/// which is most of the work: a new or removed entry changes the time of the folder that contains it.
+/// which is most of the work: a new or removed entry changes the modification time of the folder that contains it.
 pub(super) async fn mark(
     site: &Site,
     store: &Store,
@@ -70,7 +70,7 @@ pub(super) async fn mark(
     .await
 }
 
-/// What is in a folder and all below it.
+/// Returns the content of a folder and of everything below it.
 pub(super) async fn look(site: &Site, store: &Store, folder: Place) -> Result<Look, DigestError> {
     let walk = Walk::new(site, store, folder);
     blocking(store, move |stop| {
@@ -125,8 +125,8 @@ impl Walk {
         let mut mark = StatMark::default();
         let root = self.open()?;
         for path in paths {
-            // A link in the place of a folder may be followed here. It changed the time of the folder that contains it,
-            // so the mark differs.
+            // This may follow a link that has replaced a folder. The replacement changed the modification time of the
+            // folder that contains the link, so the mark differs.
             match rustix::fs::statat(&root, path, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => mark.add(path.as_os_str().as_bytes(), &stat),
                 Err(_) => return Ok(None),
@@ -203,8 +203,8 @@ impl Walk {
     }
 }
 
-/// Returns the sorted names in a folder. Above the limit on a store's entries the list is incomplete, and the caller rejects
-/// the folder.
+/// Returns the names in a folder, sorted. Reading stops after one name more than `ENTRIES_MAX`, so that a list that
+/// exceeds the limit on a store's entries is incomplete.
 pub(super) fn names(folder: &OwnedFd) -> Result<Vec<Vec<u8>>, Errno> {
     let mut found = Vec::new();
     for entry in Dir::read_from(folder)? {

@@ -12,17 +12,17 @@ use arenad_model::archive::{Archive, DataSource, NeededImage, Origin};
 /// Progress of an image or data on its way to the engine or its folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It is in its place. If it comes from an archive, it has been compared with the archive.
+    /// The content is in its place. If it comes from an archive, it has been compared with the archive.
     Present,
-    /// Something with its name is in its place that has not been compared with an archive.
+    /// Content with the expected name is in its place, but has not been compared with an archive.
     Unverified,
-    /// Something with its name is in its place that differs from the archive.
+    /// Content with the expected name is in its place, but differs from the archive.
     Different,
     /// The archive is complete but has not been loaded.
     Downloaded,
     /// Only a part of the archive has been fetched.
     Partial,
-    /// Neither it nor any part of its archive is present.
+    /// Neither the content nor any part of its archive is present.
     Missing,
 }
 
