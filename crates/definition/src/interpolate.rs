@@ -185,7 +185,7 @@ impl Expression<'_> {
                 Some(_) => expand(word, word_offset, variables, depth + 1),
                 None => Ok(String::new()),
             },
-            _ => Err(self.fail(format!("`${{{}}}` is no form that Compose knows", self.inner))),
+            _ => Err(self.fail(format!("invalid expression `${{{}}}`", self.inner))),
         }
     }
 

@@ -158,7 +158,7 @@ fn build(
 ) -> Option<(Environment, Json)> {
     let name = sources.environment.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let environment_name = EnvironmentName::parse(name).map_err(|error| {
-        let draft = environment.key("name").error("name", format!("`{name}` is no environment's name"));
+        let draft = environment.key("name").error("name", format!("invalid environment name `{name}`"));
         draft.expected(error.to_string()).report();
     });
     let Ok(root) = sources.root.canonicalize() else {
@@ -169,7 +169,7 @@ fn build(
     let compose_folder = root.join(sources.compose.path.parent().unwrap_or(Path::new("")));
     let listen = raw.listen.as_ref().map_or(Some(LISTEN), |text| text.parse().ok());
     if listen.is_none() {
-        let draft = environment.key("listen").error("value", "`listen` is no IP address");
+        let draft = environment.key("listen").error("value", "`listen` is not an IP address");
         draft.expected("an IP address such as `127.0.0.1`, or `0.0.0.0` for all").report();
     }
     let data_folder =

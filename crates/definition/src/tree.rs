@@ -119,7 +119,7 @@ impl Node {
                 Typed::Null => "nothing".to_owned(),
                 Typed::Bool(value) => format!("the truth value `{value}`"),
                 Typed::Integer(_) | Typed::Float(_) => format!("the number `{}`", scalar.text),
-                Typed::NotFinite => format!("`{}`, which is no finite number", scalar.text),
+                Typed::NotFinite => format!("`{}`, which is not a finite number", scalar.text),
                 Typed::Text => format!("the text `{}`", excerpt(&scalar.text)),
             },
         }

@@ -133,7 +133,7 @@ fn entries<'a>(template: &'a Node, scope: Scope<'_>) -> Vec<&'a Node> {
         scope
             .index(0)
             .key(name)
-            .key_error("name", format!("`{name}` is no variable's name"))
+            .key_error("name", format!("invalid variable name `{name}`"))
             .expected("lower-case letters and `_`, such as `product`")
             .report();
     }

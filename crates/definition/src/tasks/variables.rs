@@ -134,7 +134,7 @@ impl<'a> Variables<'a> {
         for name in template.places().filter(|name| self.get(name).is_some()) {
             used.insert(name.to_owned());
             if self.get(name).is_some_and(|node| node.scalar().is_none()) {
-                let draft = scope.error("variable", format!("`{{{name}}}` is no single value"));
+                let draft = scope.error("variable", format!("`{{{name}}}` is not a single value"));
                 draft.expected("a text or a number: that can be bound").report();
             }
         }
@@ -147,7 +147,7 @@ impl<'a> Variables<'a> {
             false => format!("one of {}", quoted_list(known.clone())),
         };
         scope
-            .error("variable", format!("`{name}` is no variable of the task"))
+            .error("variable", format!("the task has no variable `{name}`"))
             .expected(expected)
             .maybe_help(did_you_mean(name, known))
             .report();

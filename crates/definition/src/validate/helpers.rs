@@ -22,7 +22,7 @@ pub(super) fn helpers(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawSite) -
 fn one(site: &SiteContext<'_>, scope: Scope<'_>, name: &str, helper: &RawHelper, raw: &RawSite) -> Option<Helper> {
     if !is_name(name, |c| c.is_ascii_alphanumeric()) {
         scope
-            .key_error("value", format!("`{name}` is no helper's name"))
+            .key_error("value", format!("invalid helper name `{name}`"))
             .expected("letters, digits and `_`, as tasks call it")
             .report();
     }
@@ -30,7 +30,7 @@ fn one(site: &SiteContext<'_>, scope: Scope<'_>, name: &str, helper: &RawHelper,
     for (index, parameter) in parameters.iter().enumerate() {
         if !is_name(parameter, |c| c.is_ascii_lowercase()) {
             let draft =
-                scope.key("parameters").index(index).error("value", format!("`{parameter}` is no parameter's name"));
+                scope.key("parameters").index(index).error("value", format!("invalid parameter name `{parameter}`"));
             draft.expected("lower-case letters and `_`, such as `sku`").report();
         }
     }
@@ -40,7 +40,7 @@ fn one(site: &SiteContext<'_>, scope: Scope<'_>, name: &str, helper: &RawHelper,
         Ok(locator) => locator,
         Err(error) => {
             let draft =
-                locator_scope.error("value", format!("it is no locator: column {}: {}", error.column, error.problem));
+                locator_scope.error("value", format!("invalid locator: column {}: {}", error.column, error.problem));
             draft.expected(error.expected).report();
             return None;
         }

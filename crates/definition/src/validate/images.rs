@@ -216,7 +216,7 @@ fn within_archive(scope: Scope<'_>, text: &str) -> Option<String> {
     let parts: Vec<&str> = text.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     if parts.contains(&"..") || text.contains('\0') || text.starts_with('/') {
         scope
-            .error("path", format!("`{}` is no folder of an archive", excerpt(text)))
+            .error("path", format!("invalid archive folder `{}`", excerpt(text)))
             .expected("a relative path such as `volumes/tiles/_data`")
             .report();
         return None;
@@ -251,7 +251,7 @@ fn file_name(scope: Scope<'_>, file: &str) {
     let begins = file.starts_with(|c: char| c.is_ascii_alphanumeric());
     if !begins || file.len() > FILE_NAME_MAX || !file.chars().all(is_fine) {
         scope
-            .error("value", format!("`{}` is no usable file name", excerpt(file)))
+            .error("value", format!("invalid file name `{}`", excerpt(file)))
             .expected(format!("1 to {FILE_NAME_MAX} letters, digits, `.`, `_`, `+` and `-`, without a folder"))
             .report();
     }
@@ -262,7 +262,7 @@ fn mirror(scope: Scope<'_>, url: &str, before: &[String]) {
     let host = parsed.as_ref().filter(|uri| matches!(uri.scheme_str(), Some("http" | "https"))).and_then(Uri::host);
     let Some(host) = host.filter(|host| !host.is_empty()) else {
         scope
-            .error("value", format!("`{}` is no URL of a file", excerpt(url)))
+            .error("value", format!("invalid URL `{}`", excerpt(url)))
             .expected("`https://` or `http://`, a host and a path")
             .report();
         return;

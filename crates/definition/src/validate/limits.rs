@@ -83,10 +83,7 @@ fn cpus(scope: Scope<'_>, raw: Option<&Cpus>) -> Option<f64> {
     let text = text_of(&raw?.0);
     let found = text.parse::<f64>().ok().filter(|cpus| *cpus > 0.0 && *cpus <= CPUS_MAX);
     if found.is_none() {
-        scope
-            .error("value", format!("`{text}` is no usable number of CPUs"))
-            .expected("a number such as `1.5`")
-            .report();
+        scope.error("value", format!("invalid number of CPUs: `{text}`")).expected("a number such as `1.5`").report();
     }
     found
 }

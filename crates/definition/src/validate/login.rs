@@ -89,7 +89,7 @@ fn form(scope: Scope<'_>, raw: &RawFormLogin) -> FormLogin {
     {
         scope
             .key("form")
-            .error("value", format!("`{}` is no CSS selector: {error}", excerpt(selector)))
+            .error("value", format!("invalid CSS selector `{}`: {error}", excerpt(selector)))
             .expected("a selector of the form, such as `#login_form`")
             .report();
     }

@@ -188,7 +188,7 @@ fn target(scope: Scope<'_>, text: &str) -> Option<String> {
         text.starts_with('/') && !text.contains([':', '\0', ',']) && !text.split('/').any(|part| part == "..");
     if !is_clean || text.trim_end_matches('/').is_empty() {
         scope
-            .error("value", format!("`{text}` is no place to mount at"))
+            .error("value", format!("invalid mount path `{text}`"))
             .expected("an absolute path inside of the container, other than `/`")
             .report();
         return None;

@@ -94,7 +94,7 @@ fn absent(scope: Scope<'_>, name: &str, missing: Missing<'_>) -> Option<String> 
 fn check_name(scope: Scope<'_>, name: &str) {
     if name.is_empty() || name.contains(['=', '\0']) || name.chars().any(char::is_whitespace) {
         scope
-            .key_error("name", format!("`{}` is no name", crate::tree::excerpt(name)))
+            .key_error("name", format!("invalid name `{}`", crate::tree::excerpt(name)))
             .expected("a name without white space and `=`")
             .report();
     }

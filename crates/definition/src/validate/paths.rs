@@ -105,7 +105,7 @@ pub(crate) fn inside_by_name(scope: Scope<'_>, root: &Path, base: &Path, text: &
         return refuse("is absolute");
     }
     if text.starts_with('~') {
-        return refuse("begins in somebody's home");
+        return refuse("begins in a home folder");
     }
     let mut joined = base.to_path_buf();
     for component in Path::new(text).components() {

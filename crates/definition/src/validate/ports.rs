@@ -71,7 +71,7 @@ fn number(scope: Scope<'_>, text: &str) -> Option<u16> {
     let port = text.parse::<u16>().ok().filter(|port| is_plain && *port > 0);
     if port.is_none() {
         scope
-            .error("value", format!("`{text}` is no port"))
+            .error("value", format!("invalid port `{text}`"))
             .expected(format!("{FORMS}; ports are from 1 to 65535"))
             .report();
     }
@@ -81,7 +81,7 @@ fn number(scope: Scope<'_>, text: &str) -> Option<u16> {
 fn address(scope: Scope<'_>, text: &str) -> Option<IpAddr> {
     let address = text.parse().ok();
     if address.is_none() {
-        scope.error("value", format!("`{text}` is no IP address")).expected(FORMS).report();
+        scope.error("value", format!("invalid IP address `{text}`")).expected(FORMS).report();
     }
     address
 }

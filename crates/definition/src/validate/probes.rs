@@ -156,7 +156,7 @@ pub(super) fn pointer<'a>(text: &str, begin: impl FnOnce(String) -> Draft<'a>) {
     if (text.is_empty() || text.starts_with('/')) && escapes_are_fine {
         return;
     }
-    begin(format!("`{}` is no JSON pointer", crate::tree::excerpt(text)))
+    begin(format!("invalid JSON pointer `{}`", crate::tree::excerpt(text)))
         .expected("keys that each follow a `/`, such as `/database/ok`; `~0` is a tilde and `~1` a slash in a key")
         .maybe_help(
             (!text.starts_with('/') && !text.contains('~')).then(|| format!("write `/{}`", text.replace('.', "/"))),
@@ -198,7 +198,7 @@ fn pattern(scope: Scope<'_>, text: &str) {
         let reason = error.to_string();
         let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
         scope
-            .error("value", format!("`{}` is no regular expression: {reason}", crate::tree::excerpt(text)))
+            .error("value", format!("invalid regular expression `{}`: {reason}", crate::tree::excerpt(text)))
             .expected("the syntax of Rust's `regex` crate: https://docs.rs/regex/#syntax")
             .report();
     }

@@ -112,7 +112,7 @@ fn image(context: Context<'_>, scope: Scope<'_>, name: &ServiceName, raw: &RawSe
             if !is_reference {
                 scope
                     .key("image")
-                    .error("value", format!("`{}` is no image", crate::tree::excerpt(image)))
+                    .error("value", format!("invalid image reference `{}`", crate::tree::excerpt(image)))
                     .expected("a reference such as `nginx:1.27` or `registry.test/team/site@sha256:...`")
                     .report();
             }
@@ -183,7 +183,7 @@ fn hostname(scope: Scope<'_>, text: &str) {
     let is_fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
     if text.is_empty() || text.len() > HOSTNAME_MAX || !text.chars().all(is_fine) || text.starts_with(['-', '.']) {
         scope
-            .error("value", format!("`{}` is no host name", crate::tree::excerpt(text)))
+            .error("value", format!("invalid host name `{}`", crate::tree::excerpt(text)))
             .expected(format!("1 to {HOSTNAME_MAX} letters, digits, `-` and `.`"))
             .report();
     }
@@ -193,7 +193,7 @@ fn signal(scope: Scope<'_>, text: &str) {
     filled(scope, text, "the signal");
     if !text.chars().all(|c| c.is_ascii_alphanumeric() || c == '+') || text.len() > 12 {
         scope
-            .error("value", format!("`{text}` is no signal"))
+            .error("value", format!("invalid signal `{text}`"))
             .expected("a name such as `SIGTERM`, or a number")
             .report();
     }
@@ -227,7 +227,7 @@ fn dependencies(scope: Scope<'_>, raw: Option<&DependsOn>) -> Vec<Dependency> {
             }
             Ok(service) => found.push(Dependency { service, condition }),
             Err(error) => {
-                scope.key_error("name", format!("`{name}` is no service")).expected(error.to_string()).report()
+                scope.key_error("name", format!("invalid service name `{name}`")).expected(error.to_string()).report()
             }
         }
     }

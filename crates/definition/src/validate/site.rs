@@ -172,7 +172,7 @@ fn public(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawPublic) -> Option<P
     }
     if let Some(name) = raw.variable.as_deref().filter(|name| !is_variable(name)) {
         not_a_variable(
-            public_scope.key("variable").error("value", format!("`{}` is no variable's name", excerpt(name))),
+            public_scope.key("variable").error("value", format!("invalid variable name `{}`", excerpt(name))),
         );
     }
     let published = published_port(site);
@@ -217,13 +217,13 @@ fn reads(scope: Scope<'_>, raw: &RawPublic) -> Vec<String> {
     for (index, pattern) in patterns {
         let scope = scope.index(index);
         if !pattern.starts_with('/') {
-            let message = format!("`{}` is no path", excerpt(pattern));
+            let message = format!("invalid path `{}`", excerpt(pattern));
             scope
                 .error("value", message)
                 .expected("a path or a pattern that begins with `/`, such as `/search/*`")
                 .report();
         } else if let Err(error) = GlobBuilder::new(pattern).literal_separator(true).build() {
-            let message = format!("`{}` is no pattern of paths: {}", excerpt(pattern), error.kind());
+            let message = format!("invalid path pattern `{}`: {}", excerpt(pattern), error.kind());
             scope.error("value", message).expected("a pattern such as `/search/*`").report();
         }
     }
@@ -293,7 +293,7 @@ fn exports(scope: Scope<'_>, raw: &RawSite) -> Vec<(String, String)> {
     let exports: Vec<(&str, &String)> = raw.exports.iter().flat_map(|exports| exports.iter()).collect();
     for (name, value) in &exports {
         if !is_variable(name) {
-            not_a_variable(scope.key(name).key_error("value", format!("`{}` is no variable's name", excerpt(name))));
+            not_a_variable(scope.key(name).key_error("value", format!("invalid variable name `{}`", excerpt(name))));
         }
         one_line(scope.key(name), value, "the value");
     }

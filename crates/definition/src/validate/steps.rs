@@ -149,7 +149,7 @@ pub(super) fn path(scope: Scope<'_>, text: &str) {
     let is_printable = text.chars().all(|c| c.is_ascii_graphic());
     if !text.starts_with('/') || !is_printable || text.contains('#') {
         scope
-            .error("value", format!("`{}` is no path", crate::tree::excerpt(text)))
+            .error("value", format!("invalid path `{}`", crate::tree::excerpt(text)))
             .expected("a path with its query, beginning with `/`, other characters than ASCII percent-encoded")
             .maybe_help(
                 (is_printable && !text.contains([':', '#']))
@@ -166,7 +166,7 @@ pub(super) fn headers(scope: Scope<'_>, raw: Option<&Entries<String>>) -> Vec<(S
         let is_token =
             !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b));
         if !is_token {
-            scope.key(name).key_error("value", format!("`{name}` is no header's name")).report();
+            scope.key(name).key_error("value", format!("invalid header name `{name}`")).report();
         }
         if value.chars().any(|c| c.is_control() && c != '\t') {
             scope.key(name).error("value", format!("the header `{name}` has control characters")).report();

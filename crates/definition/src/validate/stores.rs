@@ -72,7 +72,7 @@ fn control(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawControl) -> Option
 fn socket_path(scope: Scope<'_>, path: &str, example: &str) {
     if !path.starts_with('/') {
         scope
-            .error("value", format!("`{}` is no place in a container", excerpt(path)))
+            .error("value", format!("invalid socket path `{}`", excerpt(path)))
             .expected(format!("an absolute path, such as `{example}`"))
             .report();
     }
@@ -362,7 +362,7 @@ fn file(scope: Scope<'_>, text: &str) -> Option<VolatilePart> {
     }
     if let Err(error) = GlobBuilder::new(text).literal_separator(true).build() {
         scope
-            .error("value", format!("`{}` is no pattern of files: {}", excerpt(text), error.kind()))
+            .error("value", format!("invalid file pattern `{}`: {}", excerpt(text), error.kind()))
             .expected("a pattern such as `logs/**` or `cache/*.tmp`")
             .report();
         return None;

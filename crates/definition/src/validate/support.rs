@@ -13,7 +13,7 @@ pub(super) fn period(scope: Scope<'_>, raw: Option<&Period>, default: Duration) 
     };
     values::period(&text_of(&raw.0)).unwrap_or_else(|| {
         scope
-            .error("value", format!("`{}` is no usable duration", text_of(&raw.0)))
+            .error("value", format!("invalid duration `{}`", text_of(&raw.0)))
             .expected(format!("a duration of at most {}", values::period_text(PERIOD_MAX)))
             .report();
         default
@@ -38,7 +38,7 @@ pub fn size(scope: Scope<'_>, raw: Option<&Size>) -> Option<u64> {
     let found = values::size(&text);
     if found.is_none() {
         scope
-            .error("value", format!("`{text}` is no usable size"))
+            .error("value", format!("invalid size `{text}`"))
             .expected("a size such as `512m`, of at most 64 TiB")
             .report();
     }
@@ -79,7 +79,7 @@ pub(super) fn key_name(scope: Scope<'_>, name: &str, what: &str) {
     let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name.len() > 40 || !name.chars().all(is_fine) {
         scope
-            .key_error("name", format!("`{}` is no name for {what}", crate::tree::excerpt(name)))
+            .key_error("name", format!("invalid name `{}` for {what}", crate::tree::excerpt(name)))
             .expected("1 to 40 letters, digits, `-`, `_` and `.`")
             .report();
     }

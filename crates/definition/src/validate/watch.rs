@@ -100,7 +100,7 @@ pub(super) fn cron(scope: Scope<'_>, expression: &str, time_zone: Option<&str>) 
 fn bad_expression(scope: Scope<'_>, expression: &str, error: &InvalidSchedule) {
     let shown = excerpt(expression);
     let message = match error {
-        InvalidSchedule::Expression(reason) => format!("`{shown}` is no cron expression: {reason}"),
+        InvalidSchedule::Expression(reason) => format!("invalid cron expression `{shown}`: {reason}"),
         InvalidSchedule::NeverDue | InvalidSchedule::TimeZone => format!("no day of any year matches `{shown}`"),
     };
     scope

@@ -152,7 +152,7 @@ pub(super) fn pattern(scope: Scope<'_>, text: &str) -> Option<()> {
         Err(error) => {
             let reason = error.to_string();
             let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ");
-            let draft = scope.error("value", format!("this is no regular expression: {reason}"));
+            let draft = scope.error("value", format!("invalid regular expression: {reason}"));
             draft.expected("the syntax of Rust's `regex`: no look-around, no back-references").report();
             None
         }
@@ -187,7 +187,7 @@ fn json(scope: Scope<'_>, raw: &Json) -> Option<String> {
         Json::Object(entries) => entries.is_empty(),
         Json::Array(_) => false,
         _ => {
-            let draft = scope.error("value", "a single value is no JSON to look into");
+            let draft = scope.error("value", "`json` does not accept a single value");
             draft.expected("a mapping or a list").help("use `equals` for single values").report();
             return None;
         }

@@ -52,7 +52,7 @@ impl<'a> TaskContext<'a> {
                 if found.is_none() && !sites.is_empty() {
                     scope
                         .key("site")
-                        .error("unknown-site", format!("`{name}` is no site of the task"))
+                        .error("unknown-site", format!("the task has no site `{name}`"))
                         .expected(format!("one of {}", quoted_list(names())))
                         .maybe_help(did_you_mean(name, names()))
                         .report();
@@ -169,7 +169,7 @@ fn by_site<'a, 'c>(
         let found = context.sites.iter().find(|site| site.name.as_str() == name);
         if found.is_none() && !context.sites.is_empty() {
             scope
-                .key_error("unknown-site", format!("`{name}` is no site of the task"))
+                .key_error("unknown-site", format!("the task has no site `{name}`"))
                 .expected(format!("one of {}", quoted_list(names())))
                 .maybe_help(did_you_mean(name, names()))
                 .report();
@@ -211,7 +211,7 @@ fn captures(context: &TaskContext<'_>, scope: Scope<'_>, raw: &RawTask) -> Vec<(
     for (name, raw) in raw.before.iter().flat_map(Entries::iter) {
         let scope = scope.key(name);
         if !is_name(name) {
-            let draft = scope.key_error("name", format!("`{name}` is no captured value's name"));
+            let draft = scope.key_error("name", format!("invalid name `{name}` for a captured value"));
             draft.expected("lower-case letters and `_`, such as `orders`").report();
         }
         if context.variables.get(name).is_some() {

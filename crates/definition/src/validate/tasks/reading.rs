@@ -83,7 +83,7 @@ fn is_recorded(scope: Scope<'_>, trace: &TraceLocator, site: &Site) {
 }
 
 fn misread(scope: Scope<'_>, error: &SyntaxError) {
-    let draft = scope.error("value", format!("it is no locator: column {}: {}", error.column, error.problem));
+    let draft = scope.error("value", format!("invalid locator: column {}: {}", error.column, error.problem));
     draft.expected(error.expected.clone()).report();
 }
 
