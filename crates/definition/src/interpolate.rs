@@ -1,8 +1,8 @@
-//! Compose's variables in values: `$VAR`, `${VAR}`, `${VAR:-default}`, `${VAR-default}`, `${VAR:?error}`, `${VAR?error}`,
-//! `${VAR:+replacement}`, `${VAR+replacement}` and `$$` for a dollar sign.
+//! Compose's variables in values: `$VAR`, `${VAR}`, `${VAR:-default}`, `${VAR-default}`, `${VAR:?error}`,
+//! `${VAR?error}`, `${VAR:+replacement}`, `${VAR+replacement}` and `$$` for a dollar sign.
 //!
 //! Values are replaced after the YAML has been parsed, so that a variable can never change a file's structure. Unlike
-//! Compose, which warns and goes on with nothing, a variable without value and default is an error.
+//! Compose, which warns and inserts an empty text, a variable without value and default is an error.
 
 use super::problems::Problems;
 use super::source::{Position, SourceFile, Span};

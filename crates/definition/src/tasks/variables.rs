@@ -1,7 +1,7 @@
-//! Templates of tasks: `{{name}}` in texts becomes what an entry of `each` says.
+//! Templates of tasks: `{{name}}` in a text is replaced by the value in an entry of `each`.
 //!
-//! It is done on the marked tree, before the schema looks at a task, so that a variable may stand for a value of any type
-//! and every problem still points at the place in the file.
+//! The replacement is done on the marked tree before the schema check, so that a variable can have a value of any type
+//! and every problem still points to its place in the file.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub(super) struct Variables<'a> {
     values: Vec<(&'a str, &'a Node)>,
 }
 
-/// A name of a variable or captured value: such a name can stand in a locator's braces.
+/// Returns whether a text can be the name of a variable or captured value, which locators write in braces.
 pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }

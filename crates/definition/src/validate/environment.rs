@@ -1,4 +1,4 @@
-//! The environment as a whole: which service belongs to which site, and what sites must not share.
+//! The environment as a whole: the assignment of services to sites, and the properties that sites must not share.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;

@@ -182,7 +182,8 @@ impl Reader<'_> {
     }
 }
 
-/// The path inside of the container, without a slash at its end: the engine would take `/data/` for another than `/data`.
+/// Returns a path inside the container, without a slash at its end, because the engine distinguishes `/data/` from
+/// `/data`.
 fn target(scope: Scope<'_>, text: &str) -> Option<String> {
     let is_clean =
         text.starts_with('/') && !text.contains([':', '\0', ',']) && !text.split('/').any(|part| part == "..");

@@ -1,4 +1,4 @@
-//! Names and values of `environment`, `labels`, `args` and `sysctls`, and files of them.
+//! Names and values of `environment`, `labels`, `args` and `sysctls`, and of `env_file`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -100,7 +100,7 @@ fn check_name(scope: Scope<'_>, name: &str) {
     }
 }
 
-/// Reads the files that `env_file` names, the later ones over the earlier ones.
+/// Reads the files that `env_file` names. A value in a later file replaces one from an earlier file.
 pub(super) fn env_files(context: Context<'_>, scope: Scope<'_>, raw: Option<&EnvFiles>) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let files: Vec<(Scope<'_>, &str, bool)> = match raw {

@@ -1,4 +1,4 @@
-//! Published ports. Only the site's entry has one: the gateway listens on it in the container's place.
+//! Published ports. Only the site's entry has one: the gateway listens on it instead of the container.
 
 use std::net::IpAddr;
 
@@ -18,7 +18,7 @@ pub(super) struct Published {
 
 const FORMS: &str = "`published:container` such as `8080:80`, optionally with an address before and `/tcp` after it";
 
-/// Reads `ports`; container ports without a published one are left out, as they only document.
+/// Reads `ports`. Container ports without a published port are left out, because they are only documentation.
 pub(super) fn published(scope: Scope<'_>, raw: Option<&Vec<Part<PortEntry>>>) -> Vec<Published> {
     let entries = raw.into_iter().flatten().enumerate();
     entries.filter_map(|(index, entry)| one(scope.index(index), entry.good()?)).collect()

@@ -20,20 +20,20 @@ use crate::values::words;
 use arenad_model::ids::ServiceName;
 use arenad_model::site::{BuildSpec, Dependency, DependencyCondition, HealthCheck, ServiceSpec};
 
-/// How long a container may take to stop where the file does not say: Compose's own default.
+/// Default time that a container may take to stop, as in Compose.
 const STOP_GRACE_PERIOD: Duration = Duration::from_secs(10);
 
-/// A service and what concerns the site rather than the container.
+/// A service, with the properties that concern the site rather than the container.
 pub(super) struct Service<'a> {
     pub(super) spec: ServiceSpec,
     pub(super) published: Vec<Published>,
-    /// Whether one of its profiles is active, or it has none.
+    /// Whether the service has no profiles, or one of them is active.
     pub(super) is_active: bool,
     pub(super) scope: Scope<'a>,
 }
 
 impl Service<'_> {
-    /// Whether the file switches the health check off, or gives none.
+    /// Returns whether the file disables the health check or does not define one.
     pub(super) fn has_no_health_check(&self) -> bool {
         let is_none = |check: &HealthCheck| check.test == ["NONE"];
         self.spec.health_check.as_ref().is_none_or(is_none)
@@ -160,7 +160,7 @@ fn command_line(scope: Scope<'_>, raw: Option<&CommandLine>) -> Option<Vec<Strin
     Some(found)
 }
 
-/// Prefixes of labels by which arenad and Compose recognise what is theirs.
+/// Prefixes of labels that arenad and Compose reserve.
 const RESERVED_LABELS: [&str; 2] = ["arenad.", "com.docker.compose."];
 
 fn labels(scope: Scope<'_>, raw: &RawService) -> BTreeMap<String, String> {
@@ -176,7 +176,7 @@ fn labels(scope: Scope<'_>, raw: &RawService) -> BTreeMap<String, String> {
     found
 }
 
-/// The longest host name of one label, by RFC 1035.
+/// Maximum length of a host name that consists of one label, by RFC 1035.
 const HOSTNAME_MAX: usize = 63;
 
 fn hostname(scope: Scope<'_>, text: &str) {
