@@ -1,5 +1,9 @@
 //! Parses the archives that `docker save` writes: a `manifest.json` that names configurations, layers and tags, in two
 //! layouts.
+//!
+//! Before Docker 25, a layer is `<id>/layer.tar` and a configuration is `<digest>.json`. Since then, both are
+//! `blobs/sha256/<digest>`, and an `index.json` names manifests as well. The ID of an image is the digest of its
+//! configuration or, in engines that keep images in containerd, the digest of its manifest.
 
 use std::collections::HashSet;
 use std::collections::hash_map::{Entry, HashMap};
