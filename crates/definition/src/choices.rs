@@ -30,7 +30,7 @@ pub(crate) fn choose(root: &Node, source: &SourceFile, variables: &Variables<'_>
                 Some((entry, _)) if given.is_none() => entry.value.span,
                 _ => choice.key_span,
             };
-            let message = format!("`{}` is no choice for `{}`", excerpt(&picked), choice.key);
+            let message = format!("unknown option `{}` of the choice `{}`", excerpt(&picked), choice.key);
             problems
                 .at(source, span, "value", message)
                 .expected(format!("one of {}", quoted_list(known())))

@@ -26,7 +26,7 @@ pub struct Diagnostic {
     /// Description of the values that would be accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// Suggested correction.
+    /// Suggested correction of the file, as a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
     /// The line that contains the offending text.

@@ -1,8 +1,8 @@
-//! Compose's variables in values: `$VAR`, `${VAR}`, `${VAR:-default}`, `${VAR-default}`, `${VAR:?error}`, `${VAR?error}`,
-//! `${VAR:+replacement}`, `${VAR+replacement}` and `$$` for a dollar sign.
+//! Compose's variables in values: `$VAR`, `${VAR}`, `${VAR:-default}`, `${VAR-default}`, `${VAR:?error}`,
+//! `${VAR?error}`, `${VAR:+replacement}`, `${VAR+replacement}` and `$$` for a dollar sign.
 //!
 //! Values are replaced after the YAML has been parsed, so that a variable can never change a file's structure. Unlike
-//! Compose, which warns and goes on with nothing, a variable without value and default is an error.
+//! Compose, which warns and inserts an empty text, a variable without value and default is an error.
 
 use super::problems::Problems;
 use super::source::{Position, SourceFile, Span};
@@ -185,7 +185,7 @@ impl Expression<'_> {
                 Some(_) => expand(word, word_offset, variables, depth + 1),
                 None => Ok(String::new()),
             },
-            _ => Err(self.fail(format!("`${{{}}}` is no form that Compose knows", self.inner))),
+            _ => Err(self.fail(format!("invalid expression `${{{}}}`", self.inner))),
         }
     }
 

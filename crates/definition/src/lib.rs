@@ -5,9 +5,9 @@
 //! compose/x.yaml ──────┼─► marked ─► marked ─────► the schemas: raw ──► arenad_model::site::Environment
 //! compose/.env ────────┘  trees      trees         types                or Diagnostics
 //! ```
-//! No step stops at its first problem, and later steps skip the parts that an earlier step refused, so all problems are
-//! reported together. Nothing is ignored silently: an unsupported part is refused with its position. The files are not
-//! trusted: their size, depth and expansion are limited, and no path leaves the folder that holds them.
+//! Each step continues after a problem, and later steps skip the parts that an earlier step refused, so all problems
+//! are reported together. Nothing is ignored silently: an unsupported part is refused with its position. The files are
+//! not trusted: their size, depth and expansion are limited, and no path leaves the folder that holds them.
 //!
 //! The callers are the CLI (`validate`, `config`, `up`) and the daemon, which stores the texts that it received. The
 //! crate neither prints nor talks to Docker.
@@ -61,7 +61,7 @@ const HOST: &str = "localhost";
 /// Default address of public ports. Other machines cannot reach sites that an agent controls.
 const LISTEN: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// The port of the reset server that users of BrowserGym and AgentLab know.
+/// Default port for reset requests: the port that users of BrowserGym and AgentLab know.
 const RESET_PORT: u16 = 7565;
 
 /// A valid definition of an environment.
@@ -69,8 +69,8 @@ const RESET_PORT: u16 = 7565;
 pub struct Loaded {
     /// The environment that the files define.
     pub environment: Environment,
-    /// Both files after interpolation and with defaults filled in, for people; passwords as the file writes them, so
-    /// that one that comes from a variable shows the variable.
+    /// Both files after interpolation and with defaults filled in, for people. Passwords appear as the file writes
+    /// them: a password that comes from a variable appears as the variable.
     ///
     /// Shape: `{"environment": {...}, "compose": {...}}`, in the forms of the two files.
     pub resolved: Json,
@@ -158,7 +158,7 @@ fn build(
 ) -> Option<(Environment, Json)> {
     let name = sources.environment.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let environment_name = EnvironmentName::parse(name).map_err(|error| {
-        let draft = environment.key("name").error("name", format!("`{name}` is no environment's name"));
+        let draft = environment.key("name").error("name", format!("invalid environment name `{name}`"));
         draft.expected(error.to_string()).report();
     });
     let Ok(root) = sources.root.canonicalize() else {
@@ -169,7 +169,7 @@ fn build(
     let compose_folder = root.join(sources.compose.path.parent().unwrap_or(Path::new("")));
     let listen = raw.listen.as_ref().map_or(Some(LISTEN), |text| text.parse().ok());
     if listen.is_none() {
-        let draft = environment.key("listen").error("value", "`listen` is no IP address");
+        let draft = environment.key("listen").error("value", "`listen` is not an IP address");
         draft.expected("an IP address such as `127.0.0.1`, or `0.0.0.0` for all").report();
     }
     let data_folder =

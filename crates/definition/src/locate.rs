@@ -230,7 +230,7 @@ fn compose_path(root: &Path, name: &str, environment: &SourceFile, problems: &Pr
     };
     let is_plain = |component| matches!(component, std::path::Component::Normal(_) | std::path::Component::CurDir);
     if !Path::new(&file).components().all(is_plain) || file.contains(['$', '\0']) {
-        return report("path", format!("`{file}` is no path below `compose/`"), None);
+        return report("path", format!("`{file}` is not a path below `compose/`"), None);
     }
     let Ok(real) = folder.join(&file).canonicalize() else {
         let names: Vec<String> = fs::read_dir(&folder)
@@ -242,7 +242,7 @@ fn compose_path(root: &Path, name: &str, environment: &SourceFile, problems: &Pr
         return report("missing-path", format!("the Compose file `compose/{file}` does not exist"), help);
     };
     if !folder.canonicalize().is_ok_and(|folder| real.starts_with(folder)) || !real.is_file() {
-        return report("path", format!("`{file}` is no file below `compose/`"), None);
+        return report("path", format!("`{file}` is not a file below `compose/`"), None);
     }
     Some(PathBuf::from(COMPOSE).join(file))
 }

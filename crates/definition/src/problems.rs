@@ -109,13 +109,13 @@ impl Draft<'_> {
         self
     }
 
-    /// Sets the suggestion.
+    /// Sets the suggested correction.
     pub(crate) fn help(mut self, text: impl Into<String>) -> Self {
         self.diagnostic.suggestion = Some(shortened(text.into()));
         self
     }
 
-    /// Sets the suggestion, if there is one.
+    /// Sets the suggested correction, if there is one.
     pub(crate) fn maybe_help(mut self, text: Option<String>) -> Self {
         self.diagnostic.suggestion = text.map(shortened);
         self

@@ -25,9 +25,9 @@ use arenad_model::standby_schedule::StandbyTime;
 use arenad_model::store::{Control, RedisAccess, STORE_TIMEOUT, Store, StoreKind, VolatilePart};
 use arenad_model::verify::VerifyPolicy;
 
-/// SHA-256 (hex) over everything that the content of a site's baseline depends on.
+/// Returns the SHA-256 (hex) over everything that the content of a site's baseline depends on.
 ///
-/// Paths enter relative to the root folder, so that two checkouts agree.
+/// Paths are hashed relative to the root folder, so that two checkouts have the same hash.
 pub(crate) fn baseline_inputs(site: &Site, root: &Path) -> String {
     let services = site.services.iter().map(|spec| {
         let mut service = service(spec, root, "");
@@ -505,7 +505,8 @@ fn http_step(step: &HttpStep) -> Json {
 
 /// A service in Compose's own form, without its published port.
 ///
-/// `up` is the way from the Compose file's folder to the root folder: Compose resolves paths against the former.
+/// `up` is the relative path from the Compose file's folder to the root folder, because Compose resolves paths against
+/// the former.
 fn service(spec: &ServiceSpec, root: &Path, up: &str) -> Map<String, Json> {
     let relative = |path: &Path| format!("{up}{}", path.strip_prefix(root).unwrap_or(path).display());
     let build = spec.build.as_ref().map(|build| {

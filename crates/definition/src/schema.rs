@@ -18,7 +18,7 @@ pub(crate) static COMPOSE: LazyLock<Json> = LazyLock::new(generate::<RawCompose>
 /// The schema of `environments/<name>/tasks/*.yaml`.
 pub(crate) static TASKS: LazyLock<Json> = LazyLock::new(generate::<RawTasks>);
 
-/// The schema of one task, its variables filled in.
+/// The schema of one task whose variables are filled in.
 pub(crate) static TASK: LazyLock<Json> = LazyLock::new(generate::<RawTask>);
 
 fn generate<T: JsonSchema>() -> Json {
@@ -27,8 +27,8 @@ fn generate<T: JsonSchema>() -> Json {
     schema
 }
 
-/// Makes the generated schema say what the files' rules are: optional keys are left out rather than given nothing, and
-/// mappings with fixed keys may carry extensions.
+/// Adapts the generated schema to the rules of the files: an optional key may be missing but not null, and mappings
+/// with fixed keys may have extensions.
 fn adjust(schema: &mut Json) {
     match schema {
         Json::Array(items) => items.iter_mut().for_each(adjust),
@@ -62,7 +62,7 @@ fn refuse_null(property: &mut Json) {
     if let Some(Json::Array(forms)) = property.get_mut("anyOf") {
         forms.retain(|form| form.get("type") != Some(&Json::from("null")));
         if let [Json::Object(only)] = forms.as_slice() {
-            // The property's own description says more than its type's, so it stays.
+            // The property's own description is more specific than that of its type, so it is kept.
             let only: Map<String, Json> = only.clone();
             property.remove("anyOf");
             for (key, value) in only {

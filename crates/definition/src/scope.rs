@@ -1,4 +1,4 @@
-//! Where in a file the validation stands: a path of keys and indices, and the place it leads to.
+//! The position of the validation in a file, reached by keys and indices, and the place that its problems point to.
 
 use super::problems::{Draft, Problems, closest};
 use super::source::{SourceFile, Span};
@@ -13,7 +13,8 @@ pub(crate) struct Document<'a> {
 
 /// A place in a document, for problems found after parsing.
 ///
-/// Steps to what the file does not have stay at the nearest place that it has, so that a default can be blamed too.
+/// A step to a part that the file does not have stays at the nearest existing place, so that a problem with a default
+/// also has a place.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'a> {
     source: &'a SourceFile,
@@ -27,7 +28,7 @@ impl<'a> Scope<'a> {
         Self { source: document.source, problems, node: &document.root, key: None }
     }
 
-    /// The value under a key.
+    /// Returns the value under a key.
     pub(crate) fn key(self, key: &str) -> Self {
         match self.node.entry(key) {
             Some(entry) => Self { node: &entry.value, key: Some(entry.key_span), ..self },
@@ -35,7 +36,8 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The entry of a list, counted from 0; of a value that stands for a list of one, the value itself.
+    /// Returns the entry of a list by its index, which begins with 0. A value in the place of a list of one entry
+    /// returns itself.
     pub(crate) fn index(self, index: usize) -> Self {
         match &self.node.value {
             Value::Sequence(items) => items.get(index).map_or(self, |node| Self { node, key: None, ..self }),
@@ -43,12 +45,12 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Whether a mapping has a key.
+    /// Returns whether a mapping has a key.
     pub(crate) fn has(self, key: &str) -> bool {
         self.node.entry(key).is_some()
     }
 
-    /// Whether a mapping has, instead of a key, one that was probably meant to be it.
+    /// Returns whether a mapping has a key that is probably a misspelling of the given one.
     pub(crate) fn is_misspelt(self, key: &str) -> bool {
         match &self.node.value {
             Value::Mapping(entries) => {
@@ -58,12 +60,12 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The value's scalar, if it is one.
+    /// Returns the value as a scalar, if it is one.
     pub(crate) fn scalar(self) -> Option<&'a Scalar> {
         self.node.scalar()
     }
 
-    /// The place of the value; for mappings and what spans lines, that of the key.
+    /// Returns the place of the value. For lists, mappings and missing values, it is the place of the key.
     pub(crate) fn span(self) -> Span {
         match (&self.node.value, self.key) {
             (Value::Scalar(scalar), Some(key)) if scalar.text.is_empty() && !scalar.is_text => key,
@@ -80,17 +82,17 @@ impl<'a> Scope<'a> {
         self.problems
     }
 
-    /// Begins a problem with the value.
+    /// Starts a problem at the value.
     pub(crate) fn error(self, code: &str, message: impl Into<String>) -> Draft<'a> {
         self.problems.at(self.source, self.span(), code, message)
     }
 
-    /// Begins a problem with the value's key.
+    /// Starts a problem at the value's key.
     pub(crate) fn key_error(self, code: &str, message: impl Into<String>) -> Draft<'a> {
         self.problems.at(self.source, self.key.unwrap_or(self.node.span), code, message)
     }
 
-    /// The place of the key.
+    /// Returns the place of the key, or that of the value if it has no key.
     pub(crate) fn key_span(self) -> Span {
         self.key.unwrap_or(self.node.span)
     }

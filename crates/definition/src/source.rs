@@ -11,24 +11,24 @@ pub const SOURCE_MAX_BYTES: usize = 256 * 1024;
 /// One file, read once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceFile {
-    /// The path relative to the root folder, as diagnostics show it.
+    /// Path relative to the root folder, as diagnostics show it.
     pub path: PathBuf,
-    /// The complete text of the file.
+    /// Complete text of the file.
     pub text: String,
 }
 
 impl SourceFile {
-    /// Wraps a text that was read from `path`, relative to the root folder.
+    /// Creates a file from its text and its path relative to the root folder.
     pub fn new(path: impl Into<PathBuf>, text: impl Into<String>) -> Self {
         Self { path: path.into(), text: text.into() }
     }
 
-    /// The path with forward slashes, as diagnostics show it.
+    /// Returns the path with forward slashes, as diagnostics show it.
     pub fn shown_path(&self) -> String {
         self.path.to_string_lossy().replace('\\', "/")
     }
 
-    /// The line of that number, without its end; empty when there is none.
+    /// Returns a line by its number, without its end, or an empty text if the line does not exist.
     pub(crate) fn line(&self, number: usize) -> &str {
         let line = number.checked_sub(1).and_then(|index| self.text.split('\n').nth(index)).unwrap_or_default();
         // Columns do not count a byte order mark, so the line has none either.
@@ -40,9 +40,9 @@ impl SourceFile {
 /// A place in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
-    /// The line, beginning with 1.
+    /// Line number, beginning with 1.
     pub line: usize,
-    /// The column in characters, beginning with 1.
+    /// Column in characters, beginning with 1.
     pub column: usize,
 }
 
@@ -50,7 +50,7 @@ impl Position {
     /// The first character of a file.
     pub const START: Self = Self { line: 1, column: 1 };
 
-    /// The position of the byte at `offset` in `text`.
+    /// Returns the position of the byte at `offset` in `text`.
     pub(crate) fn of_offset(text: &[u8], offset: usize) -> Self {
         let before = &text[..offset.min(text.len())];
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
@@ -60,25 +60,26 @@ impl Position {
     }
 }
 
-/// A range of a file: from `start` up to, not including, `end`.
+/// A range of a file, from `start` up to and excluding `end`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     /// Position of the first character.
     pub start: Position,
-    /// The character after the last one.
+    /// Position after the last character.
     pub end: Position,
 }
 
 impl Span {
-    /// The first character of a file.
+    /// The empty range at the beginning of a file.
     pub const START: Self = Self { start: Position::START, end: Position::START };
 
-    /// The range of no characters at `position`.
+    /// Returns the empty range at `position`.
     pub(crate) fn at(position: Position) -> Self {
         Self { start: position, end: position }
     }
 
-    /// How many characters of the first line the range covers; at least one, so that there is something to point at.
+    /// Returns the number of characters that the range covers in its first line. It is at least 1, so that a marker is
+    /// visible.
     pub(crate) fn width_on(self, line: &str) -> usize {
         let rest = line.chars().count().saturating_sub(self.start.column - 1);
         let width = if self.end.line == self.start.line {

@@ -1,7 +1,7 @@
 //! A YAML document as a tree whose keys and values know their places in the file.
 //!
-//! Scalars keep their text: what type they have is decided by the YAML 1.2 core schema when it is asked for, because
-//! interpolation may still change the text.
+//! Scalars keep their text. Their type is determined on request, by the YAML 1.2 core schema, because interpolation may
+//! still change the text.
 
 use serde_json::{Map, Number, Value as Json};
 
@@ -10,13 +10,13 @@ use super::source::Span;
 /// A value of the document.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Node {
-    /// Where the value is; for an aliased one, where it was defined.
+    /// Place of the value; for an aliased value, the place of its definition.
     pub(crate) span: Span,
     /// Content of the value, with aliases expanded.
     pub(crate) value: Value,
 }
 
-/// The kinds of values.
+/// The content of a value, by its kind.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
     Scalar(Scalar),
@@ -32,14 +32,14 @@ pub(crate) struct Entry {
     pub(crate) value: Node,
 }
 
-/// A single value and how it was written.
+/// A single value and its notation in the file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Scalar {
-    /// The text, after interpolation once that has taken place.
+    /// The text; after interpolation, the interpolated text.
     pub(crate) text: String,
-    /// The text as the file has it, where interpolation changed it.
+    /// Text in the file, if interpolation changed it.
     pub(crate) written: Option<String>,
-    /// Whether quotes, a block or a tag say that this is text, whatever it looks like.
+    /// Whether quotes, a block or a tag make the value a text, even if it looks like a number or another type.
     pub(crate) is_text: bool,
 }
 
@@ -50,13 +50,13 @@ pub(crate) enum Typed {
     Bool(bool),
     Integer(Number),
     Float(Number),
-    /// `.inf` and `.nan`: numbers that no setting accepts and JSON cannot carry.
+    /// `.inf` and `.nan`: numbers that no setting accepts and JSON cannot represent.
     NotFinite,
     Text,
 }
 
 impl Scalar {
-    /// Determines the type by the YAML 1.2 core schema.
+    /// Returns the value with its type, by the YAML 1.2 core schema.
     pub(crate) fn typed(&self) -> Typed {
         if self.is_text {
             return Typed::Text;
@@ -70,7 +70,7 @@ impl Scalar {
     }
 }
 
-/// No number of interest is longer, and parsing long ones costs time.
+/// Maximum length of a number, in bytes. Settings need shorter ones only, and parsing long numbers takes time.
 const NUMBER_MAX: usize = 64;
 
 fn number(text: &str) -> Option<Typed> {
@@ -98,7 +98,7 @@ fn number(text: &str) -> Option<Typed> {
             return Some(Typed::Integer(value.into()));
         }
     }
-    // Rust's own parser accepts words such as `infinity`, the core schema does not.
+    // Rust's own parser accepts words such as `infinity`, but the core schema does not.
     let shaped = unsigned.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
     if !shaped || !unsigned.bytes().next()?.is_ascii_digit() && !unsigned.starts_with('.') {
         return None;
@@ -119,13 +119,13 @@ impl Node {
                 Typed::Null => "nothing".to_owned(),
                 Typed::Bool(value) => format!("the truth value `{value}`"),
                 Typed::Integer(_) | Typed::Float(_) => format!("the number `{}`", scalar.text),
-                Typed::NotFinite => format!("`{}`, which is no finite number", scalar.text),
+                Typed::NotFinite => format!("`{}`, which is not a finite number", scalar.text),
                 Typed::Text => format!("the text `{}`", excerpt(&scalar.text)),
             },
         }
     }
 
-    /// The value under a key, for mappings that have it.
+    /// Returns the entry of a mapping with the given key, if there is one.
     pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
         match &self.value {
             Value::Mapping(entries) => entries.iter().find(|entry| entry.key == key),
@@ -133,7 +133,7 @@ impl Node {
         }
     }
 
-    /// The scalar, if it is one.
+    /// Returns the value as a scalar, if it is one.
     pub(crate) fn scalar(&self) -> Option<&Scalar> {
         match &self.value {
             Value::Scalar(scalar) => Some(scalar),
@@ -158,7 +158,7 @@ impl Node {
     }
 }
 
-/// The beginning of a text, for messages.
+/// Returns the beginning of a text, for messages.
 pub(crate) fn excerpt(text: &str) -> String {
     const LONGEST: usize = 60;
     if text.chars().nth(LONGEST).is_none() {

@@ -1,11 +1,11 @@
-//! Small notations of both files: periods, sizes, command lines.
+//! Notations that both files use: periods, sizes and command lines.
 
 use std::time::Duration;
 
 /// Maximum period: one week. A longer one is probably a mistaken unit.
 pub(crate) const PERIOD_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// Reads a period such as `1m30s` or `1.5h`; `None` where it is malformed or longer than [`PERIOD_MAX`].
+/// Parses a period such as `1m30s` or `1.5h`. Returns `None` if it is malformed or longer than [`PERIOD_MAX`].
 pub(crate) fn period(text: &str) -> Option<Duration> {
     let mut rest = text;
     let mut total = Duration::ZERO;
@@ -37,7 +37,7 @@ pub(crate) fn period(text: &str) -> Option<Duration> {
     (total <= PERIOD_MAX).then_some(total)
 }
 
-/// The shortest notation of a period, for output.
+/// Returns the shortest notation of a period, for output.
 pub(crate) fn period_text(period: Duration) -> String {
     let micros = period.as_micros();
     match micros {
@@ -50,10 +50,10 @@ pub(crate) fn period_text(period: Duration) -> String {
     }
 }
 
-/// The largest size that is accepted, in bytes: 64 TiB.
+/// Maximum size, in bytes: 64 TiB.
 const SIZE_MAX_BYTES: u64 = 64 << 40;
 
-/// Reads a size such as `512m`, `1.5gb` or `1024`, in bytes. Units are powers of 1024, as in Compose.
+/// Parses a size such as `512m`, `1.5gb` or `1024`, and returns it in bytes. Units are powers of 1024, as in Compose.
 pub fn size(text: &str) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -70,9 +70,9 @@ pub fn size(text: &str) -> Option<u64> {
     (bytes <= SIZE_MAX_BYTES as f64).then_some(bytes as u64)
 }
 
-/// Splits a command line into words as Compose does: by quotes and backslashes, without any other shell magic.
+/// Splits a command line into words as Compose does: it supports quotes and backslashes, but no other shell syntax.
 ///
-/// Errors: what is unfinished, in words.
+/// Errors: a description of the unfinished part.
 pub(crate) fn words(line: &str) -> Result<Vec<String>, &'static str> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -10,13 +10,13 @@ use arenad_model::site::Secret;
 pub struct VariableUse {
     /// Name of the variable, without `$`.
     pub name: String,
-    /// The value that was put in; hidden from debug output, because passwords travel this way.
+    /// Value of the variable. It may be a password, so debug output hides it.
     pub value: Secret,
-    /// Where the value came from.
+    /// Source of the value.
     pub origin: VariableOrigin,
 }
 
-/// Where a variable's value came from.
+/// The source of a variable's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum VariableOrigin {
     /// The environment of the caller.
@@ -29,7 +29,8 @@ pub enum VariableOrigin {
     Default,
 }
 
-/// The variables in reach, the caller's before those of `.env`, and these before what choices stand for.
+/// The available variables. The caller's take precedence over those of `.env`, which take precedence over those of
+/// choices.
 #[derive(Debug)]
 pub(crate) struct Variables<'a> {
     given: &'a BTreeMap<String, String>,
@@ -43,7 +44,7 @@ impl<'a> Variables<'a> {
         Self { given, dotenv: RefCell::new(dotenv), chosen: RefCell::default(), used: RefCell::default() }
     }
 
-    /// The value of a variable; its use is recorded.
+    /// Returns the value of a variable and records its use.
     pub(crate) fn look_up(&self, name: &str) -> Option<String> {
         let (value, origin) = match self.given.get(name) {
             Some(value) => (value.clone(), VariableOrigin::Shell),
@@ -56,18 +57,18 @@ impl<'a> Variables<'a> {
         Some(value)
     }
 
-    /// Adds a variable of `.env`, unless the caller has one of that name.
+    /// Adds a variable of `.env`. A variable of the caller with the same name takes precedence.
     pub(crate) fn define(&self, name: String, value: String) {
         self.dotenv.borrow_mut().insert(name, value);
     }
 
-    /// Adds a variable that a choice stands for, or the choice's own with its default; the caller's and those of
-    /// `.env` come first.
+    /// Adds a variable that an option of a choice sets, or the choice's own variable with its default. Variables of the
+    /// caller and of `.env` take precedence.
     pub(crate) fn choose(&self, name: &str, value: String, origin: VariableOrigin) {
         self.chosen.borrow_mut().insert(name.to_owned(), (value, origin));
     }
 
-    /// Records that a definition fell back to its own default.
+    /// Records that a definition used its own default.
     pub(crate) fn record_default(&self, name: &str, value: &str) {
         self.record(name, VariableOrigin::Default, value);
     }

@@ -1,7 +1,7 @@
-//! Stores that are not on this host as folders: their files are read out of the containers, as the engine's archives.
+//! Reads stores that are not folders on this host from the containers, through the engine's archives.
 //!
-//! The way of a daemon without a state root. It reads everything every time, for an archive says nothing of what was
-//! written since the last one, and it knows no sockets.
+//! A daemon without a state root uses this path. It reads everything every time, because an archive does not show what
+//! was written since the last one. It does not report sockets.
 
 use std::collections::HashSet;
 use std::ffi::{CString, OsStr};
@@ -29,7 +29,7 @@ pub(super) async fn look(subject: &Subject<'_>, store: &Store) -> Result<Look, D
     Ok(Look { content: read.map_err(|cause| failed(store, cause))??, mark: None, paths: None })
 }
 
-/// The rows of a SQLite database, whose files are copied out of the container.
+/// Reads the rows of a SQLite database, whose files are first copied out of the container.
 pub(super) async fn look_sqlite(subject: &Subject<'_>, store: &Store) -> Result<Look, DigestError> {
     let copy = Folder::new_in(subject.copies).map_err(|cause| DigestError::File {
         store: store.name.clone(),
@@ -43,7 +43,7 @@ pub(super) async fn look_sqlite(subject: &Subject<'_>, store: &Store) -> Result<
     read.and_then(|copied| copied).map_err(|cause| failed(store, cause))?;
     let place = Place { root: copy.path().to_owned(), below: PathBuf::new() };
     let look = sqlite::look(store, place, subject.copies).await?;
-    // The copy does not move, whatever the site does.
+    // The mark of the copy says nothing about the site's files.
     Ok(Look { mark: None, ..look })
 }
 
@@ -59,7 +59,7 @@ fn failed(store: &Store, cause: StorageError) -> DigestError {
     DigestError::File { store: store.name.clone(), path: String::new(), cause: io::Error::other(cause) }
 }
 
-/// The path of a member below the archive's one folder, which itself is empty.
+/// Returns the path of a member relative to the archive's top folder; the path of the top folder is empty.
 fn below<'a>(top: &[CString], path: &'a [CString]) -> Option<&'a [CString]> {
     path.strip_prefix(top)
 }
@@ -140,7 +140,9 @@ fn entry<R: Read>(
     Ok(entry)
 }
 
-/// Copies the files of a database, the last of those of one name, as long as they hold no more than `most` bytes together.
+/// Copies the files of a database; of several members with the same name, the last one remains.
+///
+/// Errors: `Archive` if the files have more than `most` bytes in total.
 fn copy_database<R: Read>(mut archive: Archive<R>, name: &str, to: &Path, most: u64) -> Result<(), StorageError> {
     let (mut depth, mut left) = (None, most);
     while let Some(member) = archive.next_member()? {

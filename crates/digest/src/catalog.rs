@@ -9,20 +9,20 @@ use super::rules::Rules;
 /// The tables, sequences and objects of a database.
 #[derive(Default)]
 pub(super) struct Catalog {
-    /// The marks before and after; a server without has none.
+    /// Marks before and after the catalog was read; `None` if the server has no marks.
     pub(super) marks: Vec<Option<String>>,
     pub(super) tables: Vec<Table>,
-    /// Numbers that the catalog itself has, by table.
+    /// Next numbers that the catalog itself contains, by table.
     pub(super) counters: BTreeMap<String, String>,
     pub(super) sequences: Vec<Sequence>,
-    /// Hashes of definitions, by kind and name. Of some kinds several have the same name.
+    /// Hashes of definitions, by kind and name. For some kinds, several objects may have the same name.
     pub(super) objects: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// A table of a database.
 pub(super) struct Table {
     pub(super) name: String,
-    /// The name as statements write it.
+    /// The name, quoted for statements.
     pub(super) identifier: String,
     pub(super) columns: Vec<Column>,
 }
@@ -30,21 +30,21 @@ pub(super) struct Table {
 /// A column of a table.
 pub(super) struct Column {
     pub(super) name: String,
-    /// What a statement says to get its value in the form that is hashed.
+    /// SQL expression that yields the value in the form that is hashed.
     pub(super) expression: String,
 }
 
 /// A sequence of a database.
 pub(super) struct Sequence {
     pub(super) name: String,
-    /// The name as statements write it.
+    /// The name, quoted for statements.
     pub(super) identifier: String,
-    /// The table to whose column it belongs.
+    /// Table whose column owns the sequence.
     pub(super) owner: Option<String>,
 }
 
 impl Sequence {
-    /// Whether its number counts.
+    /// Returns whether the sequence's number is part of the digest.
     pub(super) fn counts(&self, rules: &Rules<'_>) -> bool {
         let is_of_volatile = self.owner.as_ref().is_some_and(|owner| rules.leaves_out_table(owner));
         !is_of_volatile && !rules.leaves_out_sequence(&self.name)
@@ -52,7 +52,7 @@ impl Sequence {
 }
 
 impl Catalog {
-    /// Refuses rules for what is not there.
+    /// Rejects rules for parts that do not exist.
     pub(super) fn check(&self, rules: &Rules<'_>) -> Result<(), DigestError> {
         let columns = self
             .tables
@@ -63,7 +63,7 @@ impl Catalog {
         rules.check(&columns.collect(), &tables.collect(), &sequences.collect())
     }
 
-    /// What it says that counts.
+    /// Converts the catalog to the content of the store, without volatile parts.
     pub(super) fn content(self, rules: &Rules<'_>) -> Content {
         let one = |hashes: BTreeSet<String>| hashes.into_iter().collect::<Vec<_>>().join(" ");
         Content {

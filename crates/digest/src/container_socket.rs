@@ -1,7 +1,8 @@
-//! Sockets inside of containers, reached from this host without a program in the container.
+//! Connects to sockets inside containers from this host, without a program in the container.
 //!
-//! The way leads through the root of the container's first process. A site may lay links there, which must not lead out of
-//! it: each step of the path is resolved as the container would, and what is connected to is what was found then.
+//! The path leads through the root of the container's first process. A site may place links there, which must not lead
+//! out of it: each component is resolved as the container would resolve it, and the connection is made to the socket
+//! found in this way.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -9,12 +10,12 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use tokio::net::UnixStream;
 
-/// Connects to a socket by its path in the container whose first process this is.
+/// Connects to a socket by its path in the container whose first process has the number `pid`.
 ///
-/// Errors: `NotFound` if there is no such path, `PermissionDenied` without the right to look into other processes.
+/// Errors: `NotFound` if the path does not exist, `PermissionDenied` without the right to inspect other processes.
 pub async fn connect(pid: u32, path: &str) -> io::Result<UnixStream> {
     let found = find(pid, path)?;
-    // The name of an open file leads to that very file, whatever the path says by now.
+    // The path of an open file descriptor leads to that file even if the original path has changed since.
     UnixStream::connect(format!("/proc/self/fd/{}", found.as_raw_fd())).await
 }
 
@@ -42,10 +43,10 @@ mod tests {
         let ours = std::process::id();
         let path = |name: &str| folder.path().join(name).display().to_string();
         connect(ours, &path("socket")).await.expect("the socket");
-        // Its target is a path of this root, which is the root of the process.
+        // The target of the link is a path below this root, because the process has the root of the host.
         connect(ours, &path("link")).await.expect("the socket behind the link");
         assert_eq!(connect(ours, &path("nothing")).await.expect_err("none").kind(), io::ErrorKind::NotFound);
-        // A link through a process is none that a container could mean.
+        // Links through `/proc/self/root` are rejected, because a container cannot refer to a path outside its root.
         symlink("/proc/self/root", folder.path().join("out")).expect("a link");
         let out = format!("{}{}", path("out"), socket.display());
         assert!(connect(ours, &out).await.is_err());

@@ -1,4 +1,4 @@
-//! What a digest says of stores. Serialized as it is: it is kept with snapshots.
+//! The content of a digest. It is serialized in this form and stored with snapshots.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,9 +15,10 @@ use arenad_model::store::VolatilePart;
 /// Shape: `{"declared": hex, "stores": {"database": {"tables": {...}, ...}, ...}}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Digest {
-    /// SHA-256 (hex) over the declarations that decided what was looked at: digests of other declarations cannot be compared.
+    /// SHA-256 (hex) over the declarations that determine the content; digests of different declarations cannot be
+    /// compared.
     pub declared: String,
-    /// The contents by store.
+    /// Contents by the store's name.
     pub stores: BTreeMap<String, Content>,
 }
 
@@ -26,12 +27,13 @@ impl Digest {
         Self { declared: declared(site), stores: BTreeMap::new() }
     }
 
-    /// Whether the site's stores are still declared as they were when this was taken.
+    /// Returns whether the site's stores are still declared as they were when this digest was taken.
     pub fn is_of(&self, site: &Site) -> bool {
         self.declared == declared(site)
     }
 
-    /// SHA-256 (hex) over everything: equal for equal states, and the name of a state for people.
+    /// Returns the SHA-256 (hex) over the whole digest. It is equal for equal states, and shown to users as the name of
+    /// a state.
     pub fn total(&self) -> String {
         let mut hash = Sha256::new();
         hash.update(&self.declared);
@@ -62,14 +64,14 @@ fn declared(site: &Site) -> String {
     hex(&hash.finalize())
 }
 
-/// What is in one store, without what is volatile. What a kind of store does not have is empty.
+/// The content of one store, without its volatile parts. Collections that a kind of store does not have are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Content {
-    /// The tables' rows, by table. Of a store with several databases, names begin with the database's key and a colon.
+    /// Rows by table. If a store has several databases, names begin with the database's key and a colon.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub tables: BTreeMap<String, Rows>,
-    /// The last or next numbers of sequences and of tables that number their rows.
+    /// Last or next numbers of sequences and of tables with automatic numbering.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, String>,
     /// Hashes of definitions, by kind and name: `index posts_pkey`.
@@ -84,7 +86,7 @@ pub struct Content {
 }
 
 impl Content {
-    /// Visits everything that is compared: what it is, its name, its value in one line.
+    /// Calls `visit` with each item that is compared: its kind, its name, and its value in one line.
     pub(super) fn each(&self, visit: &mut dyn FnMut(&str, &str, &dyn fmt::Display)) {
         self.tables.iter().for_each(|(name, rows)| visit("table", name, &format_args!("{} {}", rows.count, rows.hash)));
         self.counters.iter().for_each(|(name, value)| visit("counter", name, value));
@@ -97,31 +99,31 @@ impl Content {
 /// The rows of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rows {
-    /// How many there are.
+    /// Number of rows in the table.
     pub count: u64,
-    /// A hash over all of them, whatever their order.
+    /// Hash over all rows; it does not depend on their order.
     pub hash: String,
 }
 
-/// A file, folder or whatever else has a name.
+/// A file, a folder or any other entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
-    /// What it is.
+    /// Kind of the entry; links are not followed.
     pub kind: FileKind,
-    /// The permission bits.
+    /// Permission bits, without those of the file type.
     pub mode: u32,
-    /// The owner's number.
+    /// Numeric ID of the owner.
     pub owner: u32,
-    /// The group's number.
+    /// Numeric ID of the group.
     pub group: u32,
-    /// Bytes, of files; of devices their number.
+    /// Size of a file in bytes; number of a device; otherwise 0.
     pub size: u64,
-    /// Of files BLAKE3 (hex) of the content, of links where they lead, else empty.
+    /// BLAKE3 (hex) of a file's content; target of a link; otherwise empty.
     pub content: String,
 }
 
 impl FileEntry {
-    /// What is compared, in one line: `file 644 900:900 12 bytes 5d41…`.
+    /// Returns the attributes that are compared, in one line: `file 644 900:900 12 bytes 5d41…`.
     pub fn attributes(&self) -> String {
         let Self { kind, mode, owner, group, size, content } = self;
         let (kind, what) = match kind {
@@ -140,16 +142,16 @@ impl FileEntry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileKind {
-    /// A regular file.
+    /// A regular file, with size and content.
     File,
-    /// A folder.
+    /// A folder; its entries are listed themselves.
     Folder,
-    /// A symbolic link.
+    /// A symbolic link, with its target.
     Link,
-    /// A named pipe.
+    /// A named pipe, which is never opened.
     Pipe,
-    /// A socket.
+    /// A socket, which is never connected to.
     Socket,
-    /// A device.
+    /// A block or character device, with its number.
     Device,
 }

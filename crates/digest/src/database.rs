@@ -1,15 +1,16 @@
-//! Databases on a server. Whether anything was written while they were read, their marks tell: they are read before and after.
+//! Reads databases on a server. Their marks, which are read before and after, show whether anything was written in
+//! between.
 
 use super::content::Content;
 use super::reader::Reader;
 use super::{DigestError, Look, Subject};
 use arenad_model::store::Store;
 
-/// How often a database is read anew when it changes while it is read. The first reading often changes it by itself:
-/// PostgreSQL tidies up the pages that it reads.
+/// Maximum number of times that a database is read if it changes during the reading. The first reading often causes a
+/// change itself, because PostgreSQL prunes the pages that it reads.
 pub(super) const ATTEMPTS: usize = 3;
 
-/// The mark of the databases of a store.
+/// Returns the combined mark of a store's databases.
 pub(super) async fn mark(
     subject: &Subject<'_>,
     store: &Store,
@@ -24,16 +25,17 @@ pub(super) async fn mark(
     Ok(joined(marks))
 }
 
-/// What is known of databases before they are read.
+/// Knowledge about databases whose data folder equalled the snapshot's before their server was started.
 #[derive(Clone, Copy)]
 pub(super) struct Rest<'a> {
-    /// Where their server's log ended when it was started on the snapshot's files.
+    /// Position at which the server's log ended when the server was started on the snapshot's files.
     pub(super) position: u64,
-    /// What the snapshot holds.
+    /// Content of the snapshot's databases.
     pub(super) content: &'a Content,
 }
 
-/// What is in the databases of a store; if nothing was written since they were at rest, that is known.
+/// Returns the content of a store's databases. If nothing was written since the server was started on the snapshot's
+/// files, the content is taken from `rest`.
 pub(super) async fn look(
     subject: &Subject<'_>,
     store: &Store,
@@ -66,7 +68,8 @@ pub(super) async fn look(
     Ok(look)
 }
 
-/// The mark, if nothing was written to any of the databases since they were at rest.
+/// Returns the mark if nothing was written to any of the databases since the server was started on the snapshot's
+/// files.
 async fn unwritten(readers: &mut [Reader<'_>], rest: Rest<'_>) -> Result<Option<String>, DigestError> {
     let several = readers.len() > 1;
     let mut marks = Vec::new();
@@ -74,12 +77,12 @@ async fn unwritten(readers: &mut [Reader<'_>], rest: Rest<'_>) -> Result<Option<
         let prefix = if several { format!("{}:", reader.key) } else { String::new() };
         marks.push(reader.unwritten(rest.position, rest.content, &prefix).await?);
     }
-    // The log is the server's, so what one of them says of it later holds for all.
+    // The log belongs to the whole server, so a later mark of one database covers the others.
     Ok(joined(marks))
 }
 
-/// Reads all databases once, and says whether nothing was written to any of them meanwhile. The log that marks tell of is the
-/// server's: what is written to one database moves the marks of the others.
+/// Reads all databases once, and returns whether nothing was written to any of them in the meantime. The marks refer to
+/// the server's log, so a write to one database moves the marks of the others.
 async fn read(readers: &mut [Reader<'_>]) -> Result<(Look, bool), DigestError> {
     let mut content = Content::default();
     let (mut before, mut after) = (Vec::new(), Vec::new());

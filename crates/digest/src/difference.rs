@@ -1,47 +1,49 @@
-//! Where two digests differ, in words. Pure.
+//! Describes the differences between two digests. This module does no I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::content::{Content, Digest, FileEntry, FileKind, Rows};
 
-/// How many differences are named; the others are counted. Whoever has that many has lost the whole store.
+/// Maximum number of differences that are listed; the rest are only counted. A store with so many differences has
+/// usually changed completely.
 pub const DIFFERENCES_MAX: usize = 200;
 
-/// One thing that is not what it was.
+/// One item that differs from the baseline.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Difference {
-    /// The name of the store.
+    /// Name of the store.
     pub store: String,
-    /// The kind of the item that differs.
+    /// Kind of the item that differs.
     pub kind: ItemKind,
-    /// Its name: a table, a sequence, a path; of objects with their kind, such as `index posts_pkey`.
+    /// Name of the item: a table, a sequence or a path. The name of an object includes its kind, such as `index
+    /// posts_pkey`.
     pub name: String,
-    /// What it was, for people; `None`: it was not there.
+    /// Value in the baseline, for users; `None` if the item did not exist.
     pub before: Option<String>,
-    /// What it is; `None`: it is gone.
+    /// Current value, for users; `None` if the item no longer exists.
     pub now: Option<String>,
 }
 
-/// What may differ in a store.
+/// The kinds of items that may differ in a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ItemKind {
-    /// The store itself.
+    /// A store that exists in one of the digests only.
     Store,
     /// The rows of a table.
     Table,
-    /// A sequence or a table's next number.
+    /// The number of a sequence, or a table's next number.
     Counter,
-    /// A definition: of a table, an index, a trigger and so on.
+    /// The definition of a table, an index, a trigger or another object.
     Object,
-    /// A file or folder.
+    /// A file or folder, with its attributes.
     File,
-    /// A key.
+    /// A key of a key-value server.
     Key,
 }
 
 impl ItemKind {
-    /// The word for it.
+    /// Returns the word for the kind in messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Store => "store",
@@ -58,7 +60,7 @@ impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
             ItemKind::Store => write!(f, "{}", self.store)?,
-            // Their names say what they are.
+            // Their names already show the kind.
             ItemKind::Object | ItemKind::File => write!(f, "{}: {}", self.store, self.name)?,
             kind => write!(f, "{}: {} {}", self.store, kind.name(), self.name)?,
         }
@@ -71,23 +73,23 @@ impl fmt::Display for Difference {
     }
 }
 
-/// All that differs, as far as it is named.
+/// The differences between two digests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Comparison {
-    /// At most [`DIFFERENCES_MAX`], by store, kind and name.
+    /// Sorted by store, kind and name; at most [`DIFFERENCES_MAX`].
     pub differences: Vec<Difference>,
-    /// How many there are beyond those.
+    /// Number of differences that are not listed.
     pub omitted: usize,
 }
 
 impl Comparison {
-    /// Whether the two are equal.
+    /// Returns whether the two digests are equal.
     pub fn is_equal(&self) -> bool {
         self.differences.is_empty()
     }
 }
 
-/// Names what differs between two digests of the same declarations.
+/// Compares two digests of the same declarations.
 pub fn compare(baseline: &Digest, now: &Digest) -> Comparison {
     let mut found = Comparison::default();
     let stores: BTreeSet<&String> = baseline.stores.keys().chain(now.stores.keys()).collect();
@@ -122,7 +124,8 @@ impl Collector<'_> {
         self.items(ItemKind::Key, &before.keys, &now.keys, hash, |_| "set".to_owned());
     }
 
-    /// Walks through two sorted maps; `differ` says in words how two values differ, if they do.
+    /// Walks through two sorted maps; `differ` describes the difference between two values, or returns `None` if they
+    /// are equal.
     fn items<T>(
         &mut self,
         kind: ItemKind,

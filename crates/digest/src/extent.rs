@@ -1,14 +1,15 @@
-//! How much of a folder is read: a site decides how many names it has in there, and how long they are.
+//! Limits on the part of a folder that is read, because a site determines the number and the length of the names in it.
 
 use super::DigestError;
 
-/// How many files and folders a store may have: far beyond any site, and some gigabyte of memory.
+/// Maximum number of files and folders in a store: far more than any real site has; reading them takes about one
+/// gigabyte of memory.
 pub(super) const ENTRIES_MAX: usize = 2_000_000;
 
-/// What their paths, and what links say, may have together, in bytes.
+/// Maximum total length of paths and link targets, in bytes.
 const TEXT_MAX: usize = 64 << 20;
 
-/// The amount read of a store's folder, and its limits.
+/// The amount that was read of a store's folder, and its limits.
 pub(super) struct Extent {
     store: String,
     entries_max: usize,
@@ -26,9 +27,9 @@ impl Extent {
         Self { store: store.to_owned(), entries_max, entries: 0, text_max, text: 0 }
     }
 
-    /// Counts a file or folder, and the bytes of its path.
+    /// Counts a file or folder and the bytes of its path.
     ///
-    /// Errors: `TooMany` if it is one too many, `TooLong` if there is no room for its path.
+    /// Errors: `TooMany` above the limit on entries, `TooLong` above the limit on the total length of paths.
     pub(super) fn add(&mut self, text: usize) -> Result<(), DigestError> {
         self.entries += 1;
         self.text = self.text.saturating_add(text);

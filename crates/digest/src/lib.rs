@@ -10,9 +10,9 @@
 //! because servers also write on their own; the worst case is a needless hash. A mark is valid for one start of a
 //! server: after a server is stopped and its files are exchanged, the caller takes a new digest.
 //!
-//! The resets and `verify` call it. The crate does not decide what a difference means and writes neither to databases
-//! nor to folders. Servers must be running and not paused; folders must lie on this host. The content of stores is
-//! hostile: links are never followed, names and sizes are bounded.
+//! The resets and `verify` call this crate. It does not interpret differences, and writes neither to databases nor to
+//! folders. Servers must be running and not paused; folders must be on this host. The content of stores is untrusted:
+//! links are never followed, and the number and length of names are bounded.
 
 mod archived;
 mod catalog;
@@ -63,104 +63,104 @@ use tree::Place;
 /// Why a digest could not be computed.
 #[derive(Debug, thiserror::Error)]
 pub enum DigestError {
-    /// The store's folder is not among those that are on this host.
+    /// The store's folder is not on this host.
     #[error("find the store {store}: its folder {path} in {service} is not on this host")]
     NoFolder {
-        /// The name of the store.
+        /// Name of the store.
         store: String,
-        /// Its place in the container.
+        /// Path of the store's folder in the container.
         path: String,
-        /// The service with the store.
+        /// Service that the store belongs to.
         service: ServiceName,
     },
     /// A file or folder could not be read.
     #[error("read {path} of the store {store}")]
     File {
-        /// The name of the store.
+        /// Name of the store.
         store: String,
-        /// What was read, relative to the store.
+        /// Path of the file or folder, relative to the store.
         path: String,
-        /// The error that the system reported.
+        /// The underlying I/O error.
         #[source]
         cause: std::io::Error,
     },
-    /// The folder has more in it than is ever read.
+    /// The folder contains more entries than the limit.
     #[error("read the store {store}: it has more than {limit} files and folders")]
     TooMany {
-        /// The name of the store.
+        /// Name of the store.
         store: String,
-        /// The limit that was exceeded.
+        /// Limit that was exceeded.
         limit: usize,
     },
-    /// The paths in the folder are longer than what is ever read.
+    /// The paths in the folder are longer in total than the limit.
     #[error("read the store {store}: the paths of its files and folders have more than {limit} bytes together")]
     TooLong {
-        /// The name of the store.
+        /// Name of the store.
         store: String,
-        /// The limit, in bytes.
+        /// Limit on the total length of the paths, in bytes.
         limit: usize,
     },
-    /// The server refused or is gone.
+    /// The server rejected a statement or cannot be reached.
     #[error("query the store {store} through the database {database}")]
     Sql {
-        /// The name of the store.
+        /// Name of the store.
         store: String,
-        /// The key of the site's `databases`.
+        /// Key of the database in the site's `databases`.
         database: String,
-        /// The error that the server reported.
+        /// The underlying error from the server.
         #[source]
         cause: SqlFailure,
     },
-    /// A SQLite file could not be read as one.
+    /// The file is not a readable SQLite database.
     #[error("read the rows of the store {store}")]
     Sqlite {
-        /// The name of the store.
+        /// Name of the store.
         store: String,
-        /// The error that SQLite reported.
+        /// The underlying error from SQLite.
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A key-value server refused or is gone.
+    /// A key-value server rejected a command or cannot be reached.
     #[error("ask the server of the store {store}: {reason}")]
     Redis {
-        /// The name of the store.
+        /// Name of the store.
         store: String,
-        /// A description of the error.
+        /// Description of the error.
         reason: String,
     },
     /// The engine could not run a client in the container.
     #[error("ask the server of the store {store} through a client")]
     Client {
-        /// The name of the store.
+        /// Name of the store.
         store: String,
-        /// The error that the engine reported.
+        /// The underlying error from the engine.
         #[source]
         cause: EngineError,
     },
-    /// The answer is not what was asked for.
+    /// The server's answer does not have the expected form.
     #[error("understand what the server of the store {store} answered: {answer}")]
     Answer {
-        /// The name of the store.
+        /// Name of the store.
         store: String,
-        /// The answer, or the beginning of it.
+        /// The answer, or its beginning.
         answer: String,
     },
-    /// The definition calls something volatile that is not there.
+    /// The definition declares a part as volatile that does not exist.
     #[error("leave out {part} of the store {store}: there is none; correct `volatile` in the definition")]
     UnknownVolatile {
-        /// The name of the store.
+        /// Name of the store.
         store: String,
         /// The part that is declared volatile.
         part: String,
     },
-    /// It took too long.
+    /// The digest was not complete within the store's timeout.
     #[error(
         "compute the digest of the store {store}: no end within {limit:?}; the definition's `timeout` of the store grants more"
     )]
     TimedOut {
-        /// The name of the store.
+        /// Name of the store.
         store: String,
-        /// The limit that was exceeded.
+        /// Timeout of the store.
         limit: Duration,
     },
 }
@@ -184,28 +184,28 @@ impl DigestError {
     }
 }
 
-/// What a digest is taken of.
+/// The instance whose digest is taken, and access to it.
 #[derive(Clone, Copy)]
 pub struct Subject<'a> {
-    /// The engine, for clients in containers.
+    /// Runs clients in the containers.
     pub engine: &'a dyn Engine,
-    /// The definition of the site.
+    /// Definition of the site.
     pub site: &'a Site,
-    /// The running containers.
+    /// Running containers, by service.
     pub incarnation: &'a Incarnation,
-    /// The folders of this host that are mounted into them, by service and path in the container. If there are none,
+    /// Folders of this host that are mounted into the containers, by service and path in the container. If it is empty,
     /// files are read through the engine.
     pub folders: &'a BTreeMap<(ServiceName, String), PathBuf>,
-    /// Where databases are copied to while they are read.
+    /// Folder that SQLite databases are copied to before they are read.
     pub copies: &'a Path,
-    /// The lines to its servers.
+    /// Connections to the instance's servers.
     pub lines: &'a Lines,
-    /// Set when its servers take questions; files are read before. None: they do.
+    /// Set once the servers accept queries; files are read before that. `None` if the servers already accept queries.
     pub started: Option<&'a SetOnce<()>>,
 }
 
 impl Subject<'_> {
-    /// Waits until the servers take questions.
+    /// Waits until the servers accept queries.
     async fn servers(&self) {
         if let Some(started) = self.started {
             started.wait().await;
@@ -213,44 +213,45 @@ impl Subject<'_> {
     }
 }
 
-/// What need not be computed again. By default everything is.
+/// Earlier results that can be reused. By default there are none.
 #[derive(Clone, Copy, Default)]
 pub struct Known<'a> {
-    /// What was last taken of the same instance since its servers were started: stores whose marks have not moved are
-    /// not looked at any closer.
+    /// Digest of the same instance, taken since its servers were started: a store whose mark has not moved is not read
+    /// again.
     pub last: Option<&'a Taken>,
-    /// What was last taken of the same folders before a rewind that left in place what was not touched: stores of files
-    /// whose marks have not moved are not looked at any closer. Of servers it says nothing.
+    /// Digest of the same folders, taken before a rewind that left untouched files in place: a store of files whose
+    /// mark has not moved is not read again. Its marks of servers do not apply.
     pub rewound: Option<&'a Taken>,
-    /// Which stores were the snapshot's when their servers were started; goes with `rewound`, and is set by then.
+    /// The stores that equalled the snapshot when their servers were started. It is used together with `rewound`, and
+    /// must be set before the servers are queried.
     pub rested: Option<&'a OnceLock<Rested>>,
 }
 
-/// A digest with what tells later whether it still holds.
+/// A digest together with the marks that later show whether it still holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Taken {
-    /// The contents of the stores.
+    /// Contents of the stores.
     pub digest: Digest,
-    /// The marks by store; one that was being written to has none.
+    /// Marks by store. A store that was written to during the reading has none.
     marks: BTreeMap<String, String>,
-    /// What was found in folders, by store.
+    /// Paths that were found in folders, by store.
     paths: BTreeMap<String, tree::Paths>,
-    /// What each store cost, in the definition's order.
+    /// Cost of each store, in the definition's order.
     pub costs: Vec<Cost>,
 }
 
 /// The cost of one store's digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cost {
-    /// The name of the store.
+    /// Name of the store.
     pub store: String,
-    /// The time, others being at work beside it.
+    /// Elapsed time; other stores are read concurrently.
     pub took: Duration,
-    /// Whether it was hashed. `false`: its mark had not moved.
+    /// Whether the store was read and hashed; `false` means that its mark had not moved.
     pub is_hashed: bool,
 }
 
-/// Computes the digest of an instance's stores, all at once.
+/// Computes the digest of an instance's stores; all stores are read concurrently.
 ///
 /// Cancellation: safe at any point; nothing is changed.
 pub async fn take(subject: &Subject<'_>, known: Known<'_>) -> Result<Taken, DigestError> {
@@ -271,8 +272,8 @@ pub async fn take(subject: &Subject<'_>, known: Known<'_>) -> Result<Taken, Dige
     Ok(taken)
 }
 
-/// The stores that may have been written to since `last` was taken, in the definition's order. Empty: none was, so the
-/// digest still holds.
+/// Returns the stores that may have been written to since `last` was taken, in the definition's order. If it is empty,
+/// the digest still holds.
 pub async fn moved(subject: &Subject<'_>, last: &Taken) -> Result<Vec<String>, DigestError> {
     let marks = subject.site.stores.iter().map(|store| async move {
         let begun = Instant::now();
@@ -288,9 +289,9 @@ pub async fn moved(subject: &Subject<'_>, last: &Taken) -> Result<Vec<String>, D
 /// The result of reading one store.
 struct Look {
     content: Content,
-    /// `None`: it was written to meanwhile, or nothing tells whether it was.
+    /// `None` if the store was written to during the reading, or if writes to it cannot be detected.
     mark: Option<String>,
-    /// What was found, where that makes the next look cheaper.
+    /// The paths that were found, if they make the next mark cheaper.
     paths: Option<tree::Paths>,
 }
 
@@ -333,7 +334,7 @@ async fn mark(subject: &Subject<'_>, store: &Store, last: &Taken) -> Result<Opti
             database::mark(subject, store, databases).await
         }
         StoreKind::Redis { access } => redis::mark(subject, store, access).await,
-        // What is not here has no mark: it is read anew each time.
+        // A store outside this host has no mark, so it is read every time.
         StoreKind::Sqlite | StoreKind::Directory if subject.folders.is_empty() => Ok(None),
         StoreKind::Sqlite => sqlite::mark(store, folder(subject, store)?).await,
         StoreKind::Directory => {
@@ -356,7 +357,7 @@ async fn content(subject: &Subject<'_>, store: &Store, rest: Option<Rest<'_>>) -
     }
 }
 
-/// The folder of this host that holds the store.
+/// Finds the folder of this host that contains the store.
 fn folder(subject: &Subject<'_>, store: &Store) -> Result<Place, DigestError> {
     let inside = store.folder();
     let mounted =
@@ -368,7 +369,7 @@ fn folder(subject: &Subject<'_>, store: &Store) -> Result<Place, DigestError> {
     Ok(Place { root: folder.clone(), below: below.into() })
 }
 
-/// Work on files, away from the threads that serve.
+/// Runs work on files on a blocking thread.
 async fn blocking<T: Send + 'static>(
     store: &Store,
     work: impl FnOnce(&Stop) -> Result<T, DigestError> + Send + 'static,

@@ -1,9 +1,9 @@
-//! Lines to the servers of an instance's stores. A look at a standby that is about to serve must not cost what it takes to
-//! sign in or to start a client, so the connections of one look are kept for the next.
+//! Connections to the servers of an instance's stores. The check of a standby that is about to serve must not spend
+//! time on signing in or on starting a client, so the connections of one check are kept for the next.
 //!
-//! Whoever looks takes a line out and puts it back when every answer has been read: what was given up half way is closed, not
-//! kept. A line that died meanwhile is replaced. A server that is to be stopped, or that clients are to reach, has none:
-//! [`Lines::close`] comes first.
+//! A check takes a connection out and puts it back once it has read every answer. If the check is abandoned, its
+//! connection is closed. A connection that has broken in the meantime is replaced. [`Lines::close`] must be called
+//! before a server is stopped or becomes reachable for clients.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -12,18 +12,18 @@ use arenad_confined::Worker;
 use arenad_model::store::Store;
 use arenad_probes::KeptConnection;
 
-/// The lines to the servers of one instance.
+/// The connections to the servers of one instance.
 #[derive(Default)]
 pub struct Lines {
-    /// By store, and by what of it is asked; none where lines are not kept.
+    /// Connections by store and by part of the store, such as a database; `None` if connections are not kept.
     kept: Option<Mutex<BTreeMap<(String, String), Line>>>,
 }
 
-/// One line.
+/// A connection to a server.
 pub(super) enum Line {
-    /// To a database.
+    /// A connection to a database.
     Database(KeptConnection),
-    /// To a key-value server; it closes with its worker.
+    /// A worker that is connected to a key-value server; the connection closes when the worker ends.
     Keys(Box<Worker>),
 }
 
@@ -36,22 +36,22 @@ impl Line {
 }
 
 impl Lines {
-    /// Lines that end with each look.
+    /// Creates a set that closes each connection after its use.
     pub fn passing() -> Self {
         Self::default()
     }
 
-    /// Lines that are kept from one look to the next.
+    /// Creates a set that keeps connections for the next check.
     pub fn kept() -> Self {
         Self { kept: Some(Mutex::default()) }
     }
 
-    /// Takes a line out.
+    /// Takes a kept connection out.
     pub(super) fn take(&self, store: &Store, part: &str) -> Option<Line> {
         self.with(|lines| lines.remove(&(store.name.clone(), part.to_owned()))).flatten()
     }
 
-    /// Puts a line back, or closes it.
+    /// Keeps a connection for the next check, or closes it if connections are not kept.
     pub(super) async fn put(&self, store: &Store, part: &str, line: Line) {
         let mut line = Some(line);
         let replaced =
@@ -61,7 +61,7 @@ impl Lines {
         }
     }
 
-    /// Says goodbye on all of them.
+    /// Closes all kept connections properly.
     pub async fn close(&self) {
         let lines = self.with(std::mem::take).unwrap_or_default();
         futures_util::future::join_all(lines.into_values().map(Line::close)).await;

@@ -1,25 +1,26 @@
-//! What is said to MariaDB, from version 10.3 on, and MySQL, from version 8 on, and how their answers are read.
+//! Statements for MariaDB from version 10.3 and MySQL from version 8, and the interpretation of their answers.
 
 use serde_json::Value as Json;
 
 use super::catalog::{Catalog, Column, Table};
 
-/// Begins a transaction that sees one state, writes nothing and prints values in one form.
+/// Begins a read-only transaction on one consistent state, with settings that determine how values are printed.
 pub(super) const BEGIN: &str = include_str!("sql/mysql_begin.sql");
 
-/// Yields `["mark", …]`, with an empty text where there is none.
+/// Yields `["mark", …]`, with an empty text if the server has no mark.
 pub(super) const MARK: &str = include_str!("sql/mysql_mark.sql");
 
-/// Yields what there is; columns in the order of their tables.
+/// Yields the columns and counters; columns are in the order of their tables.
 pub(super) const CATALOG: &str = include_str!("sql/mysql_catalog.sql");
 
-/// Yields how it is defined. Apart from what there is, since the server reads every table's definition anew for each of these.
+/// Yields the definitions. They are separate from the catalog because the server opens every table's definition again
+/// for each of them.
 pub(super) const OBJECTS: &str = include_str!("sql/mysql_objects.sql");
 
-/// Yields of that what is not kept in files of its own.
+/// Yields the definitions that are not kept in files of their own.
 pub(super) const OWN_OBJECTS: &str = include_str!("sql/mysql_own_objects.sql");
 
-/// Takes note of a row of the catalog. `false`: it is none.
+/// Adds a row of the catalog. Returns `false` if the row has an unknown form.
 pub(super) fn add(catalog: &mut Catalog, cells: &[Json]) -> bool {
     match cells {
         [Json::String(tag), Json::String(table), Json::String(name), Json::String(kind)] if tag == "column" => {
@@ -41,23 +42,24 @@ pub(super) fn add(catalog: &mut Catalog, cells: &[Json]) -> bool {
     }
 }
 
-/// A column's value as bytes, `NULL` unlike every other, in a form that does not depend on character sets.
+/// Returns an expression for a column's value as bytes that do not depend on character sets and are different for
+/// `NULL` and every other value.
 ///
-/// Long values are hashed by themselves: a row whose text is longer than a packet may be would become NULL as a whole.
+/// Long values are hashed individually: a row whose text exceeds the maximum packet size would become NULL as a whole.
 fn expression(name: &str, kind: &str) -> String {
     let name = quoted(name);
     let short =
         ["char", "varchar", "enum", "set", "date", "time", "datetime", "timestamp", "year", "decimal", "double"];
     match kind {
-        // Its text has fewer digits than the value.
+        // MariaDB and MySQL print a float with fewer digits than its value has.
         "float" => format!("cast(quote({name} + 0e0) as binary)"),
         kind if kind.ends_with("int") || short.contains(&kind) => format!("cast(quote({name}) as binary)"),
         _ => format!("cast(coalesce(md5({name}), '-') as binary)"),
     }
 }
 
-/// Counts and hashes a table's rows: 128 bits of each row's text, added up, so that their order does not matter and equal
-/// rows count.
+/// Returns a statement that counts and hashes a table's rows. It adds up 128 bits for each row's text, so that the
+/// order of rows does not matter and duplicate rows count.
 pub(super) fn rows(table: &Table, columns: &[&str]) -> String {
     let (name, identifier) = (literal(&table.name), &table.identifier);
     let columns = if columns.is_empty() { "''".to_owned() } else { columns.join(", ") };

@@ -1,19 +1,19 @@
-//! What is said to PostgreSQL, from version 12 on, and how its answers are read.
+//! Statements for PostgreSQL from version 12, and the interpretation of its answers.
 
 use serde_json::Value as Json;
 
 use super::catalog::{Catalog, Column, Sequence, Table};
 
-/// Begins a transaction that sees one state, writes nothing and prints values in one form.
+/// Begins a read-only transaction on one consistent state, with settings that determine how values are printed.
 pub(super) const BEGIN: &str = include_str!("sql/postgres_begin.sql");
 
 /// Yields `["mark", …]`.
 pub(super) const MARK: &str = include_str!("sql/postgres_mark.sql");
 
-/// Yields what there is, and how it is defined.
+/// Yields the tables, sequences and objects with their definitions.
 pub(super) const CATALOG: &str = include_str!("sql/postgres_catalog.sql");
 
-/// Takes note of a row of the catalog. `false`: it is none.
+/// Adds a row of the catalog. Returns `false` if the row has an unknown form.
 pub(super) fn add(catalog: &mut Catalog, cells: &[Json]) -> bool {
     match cells {
         [Json::String(tag), Json::String(name), Json::String(identifier), Json::Array(columns)] if tag == "table" => {
@@ -34,8 +34,9 @@ pub(super) fn add(catalog: &mut Catalog, cells: &[Json]) -> bool {
     }
 }
 
-/// Counts and hashes a table's rows: 128 bits of each row's text, added up, so that their order does not matter and equal
-/// rows count. `offset 0` keeps the planner from making the text twice.
+/// Returns a statement that counts and hashes a table's rows. It adds up 128 bits for each row's text, so that the
+/// order of rows does not matter and duplicate rows count. `offset 0` prevents the planner from computing the text
+/// twice.
 pub(super) fn rows(table: &Table, columns: &[&str]) -> String {
     let Table { name, identifier, .. } = table;
     let (name, columns) = (literal(name), columns.join(", "));
@@ -45,7 +46,7 @@ pub(super) fn rows(table: &Table, columns: &[&str]) -> String {
     )
 }
 
-/// Yields a sequence's last number.
+/// Returns a statement that yields a sequence's last number.
 pub(super) fn sequence(sequence: &Sequence) -> String {
     let (name, identifier) = (literal(&sequence.name), &sequence.identifier);
     format!(
@@ -54,7 +55,7 @@ pub(super) fn sequence(sequence: &Sequence) -> String {
 }
 
 fn literal(text: &str) -> String {
-    // As an escape string, which is read the same whatever the server's settings are.
+    // An escape string is read in the same way under all settings of the server.
     format!("E'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }
 

@@ -1,8 +1,9 @@
-//! Reads one database: one script finds out what is there, others have the server hash the rows.
+//! Reads one database: a first script finds the tables and objects, further scripts hash the rows on the server.
 //!
-//! Each script is a transaction that sees one state and writes nothing. The mark is read before the first and after the last:
-//! if it has not moved, all of them saw the same, on whichever connection they ran. So rows are hashed on two at once, where
-//! a server is reached without a client: one script keeps one processor busy, and a rewind waits for it.
+//! Each script is a read-only transaction on one consistent state. The mark is read before the first script and after
+//! the last; if it has not moved, all scripts saw the same state, on either connection. Rows are hashed on two
+//! connections at once if the server is reached without a client: one script occupies only one processor, and a rewind
+//! waits for the result.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -18,13 +19,15 @@ use arenad_model::site::{Database, DatabaseAccess};
 use arenad_model::store::{Store, StoreKind};
 use arenad_probes::{Session, SqlFailure};
 
-/// The longest script, in bytes: a client in a container gets it as an argument, and the kernel takes 128 KiB.
+/// Maximum length of a script, in bytes: a client in a container receives it as an argument, which the kernel limits to
+/// 128 KiB.
 const SCRIPT_MAX: usize = 100_000;
 
-/// How many statements a script has where two connections share them: few enough that neither waits long for the other.
+/// Number of statements in a script if two connections share the work; it is small so that neither connection waits
+/// long for the other.
 const SHARE: usize = 8;
 
-/// The servers whose data folders are stores.
+/// The servers whose data folders can be stores.
 #[derive(Clone, Copy)]
 enum Server {
     Mysql,
@@ -33,7 +36,7 @@ enum Server {
 
 impl Server {
     fn of(store: &Store) -> Self {
-        // Validation lets a store be read only through databases of its own kind.
+        // Validation ensures that a store is read only through databases of its own kind.
         match store.kind {
             StoreKind::Mysql { .. } => Self::Mysql,
             _ => Self::Postgres,
@@ -54,7 +57,7 @@ impl Server {
         }
     }
 
-    /// What yields the definitions, where the catalog does not.
+    /// Statement that yields the definitions, if the catalog does not contain them.
     fn objects(self) -> Option<&'static str> {
         match self {
             Self::Postgres => None,
@@ -62,8 +65,8 @@ impl Server {
         }
     }
 
-    /// Statements, each ended by a semicolon, as a transaction. What a client prints may be cut off, so the last row is one
-    /// that is known.
+    /// Returns a transaction that consists of the statements, each of which ends with a semicolon. A client's output
+    /// may be truncated, so the transaction ends with a row that shows that the output is complete.
     fn script(self, statements: &[String]) -> String {
         let (begin, end) = match self {
             Self::Postgres => (postgres::BEGIN, "select json_build_array('end');\ncommit;\n"),
@@ -82,7 +85,7 @@ pub(super) struct Read {
     pub(super) after: Option<String>,
 }
 
-/// Reads a database.
+/// A reader of one database with its connections.
 pub(super) struct Reader<'a> {
     pub(super) key: &'a str,
     subject: Subject<'a>,
@@ -90,7 +93,7 @@ pub(super) struct Reader<'a> {
     database: &'a Database,
     server: Server,
     session: Session<'a>,
-    /// A second connection, while rows are hashed.
+    /// Second connection, for hashing rows.
     beside: Option<Session<'a>>,
 }
 
@@ -112,7 +115,7 @@ impl<'a> Reader<'a> {
         Ok(Self { key, subject, store, database, server: Server::of(store), session, beside: None })
     }
 
-    /// Every answer has been read.
+    /// Keeps the connection for the next check. Every answer must have been read.
     pub(super) async fn end(self) {
         if let Some(beside) = self.beside {
             beside.close().await;
@@ -122,14 +125,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The mark; `None`: the server has none.
+    /// Returns the mark, or `None` if the server has no marks.
     pub(super) async fn mark(&mut self) -> Result<Option<String>, DigestError> {
         let rows = self.run(&[self.server.mark().to_owned()]).await?;
         Ok(rows.last().and_then(mark_of))
     }
 
-    /// The mark, if nothing was written since the server was started on a data folder whose log ended at `position`, and what it
-    /// has in tables of its own is what `content` says.
+    /// Returns the mark if nothing was written since the server was started on a data folder whose log ended at
+    /// `position`, and the definitions in the server's own tables equal those in `content`.
     pub(super) async fn unwritten(
         &mut self,
         position: u64,
@@ -151,14 +154,15 @@ impl<'a> Reader<'a> {
         Ok((before == after && is_same && rested::is_unwritten(&after, position)).then_some(after))
     }
 
-    /// Reads everything that counts.
+    /// Reads everything except the volatile parts.
     pub(super) async fn read(&mut self) -> Result<Read, DigestError> {
         let rules = Rules::of(self.store);
         let opening = second(self.subject, self.store, self.database, self.beside.take());
         let (catalog, beside) = tokio::join!(self.catalog(), opening);
         self.beside = beside;
         let mut catalog = catalog?;
-        // What is read for the first time may be tidied up by that; rows take longer than the catalog, so they wait for it.
+        // The first reading may itself cause writes. Reading rows takes longer than reading the catalog, so the catalog
+        // is read until its marks are stable.
         for _ in 1..ATTEMPTS {
             if catalog.marks.first() == catalog.marks.last() {
                 break;
@@ -191,7 +195,8 @@ impl<'a> Reader<'a> {
         Ok(catalog)
     }
 
-    /// What yields the definitions, the rows of all tables that count, and the numbers of all sequences that count.
+    /// Returns the statements for the definitions, for the rows of all tables that count, and for the numbers of all
+    /// sequences that count.
     fn statements(&self, rules: &Rules<'_>, catalog: &Catalog) -> Vec<String> {
         let rows = catalog.tables.iter().filter(|table| !rules.leaves_out_table(&table.name)).map(|table| {
             let counts = |name: &str| !rules.leaves_out_column(name, &table.name);
@@ -206,7 +211,7 @@ impl<'a> Reader<'a> {
         self.server.objects().map(str::to_owned).into_iter().chain(rows).chain(sequences).collect()
     }
 
-    /// Takes note of a row of an answer.
+    /// Adds a row of an answer to the catalog or the content.
     fn add(&self, catalog: &mut Catalog, content: &mut Content, row: &Json) -> Result<(), DigestError> {
         let is_understood = match row.as_array().map(Vec::as_slice) {
             Some([Json::String(tag), Json::String(kind), Json::String(name), Json::String(hash)])
@@ -237,10 +242,11 @@ impl<'a> Reader<'a> {
         run(&mut self.session, self.store, self.key, &self.server.script(statements)).await
     }
 
-    /// Runs statements in as few transactions as will do, and returns their rows and the mark after the last.
+    /// Runs statements in as few transactions as possible, and returns their rows and the mark after the last
+    /// transaction.
     async fn run_marked(&mut self, mut statements: Vec<String>) -> Result<(Vec<Json>, Option<String>), DigestError> {
         let Some(mut beside) = self.beside.take() else {
-            // In the same script: a client in a container is started for each.
+            // The mark is part of the same script because each script starts a client in the container.
             statements.push(self.server.mark().to_owned());
             let mut rows = Vec::new();
             for share in shares(&statements, usize::MAX) {
@@ -252,7 +258,7 @@ impl<'a> Reader<'a> {
         let scripts = shares(&statements, SHARE).into_iter().map(|share| self.server.script(share));
         let next = Mutex::new(scripts);
         let (store, key) = (self.store, self.key);
-        // An idle session takes the next script.
+        // Each session takes the next script when it is idle.
         let work = async |session: &mut Session<'a>| {
             let mut rows = Vec::new();
             loop {
@@ -268,8 +274,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A second connection, where that is of use: a client in a container is started for each script. A server that has no room for
-/// it is read on one.
+/// Opens a second connection unless the database is read through a client in a container, which is started for each
+/// script. If the server rejects the connection, one connection does all the work.
 async fn second<'a>(
     subject: Subject<'a>,
     store: &Store,
@@ -282,7 +288,7 @@ async fn second<'a>(
     Session::open(subject.engine, database, subject.incarnation, store.timeout).await.ok()
 }
 
-/// Statements in shares of so many at most, as few as a script's length allows, in order.
+/// Splits statements into consecutive shares of at most `most` statements and at most the length of a script.
 fn shares(statements: &[String], most: usize) -> Vec<&[String]> {
     let mut shares = Vec::new();
     let (mut from, mut length) = (0, 0);

@@ -1,13 +1,13 @@
--- What a page of the keys holds. ARGV: database, cursor.
--- Returns lines: "ok <mark> <next cursor>", then for each key its name in hexadecimal, its type, the hash of its value and
--- the time at which it expires in milliseconds since 1970, or -1.
--- DUMP is not used: of sets and hashes it has the elements in an order that differs from process to process.
+-- Returns a page of keys, or only the mark if the cursor is "mark". ARGV: database, cursor.
+-- The answer consists of lines: "ok <mark> <next cursor>", then for each key its name in hexadecimal, its type, the hash of
+-- its value, and its expiry time in milliseconds since 1970, or -1 if it does not expire.
+-- DUMP is not used for sets and hashes, because it returns their elements in an order that differs between processes.
 local function field(text, name)
     return string.match(text, '\n' .. name .. ':([^\r\n]*)') or ''
 end
 
 local server, persistence = redis.call('INFO', 'server'), redis.call('INFO', 'persistence')
--- What was written since the last save, with what tells saves and starts apart.
+-- The number of changes since the last save, with fields that distinguish saves and starts.
 local mark = table.concat({
     field(server, 'run_id'), field(persistence, 'rdb_saves'), field(persistence, 'rdb_last_save_time'),
     field(persistence, 'rdb_changes_since_last_save')}, '/')
@@ -38,14 +38,14 @@ local function value(key, kind)
         table.sort(members)
         return members
     end
-    -- Streams and the types of modules keep an order of their own.
+    -- Streams and types of modules have an order of their own, which DUMP keeps.
     return {redis.call('DUMP', key)}
 end
 
 local function expiry(key)
     local reply = redis.pcall('PEXPIRETIME', key)
     if type(reply) == 'number' then return reply end
-    -- Servers before Redis 7 only say how long it is until then, which is another number every time.
+    -- Servers before Redis 7 only report the remaining time, which differs between calls: 0 stands for any expiry time.
     return redis.call('PTTL', key) < 0 and -1 or 0
 end
 

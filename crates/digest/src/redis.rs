@@ -1,7 +1,7 @@
-//! Redis and Valkey: a script in the server says what its keys hold, a page at a time.
+//! Reads Redis and Valkey through a script that runs in the server and returns the keys page by page.
 //!
-//! Over a connection, a confined process speaks to the server (see [`super::redis_worker`]). What a client in the container
-//! prints is read here: it has a bounded length, and nothing in it is nested.
+//! Over a connection, a confined process exchanges commands with the server (see [`super::redis_worker`]). The output
+//! of a client in the container is parsed here: its length is bounded, and it has no nested structure.
 
 use std::os::fd::OwnedFd;
 
@@ -18,13 +18,13 @@ use arenad_confined::Worker;
 use arenad_model::error::describe;
 use arenad_model::store::{RedisAccess, Store};
 
-/// What all keys of a server may take of memory, in bytes: more than a million of them.
+/// Maximum memory for all keys of a server, in bytes: enough for more than a million keys.
 const MEMORY_MAX: usize = 192 << 20;
 
-/// What a key takes of memory beside its name and what is said of it, in bytes.
+/// Memory that a key takes in addition to its name and its description, in bytes.
 const KEY_BYTES: usize = 100;
 
-/// The mark of a server: what it counts of its changes.
+/// Returns the mark of a server, which is derived from the server's count of changes.
 pub(super) async fn mark(
     subject: &Subject<'_>,
     store: &Store,
@@ -36,7 +36,7 @@ pub(super) async fn mark(
     Ok(Some(page.mark))
 }
 
-/// All keys of a server.
+/// Reads all keys of a server.
 pub(super) async fn look(subject: &Subject<'_>, store: &Store, access: &RedisAccess) -> Result<Look, DigestError> {
     let mut server = Server::open(subject, store, access);
     let volatile = volatile_keys(store);
@@ -49,13 +49,13 @@ pub(super) async fn look(subject: &Subject<'_>, store: &Store, access: &RedisAcc
             for (key, value) in page.keys.into_iter().filter(|(key, _)| !volatile.is_match(key)) {
                 let name = if database == 0 { key } else { format!("{database}:{key}") };
                 size += name.len() + value.len() + KEY_BYTES;
-                // A scan may name a key twice.
+                // A scan may return a key twice.
                 content.keys.insert(name, value);
             }
             if size > MEMORY_MAX {
                 return Err(server.failed(format!("its keys take more than {} MiB", MEMORY_MAX >> 20)));
             }
-            // Pages of which the mark is not the same show different times.
+            // Pages with different marks show different states.
             is_settled &= *mark.get_or_insert_with(|| page.mark.clone()) == page.mark;
             cursor = page.cursor;
             if cursor == "0" {
@@ -67,14 +67,16 @@ pub(super) async fn look(subject: &Subject<'_>, store: &Store, access: &RedisAcc
     Ok(Look { content, mark: mark.filter(|_| is_settled), paths: None })
 }
 
-/// A way to the server.
+/// Access to a server, through a worker or a client in the container.
 struct Server<'a> {
     subject: &'a Subject<'a>,
     store: &'a Store,
     access: &'a RedisAccess,
-    /// Speaks to it, unless a client in the container does.
+    /// Worker that is connected to the server; `None` before the first question or if a client in the container is
+    /// used.
     worker: Option<Box<Worker>>,
-    /// Whether nothing was asked since the worker was kept: the server may have hung up meanwhile.
+    /// Whether the worker was kept from an earlier check and has not been used since: the server may have closed its
+    /// connection.
     is_kept: bool,
 }
 
@@ -88,7 +90,7 @@ impl<'a> Server<'a> {
         Self { subject, store, access, worker, is_kept }
     }
 
-    /// Every answer has been read.
+    /// Keeps the worker for the next check. Every answer must have been read.
     async fn end(self) {
         if let Some(worker) = self.worker {
             self.subject.lines.put(self.store, "", Line::Keys(worker)).await;
@@ -103,7 +105,7 @@ impl<'a> Server<'a> {
         self.ask(&Question::Page { database, cursor: cursor.to_owned() }, Page::read).await
     }
 
-    /// Asks a worker, or a client in the container, whose output `read` understands.
+    /// Asks the worker, or a client in the container whose output `read` parses.
     async fn ask<T: DeserializeOwned>(
         &mut self,
         question: &Question,
@@ -133,7 +135,7 @@ impl<'a> Server<'a> {
         Ok(output.stdout)
     }
 
-    /// Asks the worker; a new one where there is none, or where the one that was kept has died.
+    /// Asks the worker. Starts a new one if there is none, or if a kept one no longer works.
     async fn over_line<T: DeserializeOwned>(&mut self, question: &Question) -> Answer<T> {
         let was_kept = std::mem::take(&mut self.is_kept);
         if let Some(mut worker) = self.worker.take() {
@@ -160,7 +162,7 @@ impl<'a> Server<'a> {
                 let socket = socket.ok_or_else(|| format!("{service} has no address: its container is not running"))?;
                 let connected = async {
                     let stream = TcpStream::connect(socket).await?;
-                    // A command must not wait for the acknowledgement of the last one.
+                    // A command must not wait for the acknowledgement of the previous one.
                     stream.set_nodelay(true)?;
                     stream.into_std()
                 };

@@ -1,6 +1,6 @@
-//! The confined process that speaks to a Redis or Valkey server: sends one command after the other, and reads the answers.
+//! The confined process that speaks to a Redis or Valkey server: it sends one command at a time and reads its answer.
 //!
-//! Of the protocol it knows texts of a bounded length and errors; no command that it sends is answered by anything else.
+//! It supports only the parts of the protocol that its commands need: texts of bounded length, and errors.
 
 use std::io;
 
@@ -10,38 +10,39 @@ use tokio::net::UnixStream;
 
 use arenad_confined::Inside;
 
-/// The hidden command that makes this program the worker.
+/// Hidden command that runs this program as the worker.
 pub const COMMAND: &str = "confined-keys";
 
-/// Answers a page of keys, or the mark alone.
+/// Script that returns a page of keys, or only the mark.
 const SCRIPT: &str = include_str!("redis.lua");
 
-/// The longest answer that is read, in bytes: a page has a thousand keys and each of them a line.
+/// Maximum length of an answer, in bytes: a page has about a thousand keys, with one line each.
 const ANSWER_MAX: usize = 16 << 20;
 
-/// The most keys of a page. Servers return more than the thousand that they are asked for, but not a hundred times as many.
+/// Maximum number of keys in a page. Servers return more than the thousand keys that are requested, but not a hundred
+/// times as many.
 const PAGE_KEYS_MAX: usize = 100_000;
 
-/// The longest first line of an answer, in bytes: a length, or an error in words.
+/// Maximum length of the first line of an answer, in bytes. The line contains a length or an error message.
 const HEAD_MAX: u64 = 4096;
 
-/// How many databases are asked for keys: as many as a server has unless it was told otherwise.
+/// Number of databases that are searched for keys: the default number of databases in a server.
 const DATABASES: usize = 16;
 
-/// A cursor that yields a page without keys.
+/// Cursor that yields a page without keys.
 pub(super) const MARK: &str = "mark";
 
 /// A request to the worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Question {
-    /// Which databases have keys: [`databases`].
+    /// Asks which databases have keys; the answer is parsed by [`databases`].
     Databases,
-    /// A page of the keys of a database, from a cursor on: [`Page`].
+    /// Asks for a page of a database's keys from a cursor; the answer is a [`Page`].
     Page { database: usize, cursor: String },
 }
 
 impl Question {
-    /// The command that answers it.
+    /// Returns the command that the server receives.
     pub(super) fn command(&self) -> Vec<String> {
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
         match self {
@@ -52,12 +53,12 @@ impl Question {
 }
 
 arenad_model::text_error! {
-    /// The words of a server, or about it, where an answer cannot be had.
+    /// Why a question has no answer: the server's error message, or a description of the failure.
     #[derive(Serialize, Deserialize)]
     pub(super) struct ServerWords;
 }
 
-/// What comes back: what was asked for, or why it cannot be had.
+/// The answer to a question, or the reason why there is none.
 pub(super) type Answer<T> = Result<T, ServerWords>;
 
 /// One answer of the script.
@@ -65,7 +66,7 @@ pub(super) type Answer<T> = Result<T, ServerWords>;
 pub(super) struct Page {
     pub(super) mark: String,
     pub(super) cursor: String,
-    /// Each key with its type, the hash of its value and its expiry.
+    /// Each key with its type, the hash of its value and its expiry time.
     pub(super) keys: Vec<(String, String)>,
 }
 
@@ -91,20 +92,20 @@ impl Page {
     }
 }
 
-/// The databases that have keys; at least the first, whose answer carries the mark.
+/// Returns the databases that have keys. It always includes the first one, whose answer contains the mark.
 pub(super) fn databases(said: &str) -> Vec<usize> {
     let others = (1..DATABASES).filter(|number| said.lines().any(|line| line.starts_with(&format!("db{number}:"))));
     [0].into_iter().chain(others).collect()
 }
 
-/// A key as text; bytes that are none are shown as the character for that.
+/// Decodes a key to text; invalid UTF-8 becomes the replacement character.
 fn unhex(digits: &str) -> Option<String> {
     let digit = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
     let bytes: Option<Vec<u8>> = (0..digits.len()).step_by(2).map(digit).collect();
     Some(String::from_utf8_lossy(&bytes?).into_owned())
 }
 
-/// Does the worker's work; the hidden command's whole life.
+/// Runs the worker, as the whole of the hidden command.
 pub fn serve() -> io::Result<()> {
     arenad_confined::serve(work)
 }

@@ -1,13 +1,13 @@
-//! Data folders of MariaDB that are, block for block, those of a snapshot, and servers that have written nothing since they
-//! were started on one. Such a server's rows are the snapshot's: they follow from bytes that were compared, and hashing them
-//! would show nothing else.
+//! Finds MariaDB data folders that equal those of a snapshot block by block, and servers that have written nothing
+//! since they were started on such a folder. The rows of such a server equal the snapshot's, because they are
+//! determined by the compared bytes; hashing them would give the same result.
 //!
 //! ```text
 //!   server stopped, trees exchanged ─► every file shares all its blocks with the snapshot's ─► position of the log
-//!   server started, site ready      ─► the log ends there, but for a checkpoint; no row was changed; nothing was defined
+//!   server started, site ready      ─► the log ends there, apart from a checkpoint; no row or definition has changed
 //! ```
-//! What is not so costs a full comparison. A folder is looked at while no process has a file of it open, and after it nothing
-//! but the start of the servers is done.
+//! In all other cases the rows are read and hashed. A folder is compared while no process has any of its files open,
+//! and nothing happens between the comparison and the start of the servers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -27,27 +27,31 @@ use arenad_model::ids::ServiceName;
 use arenad_model::site::{Database, Site};
 use arenad_model::store::{Store, StoreKind, is_within};
 
-/// The folders of this host that are mounted into containers, by service and path there.
+/// Folders of this host that are mounted into containers, by service and path in the container.
 pub type Folders = BTreeMap<(ServiceName, String), PathBuf>;
 
-/// The most files and folders that a data folder may have for this.
+/// Maximum number of files and folders in a data folder; larger data folders are not compared.
 const ENTRIES_MAX: usize = 100_000;
 
-/// How the log of MariaDB 10.8 and later begins.
+/// First bytes of the log of MariaDB 10.8 and later.
 const LOG_FORMAT: &[u8] = b"Phys";
 
-/// Where it says up to which position all that it tells of is in the tables' files. It says so in turn in one place and in the
-/// other. (`storage/innobase/include/log0log.h`: `CHECKPOINT_1`, `CHECKPOINT_2`)
+/// Offsets of the two checkpoints in the log. A checkpoint is the position up to which all changes are in the tables'
+/// files; the server writes it alternately to the two offsets.
+///
+/// Source: `storage/innobase/include/log0log.h`, `CHECKPOINT_1` and `CHECKPOINT_2`.
 const CHECKPOINTS: [u64; 2] = [0x1000, 0x2000];
 
-/// How many bytes a server that writes nothing adds to its log: a start notes one checkpoint or two. Whatever changes a row
-/// takes more (`log0log.h`: `SIZE_OF_FILE_CHECKPOINT` is 16; the record before it and its end take the rest).
+/// Maximum number of bytes that a server adds to its log without writing data: a start records one or two checkpoints.
+/// Any change to a row takes more.
+///
+/// Source: `log0log.h`, where `SIZE_OF_FILE_CHECKPOINT` is 16; the preceding record and its end take the rest.
 const START_BYTES: u64 = 64;
 
-/// How the names of files end that InnoDB's tables, their definitions and their triggers are in.
+/// Extensions of the files that contain InnoDB's tables, their definitions and their triggers.
 const TABLE_FILES: [&str; 6] = ["frm", "ibd", "opt", "TRG", "TRN", "par"];
 
-/// The stores that were the snapshot's when their servers were started.
+/// The stores that equalled the snapshot when their servers were started.
 #[derive(Debug, Default)]
 pub struct Rested {
     /// The position at which the snapshot's log ends, by store.
@@ -55,7 +59,7 @@ pub struct Rested {
 }
 
 impl Rested {
-    /// Compares the data folders of a site whose writers are at rest with the snapshot's.
+    /// Compares the data folders of a site with the snapshot's. All processes that write to them must have stopped.
     pub async fn look(site: &Site, live: &Folders, snapshot: &Folders) -> Self {
         let mut looks = Vec::new();
         for store in &site.stores {
@@ -86,12 +90,12 @@ impl Rested {
         Self { positions: looked.await.unwrap_or_default() }
     }
 
-    /// The names of those stores.
+    /// Returns the names of these stores.
     pub fn stores(&self) -> impl Iterator<Item = &str> {
         self.positions.keys().map(String::as_str)
     }
 
-    /// The position of a store's log, if the store was the snapshot's.
+    /// Returns the position of a store's log if the store equalled the snapshot.
     pub(super) fn position(&self, store: &Store) -> Option<u64> {
         self.positions.get(&store.name).copied()
     }
@@ -105,8 +109,8 @@ fn place(store: &Store, folders: &Folders) -> Option<Place> {
     Some(Place { root: folder.clone(), below: below.into() })
 }
 
-/// The position at which the log of a data folder ends that is the snapshot's. None: it is not, or has tables of which the log
-/// does not tell.
+/// Returns the position at which the log of a data folder ends if the folder equals the snapshot's. Returns `None` if
+/// it differs, or has tables whose changes are not in the log.
 fn position(live: &Place, snapshot: &Place, databases: &[Database]) -> Result<Option<u64>, Errno> {
     let (live, snapshot) = (live.open()?, snapshot.open()?);
     for database in databases {
@@ -120,9 +124,9 @@ fn position(live: &Place, snapshot: &Place, databases: &[Database]) -> Result<Op
     log_position(&live)
 }
 
-/// Whether all tables of a database are InnoDB's, by the files that they are in.
+/// Returns whether all tables of a database are InnoDB tables, according to the names of their files.
 fn has_innodb_alone(data: &OwnedFd, database: &str) -> Result<bool, Errno> {
-    // Other names are written otherwise in files' names.
+    // File names encode all other characters.
     if database.is_empty() || !database.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
         return Ok(false);
     }
@@ -134,7 +138,8 @@ fn has_innodb_alone(data: &OwnedFd, database: &str) -> Result<bool, Errno> {
     Ok(names(&folder)?.iter().all(is_known))
 }
 
-/// Whether two folders have the same files with the same attributes, and each shares all its blocks with its counterpart.
+/// Returns whether two folders contain the same files with the same attributes, and each file shares all its blocks
+/// with its counterpart.
 fn is_same(one: &OwnedFd, other: &OwnedFd) -> Result<bool, Errno> {
     let mut waiting = vec![PathBuf::new()];
     let mut entries = 0;
@@ -167,22 +172,24 @@ fn is_same(one: &OwnedFd, other: &OwnedFd) -> Result<bool, Errno> {
     Ok(true)
 }
 
-/// What of a file is to be the same besides its blocks. How long a folder is depends on its past.
+/// Returns the attributes that must be equal in addition to the blocks. The size of a folder depends on its history, so
+/// it is ignored.
 fn seen(stat: &Stat) -> (u32, u32, u32, i64) {
     let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
     (stat.st_mode, stat.st_uid, stat.st_gid, if is_folder { 0 } else { stat.st_size })
 }
 
-/// Whether two files of one length lie in the same blocks, so that they hold the same bytes.
+/// Returns whether two files of the same length occupy the same blocks, and therefore hold the same bytes.
 fn shares_blocks(one: &File, other: &File) -> Result<bool, Errno> {
     let (one, other) = (blocks(one)?, blocks(other)?);
     Ok(one.is_some() && one == other)
 }
 
-/// A run of blocks: where it is in the file, where on the disk, and how long, in bytes.
+/// A run of blocks: its offset in the file, its offset on the disk and its length, in bytes.
 type Run = (u64, u64, u64);
 
-/// Where a file's content lies, once it has been written there. None: the file system does not say it exactly.
+/// Returns the blocks that hold a file's content, after pending writes have reached the disk. Returns `None` if the
+/// file system does not report them exactly.
 fn blocks(file: &File) -> Result<Option<Vec<Run>>, Errno> {
     let inexact = FiemapExtentFlags::UNKNOWN
         | FiemapExtentFlags::DELALLOC
@@ -197,11 +204,11 @@ fn blocks(file: &File) -> Result<Option<Vec<Run>>, Errno> {
         if extent.fe_flags.intersects(inexact) {
             return Ok(None);
         }
-        // It reads as zeros, as the hole does that a clone has in its place.
+        // An unwritten extent reads as zeros, like the hole that a clone has in its place.
         if extent.fe_flags.contains(FiemapExtentFlags::UNWRITTEN) {
             continue;
         }
-        // Blocks of which more files have a part are told apart from their neighbours.
+        // The file system reports a shared part of a run separately, so adjacent runs are joined.
         match runs.last_mut() {
             Some((logical, physical, length))
                 if *logical + *length == extent.fe_logical && *physical + *length == extent.fe_physical =>
@@ -214,8 +221,8 @@ fn blocks(file: &File) -> Result<Option<Vec<Run>>, Errno> {
     Ok(Some(runs))
 }
 
-/// The position up to which everything is in the tables' files, as the log says: where it ends, if its server was shut down
-/// cleanly. None: it is of another format.
+/// Returns the position up to which all changes are in the tables' files. This is the end of the log if the server was
+/// shut down cleanly. Returns `None` if the log has another format.
 fn log_position(data: &OwnedFd) -> Result<Option<u64>, Errno> {
     let log = open_file(data.as_fd(), OsStr::new("ib_logfile0"))?;
     let read = |at: u64| {
@@ -230,11 +237,12 @@ fn log_position(data: &OwnedFd) -> Result<Option<u64>, Errno> {
     Ok(Some(u64::from_be_bytes(read(first)?).max(u64::from_be_bytes(read(second)?))))
 }
 
-/// Whether a mark of MariaDB says that nothing was written since its server was started on a log that ended at a position.
+/// Returns whether a mark of MariaDB shows that nothing was written since its server was started on a log that ended at
+/// `position`.
 pub(super) fn is_unwritten(mark: &str, position: u64) -> bool {
     let mut fields = mark.split(' ').map(str::parse::<u64>);
-    // When it was started, where the log ends, rows written (temporary ones too), updated, deleted, what was defined, and of
-    // that what stays.
+    // The fields: time of the start, end of the log, rows written (including temporary ones), updated and deleted,
+    // definitions created, and those of them that are permanent.
     let mut next = || fields.next().and_then(Result::ok);
     let (Some(_), Some(end), Some(_), Some(0), Some(0), Some(_), Some(0), None) =
         (next(), next(), next(), next(), next(), next(), next(), next())
@@ -244,7 +252,7 @@ pub(super) fn is_unwritten(mark: &str, position: u64) -> bool {
     end.checked_sub(position).is_some_and(|written| written <= START_BYTES)
 }
 
-/// Of the definitions in a digest those that the server keeps in tables of its own, of which InnoDB's log does not tell.
+/// Returns the definitions in a digest that the server keeps in its own tables, whose changes are not in InnoDB's log.
 pub(super) fn of_own_tables(objects: &BTreeMap<String, String>, prefix: &str) -> BTreeSet<(String, String)> {
     let own = ["function ", "procedure ", "package ", "package body ", "event "];
     let found = objects.iter().filter_map(|(name, hash)| Some((name.strip_prefix(prefix)?, hash)));

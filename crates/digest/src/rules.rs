@@ -12,7 +12,7 @@ use arenad_model::store::{SQLITE_COMPANIONS, Store, StoreKind, VolatilePart};
 /// The parts of a database that a digest leaves out.
 pub(super) struct Rules<'a> {
     store: &'a Store,
-    /// Tables that are meant by a pattern.
+    /// Volatile tables that are declared by a pattern.
     tables: GlobSet,
 }
 
@@ -42,7 +42,8 @@ impl<'a> Rules<'a> {
         self.parts().any(|part| matches!(part, VolatilePart::Sequence(sequence) if sequence == name))
     }
 
-    /// Refuses what is left out and does not exist: it was misspelt, and what was meant would count.
+    /// Returns an error if a volatile part does not exist. It is probably misspelt, and the intended part would be
+    /// compared.
     pub(super) fn check(
         &self,
         columns: &BTreeSet<(String, String)>,
@@ -64,7 +65,7 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// Whether a table's name stands for several.
+/// Returns whether a table's name is a pattern for several tables.
 fn is_pattern(name: &str) -> bool {
     name.contains('*')
 }
@@ -84,12 +85,12 @@ impl FileRules {
         Self { others: others(site, store), ..Self::leaving_out(patterns) }
     }
 
-    /// Rules that leave out what matches patterns.
+    /// Creates rules that leave out the paths that match patterns.
     pub(super) fn leaving_out<'a>(patterns: impl Iterator<Item = &'a str>) -> Self {
         Self { others: Default::default(), volatile: globs(patterns, true) }
     }
 
-    /// Whether a path relative to the store's folder does not count, and nothing below it.
+    /// Returns whether a path relative to the store's folder, and everything below it, is left out.
     pub(super) fn leave_out(&self, path: &Path) -> bool {
         path.to_str().is_some_and(|text| self.others.contains(text)) || self.volatile.is_match(path)
     }
@@ -104,8 +105,8 @@ pub(super) fn volatile_keys(store: &Store) -> GlobSet {
     globs(patterns, false)
 }
 
-/// Patterns of a definition that has passed validation. One that does not compile leaves nothing out, so that more is
-/// compared rather than less.
+/// Compiles the patterns of a validated definition. A pattern that does not compile leaves nothing out, so that too
+/// much rather than too little is compared.
 fn globs<'a>(patterns: impl Iterator<Item = &'a str>, by_folder: bool) -> GlobSet {
     let mut set = GlobSetBuilder::new();
     for glob in patterns.filter_map(|pattern| GlobBuilder::new(pattern).literal_separator(by_folder).build().ok()) {
@@ -114,7 +115,7 @@ fn globs<'a>(patterns: impl Iterator<Item = &'a str>, by_folder: bool) -> GlobSe
     set.build().unwrap_or_else(|_| GlobSet::empty())
 }
 
-/// The places of the other stores in a store's folder, relative to it.
+/// Returns the paths of other stores in a store's folder, relative to it.
 fn others(site: &Site, store: &Store) -> BTreeSet<String> {
     let others = site.stores.iter().filter(|other| other.service == store.service && other.name != store.name);
     let paths = others.flat_map(|other| {

@@ -1,5 +1,5 @@
-//! SQLite databases: their files are copied and the rows read from the copy by a confined process, so that neither a lock nor a
-//! file of ours is ever in the site's way, and nothing that a file says is understood here.
+//! Reads SQLite databases. Their files are copied and a confined process reads the rows from the copy, so that the site
+//! never meets a lock or a file of the daemon, and the daemon itself does not parse the files.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -20,25 +20,25 @@ use super::{DigestError, Look, Stop, blocking};
 use arenad_confined::{Folder, WorkerError};
 use arenad_model::store::Store;
 
-/// What follows the database's name in those of the files that hold rows. The third companion, `-shm`, is an index of the
-/// first and made anew when it is missing.
+/// Suffixes of the files that hold a database's rows. The companion `-shm` is only an index of `-wal` and is rebuilt if
+/// it is missing.
 pub(super) const PARTS: [&str; 3] = ["", "-wal", "-journal"];
 
-/// How often the files are copied anew when they change meanwhile.
+/// Maximum number of times that the files are copied if they change during the copy.
 const ATTEMPTS: usize = 3;
 
-/// The most that is copied of a file, in bytes, zeros not counted.
+/// Maximum number of bytes that are copied of a file, not counting blocks of zeros.
 pub(super) const COPY_MAX: u64 = 4 << 30;
 
-/// The mark of a database's files.
+/// Returns the mark of a database's files.
 pub(super) async fn mark(store: &Store, folder: Place) -> Result<Option<String>, DigestError> {
     let files = Files::of(store, folder);
     blocking(store, move |_| Ok(files.seen(&files.open()?)?.mark())).await
 }
 
-/// The rows of a database.
+/// Reads the rows of a database.
 ///
-/// `copies` is where it is copied to.
+/// The files are copied to a folder in `copies`.
 pub(super) async fn look(store: &Store, folder: Place, copies: &Path) -> Result<Look, DigestError> {
     let files = Files::of(store, folder);
     let name = files.name.clone();
@@ -48,14 +48,14 @@ pub(super) async fn look(store: &Store, folder: Place, copies: &Path) -> Result<
     Ok(Look { content, mark: copied.mark, paths: None })
 }
 
-/// Where the files are.
+/// The files of a database and the folder that contains them.
 struct Files {
     store: String,
     folder: Place,
     name: String,
 }
 
-/// A copy of them, gone with the value.
+/// A copy of the files, which is removed when the value is dropped.
 struct Copied {
     folder: Folder,
     mark: Option<String>,
@@ -114,8 +114,8 @@ impl Files {
     }
 }
 
-/// Copies as much as the file has now; one that grows without end is not followed. What is nothing but zeros takes no room in
-/// the copy: a site can make a file that is larger than the host's disk.
+/// Copies the length that the file has at the beginning, so that a growing file does not extend the copy. Blocks of
+/// zeros are left as holes in the copy, because a site can create sparse files that are larger than the host's disk.
 fn copy_file(from: File, to: &Path, stop: &Stop) -> io::Result<()> {
     let length = from.metadata()?.len();
     let mut from = from.take(length);
@@ -139,7 +139,7 @@ fn copy_file(from: File, to: &Path, stop: &Stop) -> io::Result<()> {
     }
 }
 
-/// The rows of a copy, as a confined process reads them: a file of SQLite's is a program for whoever opens it.
+/// Reads the rows of a copy in a confined process, because a crafted SQLite file may exploit the program that opens it.
 async fn rows(store: &Store, folder: &Folder, name: &str) -> Result<Content, DigestError> {
     let failed = |cause: WorkerError| DigestError::Sqlite { store: store.name.clone(), cause: cause.into() };
     let (mut reader, Schema { objects, tables }) = Reader::start(folder, name).await.map_err(failed)?;

@@ -1,4 +1,4 @@
-//! The confined process that reads a copy of a SQLite database: what there is in it, and what its rows come to.
+//! The confined process that reads the schema and the rows of a copied SQLite database.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,29 +11,29 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Row, TypeInfo, ValueRef};
 use super::content::Rows;
 use arenad_confined::{Folder, Worker, WorkerError};
 
-/// The hidden command that makes this program the worker.
+/// Hidden command that runs this program as the worker.
 pub const COMMAND: &str = "confined-rows";
 
-/// The table in which SQLite keeps the last number of each table that counts.
+/// Table in which SQLite keeps the last number of each `AUTOINCREMENT` table.
 pub(super) const SEQUENCES: &str = "sqlite_sequence";
 
 /// A request to the worker.
 #[derive(Debug, Serialize, Deserialize)]
 enum Question {
-    /// What there is in the database of this name.
+    /// Asks for the schema of the database with this file name.
     Schema(String),
-    /// What the rows of a table come to, as far as these columns go.
+    /// Asks for the count and the hash of a table's rows, restricted to these columns.
     Rows { table: String, columns: Vec<String> },
-    /// What is in [`SEQUENCES`].
+    /// Asks for the rows of [`SEQUENCES`].
     Sequences,
 }
 
 /// The schema of a database.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Schema {
-    /// The hash of each object's definition, and what is kept beside the tables, by kind and name.
+    /// Hashes of the objects' definitions and of the settings outside the tables, by kind and name.
     pub(super) objects: BTreeMap<String, String>,
-    /// The tables with their columns.
+    /// Tables with their columns.
     pub(super) tables: Vec<(String, Vec<String>)>,
 }
 
@@ -45,23 +45,23 @@ arenad_model::text_error! {
 
 type Answer<T> = Result<T, SqliteWords>;
 
-/// The daemon's side.
+/// The daemon's side of the connection to a worker.
 pub(super) struct Reader(Worker);
 
 impl Reader {
-    /// Starts a worker on a folder that has the database.
+    /// Starts a worker in the folder that contains the database.
     pub(super) async fn start(folder: &Folder, name: &str) -> Result<(Self, Schema), WorkerError> {
         let mut reader = Self(Worker::within(COMMAND, folder)?);
         let schema = reader.ask(&Question::Schema(name.to_owned())).await?;
         Ok((reader, schema))
     }
 
-    /// What the rows of a table come to.
+    /// Returns the count and the hash of a table's rows.
     pub(super) async fn rows(&mut self, table: &str, columns: Vec<String>) -> Result<Rows, WorkerError> {
         self.ask(&Question::Rows { table: table.to_owned(), columns }).await
     }
 
-    /// The last number of each table that counts.
+    /// Returns the last number of each `AUTOINCREMENT` table.
     pub(super) async fn sequences(&mut self) -> Result<Vec<(String, String)>, WorkerError> {
         self.ask(&Question::Sequences).await
     }
@@ -72,7 +72,7 @@ impl Reader {
     }
 }
 
-/// Reads one database; the hidden command's whole life.
+/// Reads one database, as the whole of the hidden command.
 pub fn serve() -> io::Result<()> {
     arenad_confined::serve_within(async |mut inside| {
         let Some(Question::Schema(name)) = inside.question().await? else { return Ok(()) };
@@ -85,7 +85,7 @@ pub fn serve() -> io::Result<()> {
         parent.answer(&schema(&mut connection).await.map_err(said)).await?;
         while let Some(question) = parent.question().await? {
             match question {
-                // There is one database.
+                // A worker reads only one database.
                 Question::Schema(_) => return Ok(()),
                 Question::Rows { table, columns } => {
                     parent.answer(&table_rows(&mut connection, &table, &columns).await.map_err(said)).await?;
@@ -102,13 +102,13 @@ fn said(error: sqlx::Error) -> SqliteWords {
 }
 
 async fn schema(connection: &mut SqliteConnection) -> Result<Schema, sqlx::Error> {
-    // The schema is the site's: what it says must not run functions that do more than compute.
+    // The site controls the schema, so the schema must not call functions that have side effects.
     query(connection, "pragma trusted_schema = off").await?;
     let mut schema = Schema::default();
     let mut tables = Vec::new();
     for row in query(connection, "select type, name, coalesce(sql, '') from sqlite_master").await? {
         let (kind, name, sql) = (text(&row, 0), text(&row, 1), text(&row, 2));
-        // The rows of a virtual table are in the tables that it keeps beside it.
+        // The rows of a virtual table are in the tables that belong to it.
         let is_virtual = sql.get(..14).is_some_and(|begin| begin.eq_ignore_ascii_case("create virtual"));
         schema.objects.insert(format!("{kind} {name}"), blake3::hash(sql.as_bytes()).to_hex().to_string());
         if kind == "table" && !is_virtual {
@@ -146,7 +146,7 @@ fn quoted(name: &str, quote: char) -> String {
     format!("{quote}{}{quote}", name.replace(quote, &doubled))
 }
 
-/// Counts and hashes rows. The hashes are added up, so that their order does not matter and equal rows count.
+/// Counts and hashes rows. The hashes are added up, so that the order of rows does not matter and duplicate rows count.
 async fn table_rows(connection: &mut SqliteConnection, table: &str, columns: &[String]) -> Result<Rows, sqlx::Error> {
     let columns: Vec<String> = columns.iter().map(|name| quoted(name, '"')).collect();
     let list = if columns.is_empty() { "1".to_owned() } else { columns.join(", ") };
@@ -166,7 +166,7 @@ async fn table_rows(connection: &mut SqliteConnection, table: &str, columns: &[S
     Ok(Rows { count, hash: format!("{sum:032x}") })
 }
 
-/// A value with its type and length, so that no two rows look alike.
+/// Adds a value with its type and length, so that different rows never have the same encoding.
 fn add_value(hash: &mut blake3::Hasher, row: &SqliteRow, column: usize) -> Result<(), sqlx::Error> {
     let value = row.try_get_raw(column)?;
     if value.is_null() {

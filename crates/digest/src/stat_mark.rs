@@ -1,25 +1,26 @@
-//! Marks of files: a hash over what the file system says about them. The time of change (ctime) among it cannot be set by
-//! a site, and moves with every change of content or attributes.
+//! Marks of files: a hash over their attributes in the file system. The attributes include the time of the last status
+//! change (ctime), which a site cannot set and which moves with every change of content or attributes.
 //!
-//! What a process writes through a memory mapping moves it only when the kernel takes note of the page.
+//! A write through a memory mapping moves the ctime only when the kernel notices that the page is dirty.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::Stat;
 
-/// How long a change may bear the time of another: the times of files move in ticks of the kernel, 10 ms at most.
+/// Period in which a later change may have the same time as an earlier one: file times advance with the kernel's ticks,
+/// which are at most 10 ms apart.
 const TICK: Duration = Duration::from_millis(25);
 
 /// A mark being computed.
 #[derive(Default)]
 pub(super) struct StatMark {
     hash: blake3::Hasher,
-    /// The newest time of change, in nanoseconds since 1970.
+    /// Newest ctime, in nanoseconds since 1970.
     newest: i128,
 }
 
 impl StatMark {
-    /// Takes note of a file; always in the same order.
+    /// Adds a file. Files must always be added in the same order.
     pub(super) fn add(&mut self, name: &[u8], stat: &Stat) {
         let (changed, modified) = (changed(stat), modified(stat));
         self.newest = self.newest.max(changed);
@@ -30,7 +31,7 @@ impl StatMark {
         }
     }
 
-    /// Takes note that there is no such file.
+    /// Adds the fact that a file does not exist.
     pub(super) fn add_missing(&mut self, name: &[u8]) {
         self.hash.update(&u64::MAX.to_le_bytes());
         self.hash.update(name);
@@ -43,32 +44,33 @@ impl StatMark {
     }
 }
 
-/// What was seen of files at one time.
+/// The state of files at one point in time.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Seen {
     hash: String,
-    /// Whether the last change is so old that none can follow without its time being a later one.
+    /// Whether the last change is so old that any later change has a later time.
     is_old: bool,
 }
 
 impl Seen {
-    /// Whether nothing is known to have changed since `before`.
+    /// Returns whether the files are unchanged since `before`, as far as their attributes show.
     pub(super) fn is_like(&self, before: &Seen) -> bool {
         self.hash == before.hash
     }
 
-    /// The mark, for what is compared with what is seen later.
+    /// Returns the mark, for comparison with a later state, or `None` if a later change could have the same time.
     pub(super) fn mark(self) -> Option<String> {
         self.is_old.then_some(self.hash)
     }
 
-    /// The mark of what was read between `before` and this; `None` where something may have changed meanwhile.
+    /// Returns the mark of the content that was read between `before` and this state, or `None` if the files may have
+    /// changed in between.
     pub(super) fn mark_since(self, before: Seen) -> Option<String> {
         if self.is_like(&before) { before.mark() } else { None }
     }
 }
 
-/// When a file's content was last changed, as it says; in nanoseconds since 1970.
+/// Returns the modification time of a file, in nanoseconds since 1970.
 fn modified(stat: &Stat) -> i128 {
     nanoseconds(i128::from(stat.st_mtime), i128::from(stat.st_mtime_nsec))
 }

@@ -1,7 +1,8 @@
-//! Folders of this host that a site writes to.
+//! Reads folders of this host that a site writes to.
 //!
-//! A site may exchange anything for anything while it is read. So every folder is opened beneath the store's own without
-//! following a link, nothing but regular files is opened, and no more is read of one than it had when it was looked at.
+//! A site may replace any file or folder while it is read. So every folder is opened beneath the store's own folder
+//! without following links, only regular files are opened, and no more of a file is read than the length that it had
+//! when it was examined.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -23,29 +24,29 @@ use arenad_folders::beneath;
 use arenad_model::site::Site;
 use arenad_model::store::Store;
 
-/// How often a folder is read anew when it changes while it is read.
+/// Maximum number of times that a folder is read if it changes during the reading.
 const ATTEMPTS: usize = 3;
 
-/// How much of a file is read before it is asked whether anybody still waits, in bytes.
+/// Number of bytes of a file that are read between two checks whether the caller still waits.
 pub(super) const PIECE: usize = 1 << 16;
 
-/// The most paths that are remembered from one look to the next: some ten megabytes of memory.
+/// Maximum number of paths that are remembered for the next mark; they take about ten megabytes of memory.
 const PATHS_MAX: usize = 200_000;
 
-/// The paths of everything that was found in a folder and counts, in the order in which it was.
+/// Paths of everything in a folder that counts, in the order in which the walk found them.
 pub(super) type Paths = Arc<[PathBuf]>;
 
-/// Where a store's folder lies: below a folder of ours, through whatever the site has put in between.
+/// Location of a store's folder: a path, controlled by the site, below a folder of the daemon.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
-    /// The tree.
+    /// Folder of the daemon, which the site cannot replace.
     pub(super) root: PathBuf,
-    /// The path below it; empty: the tree itself.
+    /// Path below `root`; if it is empty, the store's folder is `root` itself.
     pub(super) below: PathBuf,
 }
 
 impl Place {
-    /// Opens the folder. No link leads out of the tree, nor anywhere else in it.
+    /// Opens the folder without following any link.
     pub(super) fn open(&self) -> Result<OwnedFd, Errno> {
         let folder = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(&self.root, folder, Mode::empty())?;
@@ -53,8 +54,8 @@ impl Place {
     }
 }
 
-/// The mark of a folder and all below it. Where the paths are known, no folder need be opened and read, which is most of the
-/// work: what comes or goes changes the time of the folder that it is in.
+/// Returns the mark of a folder and everything below it. If the paths are known, folders need not be opened and listed,
+/// which is most of the work: a new or removed entry changes the modification time of the folder that contains it.
 pub(super) async fn mark(
     site: &Site,
     store: &Store,
@@ -69,7 +70,7 @@ pub(super) async fn mark(
     .await
 }
 
-/// What is in a folder and all below it.
+/// Returns the content of a folder and of everything below it.
 pub(super) async fn look(site: &Site, store: &Store, folder: Place) -> Result<Look, DigestError> {
     let walk = Walk::new(site, store, folder);
     blocking(store, move |stop| {
@@ -87,20 +88,20 @@ pub(super) async fn look(site: &Site, store: &Store, folder: Place) -> Result<Lo
     .await
 }
 
-/// What a walk needs to know.
+/// The walk over a store's folder.
 struct Walk {
     store: String,
     folder: Place,
     rules: FileRules,
 }
 
-/// One name in a folder.
+/// One entry of a folder.
 struct Found<'a> {
-    /// The folder.
+    /// Folder that contains the entry.
     parent: BorrowedFd<'a>,
-    /// The name in it.
+    /// Name of the entry in that folder.
     name: &'a OsStr,
-    /// The path relative to the store.
+    /// Path relative to the store.
     path: &'a Path,
     stat: &'a Stat,
 }
@@ -119,12 +120,13 @@ impl Walk {
         Ok(mark.finish())
     }
 
-    /// The mark, if what was found is all still there; `None` if it is not.
+    /// Returns the mark if all the paths still exist, otherwise `None`.
     fn mark_of(&self, paths: &[PathBuf]) -> Result<Option<String>, DigestError> {
         let mut mark = StatMark::default();
         let root = self.open()?;
         for path in paths {
-            // A link in the place of a folder is only looked through, and has changed the folder that it is in.
+            // This may follow a link that has replaced a folder. The replacement changed the modification time of the
+            // folder that contains the link, so the mark differs.
             match rustix::fs::statat(&root, path, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => mark.add(path.as_os_str().as_bytes(), &stat),
                 Err(_) => return Ok(None),
@@ -133,7 +135,7 @@ impl Walk {
         Ok(mark.finish().mark())
     }
 
-    /// Reads everything; with it come the paths, and what was seen of each file before it was read.
+    /// Reads everything. Also returns the paths, and the state of each file before it was read.
     fn content(&self, stop: &Stop) -> Result<(Content, Vec<PathBuf>, Seen), DigestError> {
         let mut content = Content::default();
         let (mut paths, mut mark) = (Vec::new(), StatMark::default());
@@ -143,7 +145,7 @@ impl Walk {
             let name = shown(found.path);
             match entry(found, stop) {
                 Ok(entry) => drop(content.files.insert(name, entry)),
-                // It went, or became something else, while it was looked at: the mark tells.
+                // The entry was removed or replaced during the reading; the mark shows this.
                 Err(Errno::NOENT | Errno::LOOP | Errno::NXIO | Errno::ISDIR) => {}
                 Err(cause) => return Err(self.failed(found.path, cause)),
             }
@@ -156,7 +158,7 @@ impl Walk {
         self.folder.open().map_err(|cause| self.failed(Path::new("."), cause))
     }
 
-    /// Visits the folder and everything below it that counts, in the same order every time.
+    /// Visits the folder and everything below it that counts, always in the same order.
     fn each(
         &self,
         stop: &Stop,
@@ -201,7 +203,8 @@ impl Walk {
     }
 }
 
-/// The names in a folder, sorted. No more than one too many for a store: then there is no telling their order, nor any need to.
+/// Returns the names in a folder, sorted. Reading stops after one name more than `ENTRIES_MAX`, so that a list that
+/// exceeds the limit on a store's entries is incomplete.
 pub(super) fn names(folder: &OwnedFd) -> Result<Vec<Vec<u8>>, Errno> {
     let mut found = Vec::new();
     for entry in Dir::read_from(folder)? {
@@ -266,7 +269,7 @@ fn content(found: &Found<'_>, size: u64, stop: &Stop) -> Result<String, Errno> {
     Ok(hash.finalize().to_hex().to_string())
 }
 
-/// Opens a regular file for reading: no link is followed, and what only pretends to be one does not block.
+/// Opens a regular file for reading. Links are not followed, and opening a pipe in the place of a file does not block.
 pub(super) fn open_file(parent: BorrowedFd<'_>, name: &OsStr) -> Result<File, Errno> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::openat(parent, name, flags, Mode::empty())?;
@@ -280,7 +283,8 @@ fn errno(error: &io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
-/// A path relative to a store as messages and contents name it: bytes that are no text, and backslashes, are escaped.
+/// Returns a path relative to a store in the form that messages and contents use: invalid UTF-8 and backslashes are
+/// escaped.
 pub(super) fn shown(path: &Path) -> String {
     let mut text = String::new();
     for chunk in path.as_os_str().as_bytes().utf8_chunks() {
@@ -305,7 +309,7 @@ mod tests {
         std::fs::remove_dir(tree.path().join("files")).expect("removed");
         std::os::unix::fs::symlink(host.path(), tree.path().join("files")).expect("a link");
         assert_eq!(place.open().err(), Some(Errno::LOOP));
-        // Nor does one on the way to it.
+        // A link in an intermediate folder is not followed either.
         std::fs::create_dir(host.path().join("deep")).expect("a folder");
         let place = Place { root: tree.path().to_owned(), below: "files/deep".into() };
         assert_eq!(place.open().err(), Some(Errno::LOOP));

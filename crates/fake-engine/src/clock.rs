@@ -1,4 +1,4 @@
-//! The time of a simulated engine: it goes on where a runtime ends and the next one begins.
+//! The clock of a simulated engine: it continues from one runtime to the next.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -6,15 +6,14 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
-/// Seconds since 1970 UTC at which a clock begins unless it is told otherwise: later than any run of this program, so that
-/// a log that is asked for from the host's present time on is never cut.
+/// Default start of a clock, in seconds since 1970 UTC. It is later than any run of this program, so that a log that is
+/// requested from the host's current time on is complete.
 const EPOCH: i64 = 2_000_000_000;
 
-/// A clock that follows tokio's, which tests pause, from one runtime to the next.
+/// A clock that follows tokio's clock, which tests pause, across several runtimes.
 ///
-/// Each runtime counts for itself, so [`FakeClock::enter`] is called at the beginning of each, and [`FakeClock::leave`] at
-/// its end. Outside of a runtime the
-/// clock stands still, apart from [`FakeClock::pass`].
+/// Each runtime has its own time, so [`FakeClock::enter`] must be called at the beginning of each runtime and
+/// [`FakeClock::leave`] at its end. Outside a runtime the clock stands still, except for [`FakeClock::pass`].
 #[derive(Debug, Clone)]
 pub struct FakeClock {
     state: Arc<Mutex<ClockState>>,
@@ -22,11 +21,11 @@ pub struct FakeClock {
 
 #[derive(Debug)]
 struct ClockState {
-    /// What the clock showed when the present runtime was entered.
+    /// Time of this clock when the current runtime was entered.
     base: Duration,
-    /// When that was, by that runtime's clock.
+    /// Time of tokio's clock when the current runtime was entered.
     entered: Option<Instant>,
-    /// What it showed last.
+    /// Last time that the clock returned.
     last: Duration,
     epoch: i64,
 }
@@ -43,15 +42,15 @@ impl FakeClock {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Follows the present runtime from now on. The time that it showed last is the time at which this runtime begins.
+    /// Follows the current runtime from now on. The clock continues from the last time that it returned.
     pub fn enter(&self) {
         let mut state = self.state();
         state.base = state.last;
         state.entered = Some(Instant::now());
     }
 
-    /// Stands still from now on, until the next runtime is entered. Called at the end of a runtime, from within; of one
-    /// that ends without it, the time since the engine was last looked at does not count.
+    /// Stops the clock until the next runtime is entered. Must be called within a runtime, at its end. If a runtime
+    /// ends without this call, the time since the clock was last read is lost.
     pub fn leave(&self) {
         let last = self.now();
         let mut state = self.state();
@@ -59,7 +58,7 @@ impl FakeClock {
         state.entered = None;
     }
 
-    /// The time since the clock was made. Never goes back.
+    /// Returns the time since the clock was created. It never decreases.
     pub fn now(&self) -> Duration {
         let mut state = self.state();
         if Handle::try_current().is_ok() {
@@ -70,25 +69,25 @@ impl FakeClock {
         state.last
     }
 
-    /// Lets time pass beside what tokio's clock shows, as between two runtimes.
+    /// Advances the clock independently of tokio's clock, for example between two runtimes.
     pub fn pass(&self, duration: Duration) {
         let mut state = self.state();
         state.base += duration;
         state.last += duration;
     }
 
-    /// The time in seconds since 1970 UTC, as timestamps of logs and containers carry it.
+    /// Returns the current time in seconds since 1970 UTC, as in the timestamps of logs and containers.
     pub fn unix(&self) -> i64 {
         let now = self.now();
         self.at(now)
     }
 
-    /// A time of this clock in seconds since 1970 UTC.
+    /// Converts a time of this clock to seconds since 1970 UTC.
     pub fn at(&self, time: Duration) -> i64 {
         self.state().epoch.saturating_add(i64::try_from(time.as_secs()).unwrap_or(i64::MAX))
     }
 
-    /// Says when the clock began, in seconds since 1970 UTC.
+    /// Sets the start of the clock, in seconds since 1970 UTC.
     pub fn set_epoch(&self, seconds: i64) {
         self.state().epoch = seconds;
     }

@@ -1,4 +1,4 @@
-//! The life of containers.
+//! The life cycle of containers.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -16,10 +16,10 @@ use arenad_engine::{
 };
 use arenad_model::site::{MountSpec, ServiceSpec};
 
-/// The exit code of a process that SIGKILL ended.
+/// Exit code of a process that was ended by SIGKILL.
 pub(super) const KILLED: i64 = 137;
 
-/// What creating a container is told, without borrowing.
+/// The owned description of a container that is to be created.
 pub(super) struct Creation {
     name: String,
     image: String,
@@ -49,7 +49,7 @@ impl Creation {
         }
     }
 
-    /// What the Compose file and the caller mount, by path.
+    /// Returns the mounts of the Compose file and of the caller, by path.
     fn mounts(&self) -> BTreeMap<String, Mount> {
         let path = super::files::normal;
         let volumes = self.volumes.iter().map(|(target, (name, read_only))| {
@@ -72,7 +72,7 @@ fn missing(doing: &str, handle: &str) -> EngineError {
 }
 
 impl World {
-    /// The container that is meant.
+    /// Returns the ID of the container that a handle refers to.
     pub(super) fn find(&self, doing: &str, handle: &str) -> Result<String, EngineError> {
         self.container_id(handle).ok_or_else(|| missing(doing, handle))
     }
@@ -112,7 +112,7 @@ impl World {
             Some(make) => make(),
             None => super::idle::maker()(),
         };
-        // A builder's first volume is the only one that gets the image's files, besides those that have no name.
+        // Named volumes are initialized with the image's files only for builders; anonymous volumes always are.
         let is_builder = creation.labels.get(labels::ROLE).is_some_and(|role| role == labels::ROLE_BUILDER);
         for (target, mount) in &mounts {
             if let Mount::Volume { name, .. } = mount {
@@ -211,7 +211,7 @@ impl World {
         Ok(())
     }
 
-    /// Ends this run of a container after a while, unless it has ended by then.
+    /// Ends the current run of a container after a while, unless it has ended before.
     fn end_later(&mut self, id: &str, run: u64, after: Duration, code: i64, is_oom: bool) {
         let id = id.to_owned();
         self.defer(
@@ -224,11 +224,11 @@ impl World {
         );
     }
 
-    /// What a script has in store for a container after a call about it.
+    /// Schedules the end of a container, as a script decided after a call.
     pub(super) fn die_later(&mut self, handle: &str, death: Death) {
         let Some(id) = self.container_id(handle) else { return };
         let run = self.holdings.containers.get(&id).map_or(0, |container| container.run);
-        // A container that is only created dies in its first run.
+        // The end applies to the first run of a container that has not been started yet.
         let run = if run == 0 { 1 } else { run };
         self.end_later(&id, run, death.after, death.code, death.is_oom);
     }
@@ -254,7 +254,7 @@ impl World {
         self.is_news = true;
     }
 
-    /// Asks a container to stop; returns when it will have ended.
+    /// Asks a container to stop, and returns the time at which it will have ended.
     pub(super) fn stop(&mut self, doing: &str, handle: &str, grace: Duration) -> Result<Duration, EngineError> {
         let id = self.find(doing, handle)?;
         let (now, disk_full) = (self.now, self.disk_full);
@@ -262,7 +262,7 @@ impl World {
         if !container.is_alive() {
             return Ok(now);
         }
-        // The signal reaches a frozen container once it goes on, so the engine lets it.
+        // A paused process receives the signal only when it is resumed, so the engine resumes it.
         if let Process::Frozen(since) = container.process {
             container.frozen += now.saturating_sub(since);
             container.process = Process::Runs;
@@ -367,7 +367,7 @@ impl World {
         })
     }
 
-    /// The containers that are meant, the newest first.
+    /// Returns the containers that match a predicate, the newest first.
     pub(super) fn list(&self, is_meant: impl Fn(&Container) -> bool) -> Vec<FoundContainer> {
         let mut found: Vec<(&String, &Container)> =
             self.holdings.containers.iter().filter(|(_, container)| is_meant(container)).collect();
@@ -410,7 +410,7 @@ impl World {
         Ok(outcome)
     }
 
-    /// Which run of a container's process goes on; none: it does not run.
+    /// Returns the current run of a container's process, or `None` if it does not run.
     pub(super) fn run_of(&self, handle: &str) -> Option<u64> {
         let container = self.holdings.containers.get(&self.container_id(handle)?)?;
         container.is_alive().then_some(container.run)
@@ -425,7 +425,7 @@ impl World {
         Ok(())
     }
 
-    /// A container's files.
+    /// Returns the view of a container's files.
     pub(super) fn view(&mut self, doing: &str, handle: &str) -> Result<View<'_>, EngineError> {
         let id = self.find(doing, handle)?;
         let disk_full = self.disk_full;
@@ -437,7 +437,7 @@ impl World {
     }
 }
 
-/// The files of a folder, as a tree of its own.
+/// Returns the files below a folder, with paths relative to the folder.
 fn subtree(files: &Tree, folder: &str) -> Tree {
     let mut found = Tree::new();
     for (path, node) in files {

@@ -1,4 +1,4 @@
-//! Connections to what listens in containers.
+//! Connections to programs that listen in containers.
 
 use std::convert::Infallible;
 use std::io;
@@ -15,7 +15,7 @@ use super::FakeEngine;
 use super::program::{Request, Response};
 use super::world::{Container, Process, World};
 
-/// How many bytes are on their way in one direction.
+/// Size of a connection's buffer in each direction, in bytes.
 const BUFFER: usize = 64 << 10;
 
 impl Container {
@@ -25,7 +25,7 @@ impl Container {
 }
 
 impl World {
-    /// The container that has an address: its id and run.
+    /// Returns the ID and the run of the container that listens on an address.
     fn listener(&self, address: SocketAddr) -> io::Result<(String, u64)> {
         let mut containers = self.holdings.containers.iter();
         let Some((id, container)) = containers.find(|(_, container)| container.has_address(address.ip())) else {
@@ -56,10 +56,12 @@ impl World {
 }
 
 impl FakeEngine {
-    /// Connects to what listens at an address, which answers HTTP/1.1 there.
+    /// Connects to the program that listens on an address, which speaks HTTP/1.1.
     ///
-    /// A frozen container accepts (its kernel does) and answers once it goes on. The connection breaks when the container's
-    /// process ends. Errors: those of [`FakeEngine::request`], `TimedOut` apart.
+    /// A paused container accepts the connection, as its kernel would, and answers once it is resumed. The connection
+    /// breaks when the container's process ends.
+    ///
+    /// Errors: those of [`FakeEngine::request`], except for `TimedOut`.
     #[expect(clippy::unused_async, reason = "dialers are asynchronous")]
     pub async fn dial(&self, address: SocketAddr) -> io::Result<DuplexStream> {
         let (id, run) = self.look(|world| world.listener(address))?;
@@ -129,7 +131,7 @@ async fn collect(mut body: Incoming) -> io::Result<Bytes> {
     Ok(whole.into())
 }
 
-/// A body that is all there.
+/// A body that is already complete.
 struct Whole(Option<Bytes>);
 
 impl Body for Whole {

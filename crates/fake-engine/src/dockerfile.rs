@@ -1,4 +1,4 @@
-//! Builds: as much of a Dockerfile as simulated sites need.
+//! Image builds, with the subset of Dockerfile instructions that simulated sites use.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::program::{CommandOutcome, Inside, Log};
 use super::world::{StoredImage, World};
 use arenad_engine::EngineError;
 
-/// What to build, without borrowing.
+/// The owned description of a build.
 pub(super) struct Build {
     pub(super) tag: String,
     pub(super) context: bytes::Bytes,
@@ -18,7 +18,7 @@ pub(super) struct Build {
     pub(super) labels: BTreeMap<String, String>,
 }
 
-/// The instructions of a Dockerfile: the word in capitals, and the rest of the line.
+/// Returns the instructions of a Dockerfile: each consists of its name in upper case and the rest of the line.
 fn instructions(text: &str) -> Vec<(String, String)> {
     let joined = text.replace("\\\n", " ");
     let lines = joined.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -30,7 +30,7 @@ fn instructions(text: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// `["a", "b"]`, or the words of a command for the shell.
+/// Parses `["a", "b"]`. Other text is a command for the shell if `shell` is set; otherwise it is split into words.
 fn words(rest: &str, shell: bool) -> Vec<String> {
     match serde_json::from_str::<Vec<String>>(rest) {
         Ok(words) => words,
@@ -46,7 +46,9 @@ fn pairs(rest: &str) -> Vec<(String, String)> {
 }
 
 impl World {
-    /// Builds an image; the error is the builder's, or that of the request.
+    /// Builds an image.
+    ///
+    /// Errors: the message of the builder, or that of the request.
     pub(super) fn build(
         &mut self,
         doing: &str,
@@ -159,7 +161,7 @@ impl World {
         }
     }
 
-    /// Runs a command on an image's files; returns what it changed.
+    /// Runs a command on an image's files, and returns its result and its changes.
     fn run_step(&mut self, image: &StoredImage, command: &[String]) -> (CommandOutcome, Layer) {
         let mut program = match self.programs.get(&image.program) {
             Some(make) => make(),
@@ -189,11 +191,11 @@ impl World {
 }
 
 arenad_model::text_error! {
-    /// The message of a builder about a `COPY` that it cannot do.
+    /// A builder's error message about a `COPY` that cannot be executed.
     struct CopyError;
 }
 
-/// What `COPY` brings in: files and folders of the context, or of an earlier stage.
+/// Returns the files and folders that a `COPY` adds, from the context or from an earlier stage.
 fn copied(rest: &str, context: &Tree, stages: &BTreeMap<String, StoredImage>) -> Result<Layer, CopyError> {
     let mut parts = words(rest, false);
     let stage = parts.iter().find_map(|part| part.strip_prefix("--from=")).map(str::to_owned);

@@ -1,4 +1,4 @@
-//! The trait's methods, each one call.
+//! The methods of the trait; each is one call.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -26,7 +26,7 @@ use arenad_engine::{
 };
 use arenad_model::subnet::Subnet;
 
-/// The networks that an engine has of itself.
+/// Subnet of the engine's predefined bridge network.
 const BRIDGE: &str = "172.17.0.0/16";
 
 pub(super) fn sent(operation: Operation, subject: &str, doing: impl Into<String>) -> Sent<'_> {
@@ -34,12 +34,12 @@ pub(super) fn sent(operation: Operation, subject: &str, doing: impl Into<String>
 }
 
 impl FakeEngine {
-    /// A container's name, which scripts know better than its id.
+    /// Returns a container's name, because scripts refer to containers by name rather than by ID.
     pub(super) fn name_of(&self, handle: &EngineHandle) -> String {
         self.look(|world| world.container_name(&handle.0))
     }
 
-    /// One call about a container.
+    /// Makes one call about a container.
     async fn on_container<T: Send + 'static>(
         &self,
         operation: Operation,
@@ -464,7 +464,7 @@ impl Engine for FakeEngine {
     }
 }
 
-/// Removing what is gone is done.
+/// Treats the removal of a missing object as a success.
 fn gone_is_done(result: Result<(), EngineError>) -> Result<(), EngineError> {
     match result {
         Err(EngineError::NotFound { .. }) => Ok(()),

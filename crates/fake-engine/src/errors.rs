@@ -1,4 +1,4 @@
-//! The engine's refusals, in Docker's words where callers look at them.
+//! The engine's error responses, with Docker's wording where callers depend on it.
 
 use std::io;
 
@@ -20,7 +20,7 @@ pub(super) fn refused(doing: &str, status: u16, message: impl Into<String>) -> E
     EngineError::Refused { doing: doing.to_owned(), status, message: message.into() }
 }
 
-/// Shortens a handle or image id for people.
+/// Shortens a handle or image ID for messages.
 pub(super) fn short(id: &str) -> &str {
     let id = id.strip_prefix("sha256:").unwrap_or(id);
     id.get(..12).unwrap_or(id)

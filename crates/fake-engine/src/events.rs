@@ -1,18 +1,18 @@
-//! The engine's events, and those who listen to them.
+//! The engine's events and their subscribers.
 
 use std::collections::VecDeque;
 
 use arenad_engine::{EVENT_ACTIONS, EngineError, EngineEvent};
 
-/// How many events wait for a listener; older ones are lost, as Docker's are.
+/// Maximum number of queued events for a subscriber; older ones are lost, as in Docker.
 const QUEUE_MAX: usize = 256;
 
-/// One open stream of events.
+/// An open stream of events.
 pub(super) struct Subscriber {
     label: String,
     value: String,
     queue: VecDeque<Result<EngineEvent, EngineError>>,
-    /// Whether nothing comes any more.
+    /// Whether the stream has ended; queued events are still delivered.
     pub(super) is_ended: bool,
 }
 
@@ -32,7 +32,7 @@ impl Subscriber {
         }
     }
 
-    /// Ends the stream, after what has been told.
+    /// Ends the stream after its queued events.
     pub(super) fn end(&mut self, error: Option<EngineError>) {
         if !self.is_ended {
             self.queue.extend(error.map(Err));

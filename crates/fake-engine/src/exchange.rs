@@ -1,4 +1,5 @@
-//! How a call goes: it is sent, takes effect at its time, and answers at its time, each of which a script may forbid.
+//! The course of a call: it is sent, takes effect after a delay, and is answered after a delay. A script may prevent
+//! each of these steps.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,30 +11,30 @@ use super::world::World;
 use super::{Failure, FakeEngine};
 use arenad_engine::EngineError;
 
-/// How long one ordinary call may take, as callers of Docker have it.
+/// Time limit of an ordinary call, as for callers of Docker.
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long commits and archive transfers may take.
+/// Time limit of commits and archive transfers.
 pub(super) const TRANSFER_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// What a call is about.
+/// The description of a call.
 pub(super) struct Sent<'a> {
     pub(super) operation: Operation,
     pub(super) subject: &'a str,
-    /// Completes "failed to …".
+    /// Completes the sentence "failed to …".
     pub(super) doing: String,
     pub(super) limit: Duration,
 }
 
-/// What came back of a call.
+/// The response to a call that took effect.
 pub(super) enum Reply<T> {
     Arrived(T),
-    /// It took effect, and the connection broke before the answer was through.
+    /// The call took effect, but the connection broke before the response was complete.
     Lost(T, EngineError),
 }
 
 impl FakeEngine {
-    /// Asks the script; the engine counts the call.
+    /// Asks the script for the fate of a call, and counts the call.
     pub(super) fn fate(&self, operation: Operation, subject: &str) -> Fate {
         let (nth, number, at) = self.look(|world| {
             let nth = world.calls.entry(operation).or_default();
@@ -49,7 +50,7 @@ impl FakeEngine {
         unreachable(&self.shared.endpoint, kind)
     }
 
-    /// One call whose answer is either there or not.
+    /// Makes a call whose response either arrives completely or not at all.
     pub(super) async fn call<T, F>(&self, sent: Sent<'_>, effect: F) -> Result<T, EngineError>
     where
         T: Send + 'static,
@@ -61,7 +62,7 @@ impl FakeEngine {
         }
     }
 
-    /// One call. Dropping the future after it was first polled does not undo the call.
+    /// Makes a call. Dropping the future after its first poll does not undo the call.
     pub(super) async fn exchange<T, F>(&self, sent: Sent<'_>, effect: F) -> Result<Reply<T>, EngineError>
     where
         T: Send + 'static,
@@ -76,7 +77,7 @@ impl FakeEngine {
             return Err(self.unreachable(io::ErrorKind::ConnectionRefused));
         };
         let answer: Arc<Mutex<Option<Result<T, EngineError>>>> = Arc::default();
-        // Until a container is made, its name is taken and nothing has it.
+        // The name is taken while the container is being created, but does not yet lead to a container.
         let reserves = sent.operation == Operation::Create
             && !fate.before_effect.is_zero()
             && self.look(|world| world.reserved.insert(sent.subject.to_owned()));
@@ -113,7 +114,7 @@ impl FakeEngine {
         self.wait(replies_after, fate.before_effect, &sent).await?;
         let is_connected = self.look(|world| world.session == session);
         let answer = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // The engine went away in between, and what was on its way with it.
+        // The engine went down in between, so the call was lost.
         let (true, Some(answer)) = (is_connected, answer) else {
             return Err(self.unreachable(io::ErrorKind::ConnectionReset));
         };
@@ -125,7 +126,7 @@ impl FakeEngine {
         }
     }
 
-    /// Waits as long as the caller's limit allows, of which something is spent already.
+    /// Waits for `duration`, but only until the caller's time limit, of which `spent` has passed already.
     async fn wait(&self, duration: Duration, spent: Duration, sent: &Sent<'_>) -> Result<(), EngineError> {
         if duration.is_zero() {
             return Ok(());
@@ -139,7 +140,7 @@ impl FakeEngine {
         Err(EngineError::TimedOut { doing: sent.doing.clone(), limit: sent.limit })
     }
 
-    /// Waits until a time of the engine's clock, and lets happen what is due by then.
+    /// Waits until a time of the engine's clock, and then applies the effects that are due.
     pub(super) async fn wait_until(&self, due: Duration) {
         loop {
             let now = self.shared.clock.now();
@@ -151,12 +152,13 @@ impl FakeEngine {
         self.look(|_| ());
     }
 
-    /// Waits until something happens, or is due to. `seen` is the count of news before the caller last looked.
+    /// Waits until the next change or the next due effect. `seen` is the count of changes before the caller last
+    /// looked.
     pub(super) async fn news(&self, seen: u64) {
         self.news_or(seen, None).await;
     }
 
-    /// The same, at the longest until a time.
+    /// Like [`FakeEngine::news`], but waits at most until `latest`.
     pub(super) async fn news_or(&self, seen: u64, latest: Option<Duration>) {
         let mut news = self.shared.news.subscribe();
         let due = self.look(|world| world.next_due()).into_iter().chain(latest).min();

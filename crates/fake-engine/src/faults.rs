@@ -1,4 +1,4 @@
-//! What happens to an engine as a whole, and to containers without a call.
+//! Faults of the whole engine, and of containers without a call.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -10,7 +10,7 @@ use super::errors::unreachable;
 use super::world::{Holdings, World};
 use arenad_engine::EngineHandle;
 
-/// What an engine held that another one has taken the place of.
+/// The state of an engine that another one has replaced.
 pub struct ShelvedEngine(Holdings);
 
 impl World {
@@ -25,17 +25,18 @@ impl World {
 }
 
 impl FakeEngine {
-    /// Kills a container's processes from outside, as `kill -9` on its host does. False: it has none.
+    /// Kills a container's processes from outside, as `kill -9` on its host does. Returns `false` if it has no process.
     pub fn kill(&self, container: &str) -> bool {
         self.end(container, KILLED, false)
     }
 
-    /// Ends a container's first process with an exit code, as if by itself.
+    /// Ends a container's first process with an exit code, as if it had ended by itself. Returns `false` if it has no
+    /// process.
     pub fn exit(&self, container: &str, code: i64) -> bool {
         self.end(container, code, false)
     }
 
-    /// Lets the kernel kill a container for want of memory.
+    /// Kills a container as the kernel does when it is out of memory. Returns `false` if it has no process.
     pub fn oom(&self, container: &str) -> bool {
         self.end(container, KILLED, true)
     }
@@ -49,17 +50,18 @@ impl FakeEngine {
         })
     }
 
-    /// Pauses a container behind the daemon's back. False: it does not run.
+    /// Pauses a container without the daemon's knowledge. Returns `false` if it does not run.
     pub fn pause(&self, container: &str) -> bool {
         self.look(|world| world.freeze("pause", container).is_ok())
     }
 
-    /// Lets a paused container go on behind the daemon's back. False: it is not paused.
+    /// Resumes a paused container without the daemon's knowledge. Returns `false` if it is not paused.
     pub fn unpause(&self, container: &str) -> bool {
         self.look(|world| world.thaw("unpause", container).is_ok())
     }
 
-    /// Removes a container behind the daemon's back, as `docker rm --force` does. False: there is none.
+    /// Removes a container without the daemon's knowledge, as `docker rm --force` does. Returns `false` if it does not
+    /// exist.
     pub fn discard(&self, container: &str) -> bool {
         self.look(|world| {
             let is_there = world.container_id(container).is_some();
@@ -68,7 +70,8 @@ impl FakeEngine {
         })
     }
 
-    /// Removes an image and its names behind the daemon's back, whoever uses it. False: there is none.
+    /// Removes an image and its names without the daemon's knowledge, even if it is in use. Returns `false` if it does
+    /// not exist.
     pub fn discard_image(&self, reference: &str) -> bool {
         self.look(|world| {
             let Some(id) = world.image_id(reference) else { return false };
@@ -77,7 +80,8 @@ impl FakeEngine {
         })
     }
 
-    /// All containers, running or not, with their names; those of others included.
+    /// Returns all containers with their names, whether they run or not, including those that the daemon did not
+    /// create.
     pub fn all_containers(&self) -> Vec<(EngineHandle, String)> {
         self.look(|world| {
             let containers = world.holdings.containers.iter();
@@ -85,8 +89,8 @@ impl FakeEngine {
         })
     }
 
-    /// Takes the engine down: nothing answers, event streams break, and calls on their way are lost. Containers live on,
-    /// or all end.
+    /// Takes the engine down: calls fail, event streams break, and calls in transit are lost. `containers_die`
+    /// determines whether containers continue to run or end.
     pub fn go_down(&self, containers_die: bool) {
         let endpoint = self.shared.endpoint.clone();
         self.look(|world| {
@@ -101,7 +105,7 @@ impl FakeEngine {
         });
     }
 
-    /// Brings the engine back, with all that it held.
+    /// Brings the engine back with its previous state.
     pub fn come_up(&self) {
         self.look(|world| {
             world.is_up = true;
@@ -109,18 +113,18 @@ impl FakeEngine {
         });
     }
 
-    /// Whether the engine answers.
+    /// Returns whether the engine is up.
     pub fn is_up(&self) -> bool {
         self.look(|world| world.is_up)
     }
 
-    /// Puts another engine behind the same address: empty, with an id of its own. What the present one holds is out of
-    /// everybody's reach until [`FakeEngine::restore`].
+    /// Replaces the engine behind the address by an empty one with a new ID. The state of the replaced engine is
+    /// inaccessible until [`FakeEngine::restore`].
     pub fn replace(&self) -> ShelvedEngine {
         self.exchange_holdings(|world| Holdings { id: world.engine_id(), ..Holdings::default() })
     }
 
-    /// Puts an earlier engine back behind the address; returns the one that was there.
+    /// Brings an earlier engine back behind the address, and returns the replaced one.
     pub fn restore(&self, earlier: ShelvedEngine) -> ShelvedEngine {
         self.exchange_holdings(|_| earlier.0)
     }
@@ -134,17 +138,17 @@ impl FakeEngine {
         })
     }
 
-    /// The engine's id, as [`details`](arenad_engine::Engine::details) says it.
+    /// Returns the engine's ID, as in [`details`](arenad_engine::Engine::details).
     pub fn id(&self) -> String {
         self.look(|world| world.holdings.id.clone())
     }
 
-    /// Loses all events from now on, or no longer: listeners hear nothing and are not told so.
+    /// Starts or stops losing events. While events are lost, subscribers do not notice it.
     pub fn drop_events(&self, are_lost: bool) {
         self.look(|world| world.drops_events = are_lost);
     }
 
-    /// Breaks all event streams off; new ones can be opened.
+    /// Breaks all event streams; new ones can be opened.
     pub fn break_events(&self) {
         let endpoint = self.shared.endpoint.clone();
         self.look(|world| {
@@ -155,12 +159,14 @@ impl FakeEngine {
         });
     }
 
-    /// Fills the engine's disk, or makes room: what needs space fails, and processes cannot write to layers and volumes.
+    /// Fills or empties the engine's disk. While it is full, calls that need space fail, and processes cannot write to
+    /// layers and volumes.
     pub fn fill_disk(&self, is_full: bool) {
         self.look(|world| world.disk_full = is_full);
     }
 
-    /// Attaches an endpoint that is no container of this engine to a network, as another program's; returns its address.
+    /// Attaches an endpoint of another program to a network, and returns its address. The endpoint is not a container
+    /// of this engine.
     pub fn attach_foreign(&self, network: &str, endpoint: &str) -> Option<Ipv4Addr> {
         self.look(|world| {
             let address = world.free_address("attach", network).ok()?;
@@ -169,7 +175,7 @@ impl FakeEngine {
         })
     }
 
-    /// Takes a foreign endpoint away. False: there is none.
+    /// Detaches such an endpoint. Returns `false` if it does not exist.
     pub fn detach_foreign(&self, network: &str, endpoint: &str) -> bool {
         self.look(|world| {
             let found = world.network("detach", network);
@@ -177,7 +183,7 @@ impl FakeEngine {
         })
     }
 
-    /// Ends a container after a while, unless this run of it has ended by then.
+    /// Ends a container after a while, unless its current run has ended before.
     pub fn die_later(&self, container: &str, after: Duration, code: i64) {
         self.look(|world| world.die_later(container, super::script::Death { after, code, is_oom: false }));
     }

@@ -1,4 +1,4 @@
-//! File systems of containers: an image's files, the container's writable layer over them, and what is mounted.
+//! File systems of containers: the image's files, the container's writable layer above them, and mounts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -9,20 +9,20 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
-/// Files by absolute path; every folder on the way to a file has an entry, apart from `/`.
+/// Files by absolute path. Every folder on the path of a file has an entry, except for `/`.
 pub(super) type Tree = BTreeMap<String, Node>;
 
-/// The changes of a container to its image's files; `None` marks a removed file.
+/// A container's changes to the files of its image; `None` marks a removed file.
 pub(super) type Layer = BTreeMap<String, Option<Node>>;
 
-/// A file, folder or link.
+/// A file, folder or symbolic link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Node {
     pub(super) content: Content,
     pub(super) mode: u32,
     pub(super) uid: u32,
     pub(super) gid: u32,
-    /// In seconds since 1970 UTC.
+    /// Modification time, in seconds since 1970 UTC.
     pub(super) modified: u64,
 }
 
@@ -54,7 +54,7 @@ impl Node {
     }
 }
 
-/// Makes a path absolute, without `.`, `..`, doubled or trailing slashes; the root is empty.
+/// Makes a path absolute, and removes `.`, `..`, and duplicate and trailing slashes. The root becomes an empty path.
 pub(super) fn normal(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
@@ -67,17 +67,17 @@ pub(super) fn normal(path: &str) -> String {
     parts.iter().flat_map(|part| ["/", part]).collect()
 }
 
-/// The folder that a normal path is in.
+/// Returns the folder that contains a normal path.
 pub(super) fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
-/// What remains of a path below a folder; both are normal.
+/// Returns the rest of a path below a folder; both must be normal.
 pub(super) fn below_of<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
     path.strip_prefix(folder).filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Puts a file into a tree, with the folders on the way.
+/// Adds a file to a tree, with the folders on its path.
 pub(super) fn put(tree: &mut Tree, path: &str, node: Node) {
     let mut folder = parent(path);
     while !folder.is_empty() && !tree.contains_key(folder) {
@@ -100,19 +100,19 @@ fn children_of<'a, V>(tree: &'a BTreeMap<String, V>, folder: &str) -> impl Itera
         })
 }
 
-/// What lies at a path of a container instead of its own files.
+/// The mount at a path of a container.
 #[derive(Debug)]
 pub(super) enum Mount {
-    /// The engine's volume of that name.
+    /// The engine's volume with this name.
     Volume { name: String, read_only: bool },
-    /// A folder or file of the host. The container keeps the one that was there when it was started, whatever takes its
-    /// name later, as a mount does.
+    /// A folder or file of the host. The container keeps the one that existed at its start, even if the name is reused
+    /// later, as a real mount does.
     Host { path: PathBuf, held: Option<File>, read_only: bool },
-    /// Memory, empty at each start.
+    /// Files in memory, which are empty at each start.
     Memory(Tree),
 }
 
-/// Which files are meant.
+/// The location of a path's files.
 enum Place<'p> {
     Layer(&'p str),
     Volume { name: String, path: &'p str, read_only: bool },
@@ -127,7 +127,7 @@ pub(super) struct View<'a> {
     pub(super) mounts: &'a mut BTreeMap<String, Mount>,
     pub(super) volumes: &'a mut BTreeMap<String, super::world::Volume>,
     pub(super) disk_full: bool,
-    /// Whether the layer is not to be written.
+    /// Whether the layer is read-only.
     pub(super) read_only: bool,
 }
 
@@ -158,7 +158,7 @@ impl View<'_> {
         }
     }
 
-    /// What is at a normal path.
+    /// Returns the node at a normal path.
     pub(super) fn get(&self, path: &str) -> Option<Node> {
         if path.is_empty() {
             return Some(Node::folder());
@@ -179,7 +179,8 @@ impl View<'_> {
         }
     }
 
-    /// What differs from the image, by path. A folder of the image in which something was added or removed has changed.
+    /// Returns the differences from the image, by path. A folder of the image counts as changed if something was added
+    /// to it or removed from it.
     pub(super) fn changes(&self) -> Vec<(String, char)> {
         let mut found = BTreeMap::new();
         for (path, change) in self.layer.iter() {
@@ -189,7 +190,7 @@ impl View<'_> {
                 (Some(node), Some(before)) if node == before => continue,
                 (Some(_), Some(_)) => 'C',
             };
-            // Of a folder that is gone, its files are not told.
+            // The files of a removed folder are not listed.
             if kind == 'D' && self.own(parent(path)).is_none() && !parent(path).is_empty() {
                 continue;
             }
@@ -203,7 +204,7 @@ impl View<'_> {
         found.into_iter().collect()
     }
 
-    /// The names of what a folder holds.
+    /// Returns the names of a folder's entries.
     pub(super) fn children(&self, folder: &str) -> BTreeSet<String> {
         let mut names: BTreeSet<String> = match self.place(folder) {
             Place::Layer(folder) => {
@@ -234,7 +235,7 @@ impl View<'_> {
         names
     }
 
-    /// Puts something at a normal path, with the folders on the way.
+    /// Writes a node to a normal path, and creates the folders on the path.
     pub(super) fn put(&mut self, path: &str, node: Node) -> io::Result<()> {
         let place = self.place(path);
         if self.disk_full && !matches!(place, Place::Memory { .. } | Place::Host { .. }) {
@@ -269,7 +270,7 @@ impl View<'_> {
         }
     }
 
-    /// Removes what is at a normal path, with all that is in it.
+    /// Removes the node at a normal path, with everything below it.
     pub(super) fn remove(&mut self, path: &str) -> io::Result<()> {
         match self.place(path) {
             Place::Layer(_) if self.read_only => Err(io::ErrorKind::ReadOnlyFilesystem.into()),
@@ -303,8 +304,8 @@ impl View<'_> {
         }
     }
 
-    /// The file or folder at a normal path as a tar archive whose names begin with the path's last part, as
-    /// `docker cp` has it.
+    /// Returns the file or folder at a normal path as a tar archive whose names begin with the last component of the
+    /// path, like `docker cp`.
     pub(super) fn pack(&self, path: &str) -> io::Result<Option<Vec<u8>>> {
         let Some(node) = self.get(path) else { return Ok(None) };
         let name = path.rsplit('/').next().unwrap_or_default();
@@ -352,7 +353,7 @@ impl View<'_> {
             if path.is_empty() {
                 continue;
             }
-            // Whatever is inside of a folder that comes again stays.
+            // A folder that already exists keeps its content.
             if !(node.is_folder() && self.get(&path).is_some_and(|found| found.is_folder())) {
                 self.put(&path, node)?;
             }
@@ -361,7 +362,7 @@ impl View<'_> {
     }
 }
 
-/// What a tar archive holds, in its order.
+/// Returns the entries of a tar archive, in their order.
 pub(super) fn read_tar(archive: &[u8]) -> io::Result<Vec<(String, Node)>> {
     let mut found = Vec::new();
     for entry in tar::Archive::new(archive).entries()? {
@@ -417,7 +418,7 @@ fn write_host(path: &Path, node: &Node) -> io::Result<()> {
         Content::File(bytes) => std::fs::write(path, bytes)?,
     }
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(node.mode))?;
-    // Only root gives files away; what runs as another user keeps them as its own.
+    // Only root can change the owner of a file; for other users, the file keeps its owner.
     match std::os::unix::fs::chown(path, Some(node.uid), Some(node.gid)) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         result => result,

@@ -1,4 +1,4 @@
-//! The program of images that nothing was installed for: it runs and does nothing.
+//! The program of images without an installed program: it runs until it is stopped and does nothing.
 
 use std::sync::Arc;
 use std::time::Duration;

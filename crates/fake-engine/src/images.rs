@@ -1,4 +1,4 @@
-//! Images: what a simulated engine or its registry has, and how they get and lose their names.
+//! Images of a simulated engine and its registry, and the assignment of names to them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,39 +13,39 @@ use super::world::{StoredImage, World};
 use arenad_engine::{EngineError, Image};
 use arenad_model::hex::hex;
 
-/// An image as a simulation describes it.
+/// An image, as described by a simulation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FakeImage {
-    /// Its name; `:latest` where there is no tag.
+    /// Name of the image; without a tag, the tag is `latest`.
     pub reference: String,
-    /// What runs in its containers: a name given to [`super::FakeEngine::install_program`]. Empty: something that does
-    /// nothing.
+    /// Name of the program in its containers, as passed to [`super::FakeEngine::install_program`]. If it is empty, the
+    /// containers do nothing.
     pub program: String,
-    /// The labels of the image.
+    /// Labels of the image.
     pub labels: BTreeMap<String, String>,
-    /// The paths that it declares as volumes.
+    /// Paths that the image declares as volumes.
     pub volumes: Vec<String>,
-    /// Its files by path.
+    /// Files of the image, by path.
     pub files: BTreeMap<String, Vec<u8>>,
-    /// The environment variables of its containers.
+    /// Environment variables of its containers.
     pub environment: BTreeMap<String, String>,
-    /// The command of its containers.
+    /// Default command of its containers.
     pub command: Vec<String>,
 }
 
 impl FakeImage {
-    /// An image without files.
+    /// Creates an image without files.
     pub fn new(reference: &str, program: &str) -> Self {
         Self { reference: reference.to_owned(), program: program.to_owned(), ..Self::default() }
     }
 }
 
-/// What an image's id is the digest of, besides its layers.
+/// The configuration whose digest is the image's ID; the layers are part of it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Config {
     pub(super) config: Runtime,
     pub(super) rootfs: RootFs,
-    /// Tells images apart that were made at different times from the same things.
+    /// Distinguishes images with the same content that were created at different times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) container: Option<String>,
 }
@@ -61,7 +61,7 @@ pub(super) struct Runtime {
     pub(super) env: Vec<String>,
     #[serde(default)]
     pub(super) cmd: Vec<String>,
-    /// Which program runs; real engines pass over it.
+    /// Name of the program; real engines ignore this field.
     #[serde(default)]
     pub(super) program: String,
 }
@@ -73,7 +73,7 @@ pub(super) struct RootFs {
 }
 
 impl StoredImage {
-    /// An image of layers, without labels and names.
+    /// Creates an image from layers, without labels and names.
     pub(super) fn of_layers(contents: Vec<Arc<Layer>>) -> Self {
         let mut files = Tree::new();
         for layer in &contents {
@@ -98,7 +98,7 @@ impl StoredImage {
         }
     }
 
-    /// The same with another layer on top, unless that changes nothing.
+    /// Returns the image with another layer on top, unless the layer is empty.
     pub(super) fn with_layer(&self, layer: Layer) -> Self {
         let mut contents = self.contents.clone();
         if !layer.is_empty() {
@@ -128,7 +128,7 @@ impl StoredImage {
     }
 }
 
-/// A reference with its tag.
+/// Returns a reference with its tag.
 fn full(reference: &str) -> String {
     match reference.rsplit_once(':') {
         Some((_, tag)) if !tag.contains('/') => reference.to_owned(),
@@ -137,14 +137,14 @@ fn full(reference: &str) -> String {
 }
 
 impl World {
-    /// Keeps an image under the digest of its configuration; returns that.
+    /// Stores an image under the digest of its configuration, and returns that digest.
     pub(super) fn keep_image(&mut self, image: StoredImage) -> String {
         let id = format!("sha256:{}", hex(&Sha256::digest(image.config())));
         self.holdings.images.entry(id.clone()).or_insert(image);
         id
     }
 
-    /// Gives an image a name, which another may lose by that.
+    /// Gives an image a name. An image that has the name already loses it.
     pub(super) fn name_image(&mut self, reference: &str, id: &str) {
         self.holdings.tags.insert(full(reference), id.to_owned());
     }
@@ -168,7 +168,7 @@ impl World {
         id
     }
 
-    /// An image by its id, the beginning of it, or a name.
+    /// Finds an image by its ID, a prefix of the ID, or a name.
     pub(super) fn image_id(&self, reference: &str) -> Option<String> {
         if self.holdings.images.contains_key(reference) {
             return Some(reference.to_owned());
@@ -206,8 +206,8 @@ impl World {
         })
     }
 
-    /// The images that bear a label, without layers and volumes, which Docker's list does not have either. Those that have
-    /// no name and serve others as a base are not in it.
+    /// Returns the images with a label. Like Docker's list, the result has no layers and volumes, and omits unnamed
+    /// images that other images are based on.
     pub(super) fn images(&self, label: &str, value: Option<&str>) -> Vec<Image> {
         let is_meant =
             |image: &StoredImage| image.labels.get(label).is_some_and(|found| value.is_none_or(|value| found == value));
@@ -242,7 +242,7 @@ impl World {
         Ok(())
     }
 
-    /// Removes a name, or an image by its id, as Docker does without force.
+    /// Removes a name, or an image by its ID, with the rules of Docker without `--force`.
     pub(super) fn remove_reference(&mut self, doing: &str, reference: &str) -> Result<(), EngineError> {
         let Some(id) = self.image_id(reference) else {
             return Err(not_found(doing, format!("No such image: {reference}")));
@@ -260,7 +260,7 @@ impl World {
                 return Err(conflict(doing, message));
             }
             self.holdings.tags.remove(&name);
-            // An image that others stand on stays without a name.
+            // An image that other images are based on remains without a name.
             if names.len() > 1 || self.has_children(&id) {
                 return Ok(());
             }
@@ -291,7 +291,7 @@ impl World {
         Ok(())
     }
 
-    /// Forgets an image, and those below it that have no name and no other use.
+    /// Removes an image, and the images that it is based on if they have no name and no other use.
     fn forget_image(&mut self, id: &str) {
         let mut next = Some(id.to_owned());
         while let Some(id) = next {
@@ -302,7 +302,7 @@ impl World {
         }
     }
 
-    /// Removes an image with all of its names, in the steps that the Docker engine takes.
+    /// Removes an image with all of its names, in the same steps as the Docker engine.
     pub(super) fn remove_image(&mut self, doing: &str, id: &str) -> Result<(), EngineError> {
         let names = match self.image(id) {
             Some(image) if image.tags.len() > 1 => image.tags,

@@ -13,7 +13,7 @@ use super::images::Config;
 use super::world::{StoredImage, World};
 use arenad_model::hex::hex;
 
-/// What the name of a removed file begins with in a layer's archive.
+/// Prefix of the name of a removed file in a layer's archive.
 const WHITEOUT: &str = ".wh.";
 
 #[derive(Serialize, Deserialize)]
@@ -24,7 +24,7 @@ struct ManifestItem {
     layers: Vec<String>,
 }
 
-/// The content id of a layer: the digest of its archive.
+/// Returns the content ID of a layer: the digest of its archive.
 pub(super) fn digest(layer: &Layer) -> String {
     format!("sha256:{}", hex(&Sha256::digest(pack(layer))))
 }
@@ -44,7 +44,7 @@ fn pack(layer: &Layer) -> Vec<u8> {
     let mut archive = tar::Builder::new(Vec::new());
     for (path, change) in layer {
         let name = path.trim_start_matches('/');
-        // Writing to memory does not fail, and names of files are not too long for tar's GNU form.
+        // Writing to memory does not fail, and tar's GNU format has room for the names of the files.
         let _ = match change {
             None => {
                 let folder = parent(path).trim_start_matches('/');
@@ -86,7 +86,9 @@ arenad_model::text_error! {
 }
 
 impl World {
-    /// The images of these ids as one archive; the first that is not there is an error.
+    /// Returns the images with these IDs as one archive.
+    ///
+    /// Errors: if one of the images does not exist.
     pub(super) fn save(&self, ids: &[String]) -> Result<Vec<u8>, ArchiveError> {
         let mut archive = tar::Builder::new(Vec::new());
         let mut items = Vec::new();
@@ -114,7 +116,7 @@ impl World {
         archive.into_inner().map_err(|error| error.to_string().into())
     }
 
-    /// Takes the images of an archive over, with the names in it.
+    /// Adds the images of an archive, with the names that the archive gives them.
     pub(super) fn load(&mut self, archive: &[u8]) -> Result<(), ArchiveError> {
         let damaged = |error: io::Error| format!("invalid archive: {error}");
         let files: BTreeMap<String, Node> = read_tar(archive).map_err(damaged)?.into_iter().collect();

@@ -1,17 +1,18 @@
-//! An engine in memory, for simulations and tests: all of [`Engine`](arenad_engine::Engine), scripted per call.
+//! An engine in memory for simulations and tests. It implements all of [`Engine`](arenad_engine::Engine), and a script
+//! controls each call.
 //!
-//! Nothing here is random, reads the host's clock, starts a thread or opens a socket: the same calls at the same times give
-//! the same answers. Time is [`FakeClock`]'s, which follows tokio's, so a paused runtime decides how fast it goes.
+//! The engine uses no random numbers, host clock, threads or sockets: the same calls at the same times give the same
+//! results. Its time is that of [`FakeClock`], which follows tokio's clock, so a paused runtime controls its speed.
 //!
-//! A real engine goes on when its caller has gone away. So a call that was sent takes effect at its time even when its
-//! future is dropped, and even when the whole runtime is gone: effects wait in a queue in the order of their due times,
-//! and happen as soon as anybody looks at the engine at that time or later.
+//! A real engine completes a call even if the caller has disconnected. So a call that was sent takes effect at its due
+//! time even if its future is dropped, or the whole runtime has ended: effects wait in a queue in the order of their
+//! due times, and are applied as soon as the engine is accessed at that time or later.
 //!
-//! What a container does is a [`Program`]. A container has its image's files, a writable layer, the engine's volumes, and
-//! folders of the real host where they are mounted; [`FakeEngine::request`] and [`FakeEngine::dial`] reach what listens
-//! on its address.
+//! The behaviour of a container is defined by a [`Program`]. A container has the files of its image, a writable layer,
+//! the engine's volumes, and mounted folders of the real host; [`FakeEngine::request`] and [`FakeEngine::dial`] connect
+//! to its address.
 //!
-//! Where this engine and Docker 20.10 differ, this one is wrong: `tests/contract` runs the same cases on both.
+//! Docker 20.10 is the reference for this engine's behaviour: `tests/contract` runs the same cases on both.
 
 mod clock;
 mod containers;
@@ -54,7 +55,7 @@ pub use toy_site::ToySite;
 
 use world::World;
 
-/// An engine in memory. Clones are handles to the same engine.
+/// An engine in memory. Clones refer to the same engine.
 #[derive(Clone)]
 pub struct FakeEngine {
     shared: Arc<Shared>,
@@ -65,7 +66,7 @@ struct Shared {
     clock: FakeClock,
     world: Mutex<World>,
     script: Mutex<Box<dyn Script>>,
-    /// Changes whenever something has happened that someone may wait for.
+    /// Count of changes that waiting callers may depend on.
     news: watch::Sender<u64>,
 }
 
@@ -76,12 +77,12 @@ impl Default for FakeEngine {
 }
 
 impl FakeEngine {
-    /// An empty engine with a clock of its own, of which every call proceeds.
+    /// Creates an empty engine with its own clock, on which every call proceeds.
     pub fn new() -> Self {
         Self::with_clock(FakeClock::default())
     }
 
-    /// An empty engine that follows a clock.
+    /// Creates an empty engine that follows a clock.
     pub fn with_clock(clock: FakeClock) -> Self {
         let world = Mutex::new(World::new(clock.clone()));
         let script: Box<dyn Script> = Box::new(|_: &Call<'_>| Fate::proceed());
@@ -95,43 +96,43 @@ impl FakeEngine {
         Self { shared: Arc::new(shared) }
     }
 
-    /// The engine's clock.
+    /// Returns the clock that the engine follows.
     pub fn clock(&self) -> &FakeClock {
         &self.shared.clock
     }
 
-    /// Lets time pass that no runtime counts, and everything happen that is due by then.
+    /// Advances the clock outside any runtime, and applies the effects that are due by then.
     pub fn pass(&self, duration: Duration) {
         self.shared.clock.pass(duration);
         self.look(|_| ());
     }
 
-    /// Asks a script at every call from now on.
+    /// Sets the script that controls every call from now on.
     pub fn set_script(&self, script: impl Script + 'static) {
         *self.shared.script.lock().unwrap_or_else(PoisonError::into_inner) = Box::new(script);
     }
 
-    /// Lets every call proceed from now on.
+    /// Removes the script, so that every call proceeds.
     pub fn clear_script(&self) {
         self.set_script(|_: &Call<'_>| Fate::proceed());
     }
 
-    /// Makes a program known, for images to name.
+    /// Registers a program under the name by which images refer to it.
     pub fn install_program(&self, name: &str, maker: ProgramMaker) {
         self.look(|world| drop(world.programs.insert(name.to_owned(), maker)));
     }
 
-    /// Puts an image into the engine; returns its id.
+    /// Adds an image to the engine and returns its ID.
     pub fn add_image(&self, image: &FakeImage) -> String {
         self.look(|world| world.add_image(image))
     }
 
-    /// Puts an image into the registry, for [`pull`](arenad_engine::Engine::pull) and `FROM` to find.
+    /// Adds an image to the registry, for [`pull`](arenad_engine::Engine::pull) and `FROM`.
     pub fn offer_image(&self, image: FakeImage) {
         self.look(|world| drop(world.registry.insert(image.reference.clone(), image)));
     }
 
-    /// The address at which a container of that name (or id) is reached; none unless it runs.
+    /// Returns the address of a container, by its name or ID, or `None` if the container does not run.
     pub fn address_of(&self, container: &str) -> Option<IpAddr> {
         self.look(|world| {
             let id = world.container_id(container)?;
@@ -139,7 +140,7 @@ impl FakeEngine {
         })
     }
 
-    /// The name of the container that has an address.
+    /// Returns the name of the container that has an address.
     pub fn owner_of(&self, address: IpAddr) -> Option<String> {
         self.look(|world| {
             let mut containers = world.holdings.containers.values();
@@ -147,15 +148,15 @@ impl FakeEngine {
         })
     }
 
-    /// Sends a request to what listens at an address, and has its answer at once: time does not pass.
+    /// Sends a request to the program that listens on an address, and returns its response without any passage of time.
     ///
-    /// Errors: `HostUnreachable` where no running container has the address, `ConnectionRefused` where it does not listen
-    /// on the port, `TimedOut` where it is frozen.
+    /// Errors: `HostUnreachable` if no running container has the address, `ConnectionRefused` if the container does not
+    /// listen on the port, `TimedOut` if the container is paused.
     pub fn request(&self, address: SocketAddr, request: &Request) -> std::io::Result<Response> {
         self.look(|world| world.request(address, request))
     }
 
-    /// Reads a file of a container, mounts included.
+    /// Reads a file of a container, including its mounts.
     pub fn read_file(&self, container: &str, path: &str) -> Option<Vec<u8>> {
         self.look(|world| match world.view("read", container).ok()?.get(&files::normal(path))?.content {
             files::Content::File(bytes) => Some(bytes.to_vec()),
@@ -163,7 +164,7 @@ impl FakeEngine {
         })
     }
 
-    /// Writes a file of a container, mounts included, as a process in it would.
+    /// Writes a file of a container, including its mounts, like a process in the container.
     pub fn write_file(&self, container: &str, path: &str, content: &[u8]) -> std::io::Result<()> {
         self.look(|world| {
             let mut view = world.view("write", container).map_err(std::io::Error::other)?;
@@ -171,7 +172,7 @@ impl FakeEngine {
         })
     }
 
-    /// Removes a file or folder of a container, as a process in it would.
+    /// Removes a file or folder of a container, like a process in the container.
     pub fn remove_file(&self, container: &str, path: &str) -> std::io::Result<()> {
         self.look(|world| {
             let mut view = world.view("remove", container).map_err(std::io::Error::other)?;
@@ -179,7 +180,7 @@ impl FakeEngine {
         })
     }
 
-    /// How much a container gets of the processors.
+    /// Returns the CPU weight of a container.
     pub fn weight_of(&self, container: &str) -> Option<arenad_engine::CpuWeight> {
         self.look(|world| {
             let id = world.container_id(container)?;
@@ -187,18 +188,19 @@ impl FakeEngine {
         })
     }
 
-    /// What a container's writable layer has that its image has not, as `docker diff` tells it: `A` added, `C` changed, `D`
-    /// removed. `None`: there is no such container.
+    /// Returns the differences between a container's files and its image, like `docker diff`: `A` for added, `C` for
+    /// changed, `D` for removed. Returns `None` if there is no such container.
     pub fn layer_changes(&self, container: &str) -> Option<Vec<(String, char)>> {
         self.look(|world| Some(world.view("compare", container).ok()?.changes()))
     }
 
-    /// How many effects are on their way: of calls whose callers wait or have gone, and of processes that will end.
+    /// Returns the number of pending effects: of calls, including those whose callers have gone, and of processes that
+    /// will end.
     pub fn pending(&self) -> usize {
         self.look(|world| world.pending())
     }
 
-    /// The number of calls of each kind so far.
+    /// Returns the number of calls of a kind so far.
     pub fn calls(&self, operation: Operation) -> u64 {
         self.look(|world| world.calls.get(&operation).copied().unwrap_or_default())
     }
@@ -207,7 +209,7 @@ impl FakeEngine {
         self.shared.world.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets everything happen that is due, then does something, and tells those who wait.
+    /// Applies the effects that are due, then runs `act`, and notifies waiting callers of changes.
     fn look<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
         let mut world = self.world();
         world.settle();

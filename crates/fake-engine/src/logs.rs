@@ -1,4 +1,4 @@
-//! Logs of containers.
+//! The logs of simulated containers.
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use super::program::LogLine;
 use super::world::World;
 use arenad_engine::{EngineError, LogChunk, LogRange};
 
-/// What a reader has seen of a log, and what it sees next.
+/// The result of reading a part of a log.
 pub(super) struct LogPage {
     pub(super) chunks: Vec<LogChunk>,
-    /// How many lines were written up to here, in all.
+    /// Total number of lines that were written up to this point.
     pub(super) seen: u64,
-    /// Whether more may come.
+    /// Whether more lines may follow.
     pub(super) goes_on: bool,
-    /// When the next line is due, as far as that is known.
+    /// Time at which the next line is due, if it is known.
     pub(super) next: Option<Duration>,
 }
 
 impl World {
-    /// The lines of a log that are meant. Also: the container's id.
+    /// Returns the requested lines of a log, and the container's ID.
     pub(super) fn log(&self, doing: &str, handle: &str, range: LogRange) -> Result<(String, LogPage), EngineError> {
         let id = self.find(doing, handle)?;
         let container = self.container(doing, &id)?;
@@ -34,7 +34,7 @@ impl World {
         Ok((id, LogPage { chunks, seen, goes_on: true, next: None }))
     }
 
-    /// What was written after the first `seen` lines.
+    /// Returns the lines that follow the first `seen` lines.
     pub(super) fn log_after(&self, id: &str, seen: u64, timestamps: bool) -> LogPage {
         let Some(container) = self.holdings.containers.get(id) else {
             return LogPage { chunks: Vec::new(), seen, goes_on: false, next: None };

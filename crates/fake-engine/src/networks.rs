@@ -1,4 +1,4 @@
-//! Networks and volumes.
+//! The networks and volumes of a simulated engine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -31,7 +31,7 @@ impl World {
         match (named.next(), named.next()) {
             (Some(found), None) => Ok(found),
             (None, _) => Err(not_found(doing, format!("network {name} not found"))),
-            // Docker 20.10 lets two networks have one name, and then does not know which is meant.
+            // Docker 20.10 allows two networks with the same name, and then rejects the name as ambiguous.
             (Some(_), Some(_)) => {
                 let more = 2 + named.count();
                 Err(refused(doing, 400, format!("network {name} is ambiguous ({more} matches found on name)")))
@@ -45,14 +45,14 @@ impl World {
         own.chain(foreign.flat_map(|network| network.foreign.values())).copied().collect()
     }
 
-    /// The lowest address of a network that nobody has.
+    /// Returns the lowest free address of a network.
     pub(super) fn free_address(&mut self, doing: &str, name: &str) -> Result<Ipv4Addr, EngineError> {
         let subnet = self.network(doing, name)?.subnet;
         let taken = self.addresses(name);
         let first = u32::from(subnet.gateway()) + 1;
         let is_free = |address: &Ipv4Addr| !taken.contains(address);
         let inside = |address: &Ipv4Addr| {
-            // The last address of the range is that of all of its hosts.
+            // The last address of the range is the broadcast address.
             let next = Ipv4Addr::from(u32::from(*address).saturating_add(1));
             subnet.contains(Subnet::new(*address, 32)) && subnet.contains(Subnet::new(next, 32))
         };
@@ -85,7 +85,7 @@ impl World {
         Ok(())
     }
 
-    /// Makes a volume; one of that name that is there already stays as it is.
+    /// Creates a volume; an existing volume of that name is left unchanged.
     pub(super) fn create_volume(&mut self, name: &str, labels: BTreeMap<String, String>) {
         self.holdings.volumes.entry(name.to_owned()).or_insert_with(|| Volume { labels, ..Volume::default() });
     }

@@ -1,4 +1,4 @@
-//! What runs in simulated containers.
+//! The programs that run in simulated containers.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -9,137 +9,138 @@ use bytes::Bytes;
 
 use super::files::{Content, Node, View, normal};
 
-/// A request to what runs in a container.
+/// A request to a program in a container.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Request {
-    /// In capitals.
+    /// HTTP method, in upper case.
     pub method: String,
-    /// Path and query.
+    /// Path with the query.
     pub path: String,
-    /// In order, names as they came.
+    /// Header fields in their order; names keep their case.
     pub headers: Vec<(String, String)>,
-    /// The bytes of the body.
+    /// Content of the body, in bytes.
     pub body: Bytes,
 }
 
 impl Request {
-    /// A `GET` without headers.
+    /// Creates a `GET` request without headers.
     pub fn get(path: &str) -> Self {
         Self { method: "GET".to_owned(), path: path.to_owned(), ..Self::default() }
     }
 
-    /// A `POST` without headers.
+    /// Creates a `POST` request without headers.
     pub fn post(path: &str, body: impl Into<Bytes>) -> Self {
         Self { method: "POST".to_owned(), path: path.to_owned(), headers: Vec::new(), body: body.into() }
     }
 }
 
-/// An answer of what runs in a container.
+/// A response of a program in a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
-    /// The HTTP status.
+    /// HTTP status code of the response.
     pub status: u16,
-    /// In order.
+    /// Header fields in their order.
     pub headers: Vec<(String, String)>,
-    /// The bytes of the body.
+    /// Content of the body, in bytes.
     pub body: Bytes,
 }
 
 impl Response {
-    /// An answer in plain text.
+    /// Creates a response with plain text.
     pub fn text(status: u16, body: impl Into<Bytes>) -> Self {
         let headers = vec![("content-type".to_owned(), "text/plain; charset=utf-8".to_owned())];
         Self { status, headers, body: body.into() }
     }
 
-    /// The body as text.
+    /// Returns the body as text.
     pub fn body_text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 }
 
-/// What a command in a container did.
+/// The result of a command in a container.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommandOutcome {
-    /// The exit code of the process.
+    /// Exit code of the command.
     pub code: i64,
-    /// The complete standard output.
+    /// Complete standard output of the command.
     pub stdout: String,
-    /// The complete standard error.
+    /// Complete standard error of the command.
     pub stderr: String,
-    /// How long it took. What it changed is changed at its beginning.
+    /// Duration of the command. Its changes take effect at its beginning.
     pub takes: Duration,
 }
 
 impl CommandOutcome {
-    /// A command that said nothing.
+    /// Creates the result of a command without output.
     pub fn code(code: i64) -> Self {
         Self { code, ..Self::default() }
     }
 }
 
-/// How a container's first process goes on after its start.
+/// The course of a container's first process after its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Life {
-    /// It runs until it is stopped.
+    /// The process runs until it is stopped.
     Serves,
-    /// It ends by itself.
+    /// The process ends by itself.
     Ends {
-        /// After its start.
+        /// Time from the start to the end.
         after: Duration,
-        /// The exit code of the process.
+        /// Exit code of the process.
         code: i64,
     },
 }
 
-/// What a process does when it is asked to end.
+/// The reaction of a process to a request to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Termination {
-    /// It ends.
+    /// The process ends after a while.
     Exits {
-        /// After it was asked.
+        /// Time from the request to the end.
         after: Duration,
-        /// The exit code of the process.
+        /// Exit code of the process.
         code: i64,
     },
-    /// It goes on until it is killed.
+    /// The process continues until it is killed.
     Ignored,
 }
 
-/// What runs in a container: made anew for each container, started at each of its starts.
+/// A program that runs in a container. It is created once for each container, and started at each start of the
+/// container.
 ///
-/// All methods are decisions on the state that they are given; none waits. Memory of one run that must not outlive it is
+/// No method waits: all of them decide on the state that they are given. State that must not outlive a run must be
 /// cleared in [`Program::start`].
 pub trait Program: Send {
-    /// The container's first process begins.
+    /// Starts the container's first process.
     fn start(&mut self, inside: &mut Inside<'_>) -> Life;
 
-    /// Whether connections to a port are accepted.
+    /// Returns whether connections to a port are accepted.
     fn is_listening(&self, port: u16, uptime: Duration) -> bool;
 
-    /// Whether the container's own health check would pass.
+    /// Returns whether the container's own health check would pass.
     fn is_healthy(&self, uptime: Duration) -> bool {
         let _ = uptime;
         true
     }
 
-    /// Answers a request. The port is one that it listens on.
+    /// Answers a request. The program listens on the port that the request was sent to.
     fn answer(&mut self, request: &Request, inside: &mut Inside<'_>) -> Response;
 
     /// Runs a command in the container.
     fn run(&mut self, command: &[String], user: Option<&str>, inside: &mut Inside<'_>) -> CommandOutcome;
 
-    /// The container is asked to stop.
+    /// Handles a request to stop the container.
     fn terminate(&mut self, inside: &mut Inside<'_>) -> Termination {
         let _ = inside;
         Termination::Exits { after: Duration::ZERO, code: 0 }
     }
 }
 
-/// Makes the program of a container.
+/// Creates the program of a container.
 pub type ProgramMaker = Arc<dyn Fn() -> Box<dyn Program> + Send + Sync>;
 
-/// One line or piece of a container's log.
+/// A line or a part of a line in a container's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LogLine {
     pub(super) at: Duration,
@@ -147,14 +148,14 @@ pub(super) struct LogLine {
     pub(super) text: String,
 }
 
-/// How many lines of a container's log are kept.
+/// Maximum number of lines of a container's log that are kept.
 const LOG_MAX: usize = 1000;
 
 /// The log of a container.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     pub(super) lines: VecDeque<LogLine>,
-    /// How many were written in all.
+    /// Total number of lines that were written.
     pub(super) written: u64,
 }
 
@@ -167,7 +168,7 @@ impl Log {
         self.written += 1;
     }
 
-    /// Drops what would have been written after a time.
+    /// Discards lines that were scheduled after a time.
     pub(super) fn cut(&mut self, at: Duration) {
         let before = self.lines.len();
         self.lines.retain(|line| line.at <= at);
@@ -175,7 +176,7 @@ impl Log {
     }
 }
 
-/// What a program finds inside of its container.
+/// A program's view of its container.
 pub struct Inside<'a> {
     pub(super) files: View<'a>,
     pub(super) log: &'a mut Log,
@@ -186,22 +187,23 @@ pub struct Inside<'a> {
 }
 
 impl Inside<'_> {
-    /// How long the first process has run, time in which it was frozen apart.
+    /// Returns the time that the first process has run, without pauses.
     pub fn uptime(&self) -> Duration {
         self.uptime
     }
 
-    /// Entry point and command of the first process as the container's creator gave them; empty: the image's.
+    /// Returns the entry point and command of the first process as the creator of the container set them; empty if
+    /// those of the image apply.
     pub fn command(&self) -> &[String] {
         self.command
     }
 
-    /// The environment variables.
+    /// Returns the environment variables of the container.
     pub fn environment(&self) -> &BTreeMap<String, String> {
         self.environment
     }
 
-    /// Reads a file.
+    /// Reads a file, following symbolic links.
     pub fn read(&self, path: &str) -> Option<Bytes> {
         let mut path = normal(path);
         for _ in 0..8 {
@@ -215,27 +217,27 @@ impl Inside<'_> {
         None
     }
 
-    /// Whether there is anything at a path.
+    /// Returns whether a path exists.
     pub fn exists(&self, path: &str) -> bool {
         self.files.get(&normal(path)).is_some()
     }
 
-    /// The names of what a folder holds, sorted.
+    /// Returns the sorted names of a folder's entries.
     pub fn list(&self, folder: &str) -> Vec<String> {
         self.files.children(&normal(folder)).into_iter().collect()
     }
 
-    /// Writes a file, and makes the folders on the way.
+    /// Writes a file, and creates the folders on its path.
     pub fn write(&mut self, path: &str, content: impl Into<Bytes>) -> io::Result<()> {
         self.files.put(&normal(path), Node::file(content))
     }
 
-    /// Makes a folder.
+    /// Creates a folder, and the folders on its path.
     pub fn make_folder(&mut self, path: &str) -> io::Result<()> {
         self.files.put(&normal(path), Node::folder())
     }
 
-    /// Removes a file or folder.
+    /// Removes a file, or a folder with its content.
     pub fn remove(&mut self, path: &str) -> io::Result<()> {
         self.files.remove(&normal(path))
     }
@@ -245,7 +247,7 @@ impl Inside<'_> {
         self.print_after(Duration::ZERO, is_stderr, line);
     }
 
-    /// Writes a line to the container's log later, unless the process has ended by then.
+    /// Schedules a line of the container's log. It is not written if the process ends before.
     pub fn print_after(&mut self, after: Duration, is_stderr: bool, line: &str) {
         self.log.push(LogLine { at: self.at.saturating_add(after), is_stderr, text: format!("{line}\n") });
     }

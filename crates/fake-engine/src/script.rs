@@ -1,4 +1,4 @@
-//! What goes wrong, and when: a script is asked at each call.
+//! Scripts decide the fate of each call: which calls fail, and when they take effect.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use arenad_engine::EngineError;
 
 macro_rules! operations {
     ($($operation:ident = $name:literal,)*) => {
-        /// A call of [`arenad_engine::Engine`].
+        /// A method of [`arenad_engine::Engine`].
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[expect(missing_docs, reason = "named after the trait's methods")]
         pub enum Operation {
@@ -14,10 +14,10 @@ macro_rules! operations {
         }
 
         impl Operation {
-            /// All of them.
+            /// All operations, in the order of their declaration.
             pub const ALL: &[Self] = &[$(Self::$operation,)*];
 
-            /// The method's name.
+            /// Returns the name of the method.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$operation => $name,)*
@@ -66,7 +66,7 @@ operations! {
 }
 
 impl Operation {
-    /// Whether it changes anything.
+    /// Returns whether the call changes the state of the engine.
     pub fn is_mutating(self) -> bool {
         !matches!(
             self,
@@ -88,7 +88,7 @@ impl Operation {
         )
     }
 
-    /// Whether it needs room on the engine's disk.
+    /// Returns whether the call needs space on the engine's disk.
     pub(super) fn takes_space(self) -> bool {
         matches!(
             self,
@@ -103,27 +103,27 @@ impl Operation {
     }
 }
 
-/// One call, as a script sees it.
+/// A call, as a script sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call<'a> {
-    /// Which method.
+    /// Method that is called.
     pub operation: Operation,
-    /// What it is about: a container's name, an image's reference, a network's or volume's name, or the label that is
-    /// looked for. Empty where there is none.
+    /// Object of the call: a container's name, an image's reference, a network's or volume's name, or the label that is
+    /// searched for. May be empty.
     pub subject: &'a str,
-    /// The calls of this method so far, this one included.
+    /// Number of calls of this method so far, including this one.
     pub nth: u64,
-    /// The calls of any method so far, this one included.
+    /// Number of calls of all methods so far, including this one.
     pub number: u64,
-    /// The engine's time.
+    /// Time of the engine's clock.
     pub at: Duration,
 }
 
-/// Says what becomes of each call.
+/// Decides the fate of each call.
 ///
-/// It is asked before the call has any effect, and no lock is held: a script may look at the engine or break it.
+/// The script is asked before the call has any effect, and no lock is held: it may inspect or change the engine.
 pub trait Script: Send {
-    /// Decides on one call.
+    /// Decides the fate of one call.
     fn fate(&mut self, call: &Call<'_>) -> Fate;
 }
 
@@ -133,7 +133,7 @@ impl<F: FnMut(&Call<'_>) -> Fate + Send> Script for F {
     }
 }
 
-/// What becomes of a call. [`Fate::proceed`] is nothing special; the methods add to it.
+/// The fate of a call. [`Fate::proceed`] is the normal one; the other methods add to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fate {
     pub(super) before_effect: Duration,
@@ -143,18 +143,18 @@ pub struct Fate {
     pub(super) death: Option<Death>,
 }
 
-/// What becomes of a call's reply.
+/// The fate of a call's reply.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum ReplyFate {
     #[default]
     Arrives,
     /// The connection breaks before the reply arrives.
     Lost,
-    /// The caller waits until its own limit.
+    /// The reply does not arrive before the caller's time limit.
     Never,
 }
 
-/// How a container ends after a call about it has succeeded.
+/// The end of a container after a call about it has succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Death {
     pub(super) after: Duration,
@@ -163,78 +163,78 @@ pub(super) struct Death {
 }
 
 impl Fate {
-    /// The call does at once what it should.
+    /// The call takes effect and is answered at once.
     pub fn proceed() -> Self {
         Self::default()
     }
 
-    /// The call has no effect and fails.
+    /// The call fails without an effect.
     pub fn fail(failure: Failure) -> Self {
         Self { failure: Some(failure), ..Self::default() }
     }
 
-    /// The call takes effect late and answers later still. A caller that goes away changes nothing about the effect.
+    /// The call takes effect after a delay, and is answered after another delay. It takes effect even if its caller
+    /// disconnects.
     pub fn delay(before_effect: Duration, before_reply: Duration) -> Self {
         Self { before_effect, before_reply, ..Self::default() }
     }
 
-    /// The call takes effect, and its connection breaks before the answer. Streams break off in the middle.
+    /// The call takes effect, but its connection breaks before the reply. Streams break in the middle.
     pub fn lose_reply() -> Self {
         Self { reply: ReplyFate::Lost, ..Self::default() }
     }
 
-    /// The call takes effect and never answers; the caller gives up at its own limit.
+    /// The call takes effect but is never answered, so the caller's time limit expires.
     pub fn never_reply() -> Self {
         Self { reply: ReplyFate::Never, ..Self::default() }
     }
 
-    /// The call takes effect; its container ends by itself after a while.
+    /// The call takes effect, and its container ends by itself after a while.
     pub fn die_later(after: Duration, code: i64) -> Self {
         Self { death: Some(Death { after, code, is_oom: false }), ..Self::default() }
     }
 
-    /// The call takes effect; the kernel kills its container for want of memory after a while.
+    /// The call takes effect, and the kernel kills its container after a while because it is out of memory.
     pub fn oom(after: Duration) -> Self {
         Self { death: Some(Death { after, code: 137, is_oom: true }), ..Self::default() }
     }
 
-    /// The same, with an effect (or failure) that comes later.
+    /// Adds a delay before the effect or the failure.
     #[must_use]
     pub fn after(self, before_effect: Duration) -> Self {
         Self { before_effect, ..self }
     }
 
-    /// The same, with a reply that comes later.
+    /// Adds a delay before the reply.
     #[must_use]
     pub fn replying_after(self, before_reply: Duration) -> Self {
         Self { before_reply, ..self }
     }
 }
 
-/// How a call fails.
+/// The ways in which a call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
-    /// The engine says that something went wrong inside of it (500). The same call may succeed later.
+    /// The engine reports an internal error (500). The same call may succeed later.
     Transient,
-    /// The engine refuses (400). The same call is refused again.
+    /// The engine rejects the call (400). The same call fails again.
     Refused,
     /// The engine's disk is full (500).
     NoSpace,
-    /// Nothing answers at the engine's address.
+    /// The engine's address does not accept connections.
     Unreachable,
-    /// The thing does not exist.
+    /// The object does not exist.
     NotFound,
-    /// The name is taken, or the thing is in use.
+    /// The name is taken, or the object is in use.
     Conflict,
-    /// The exchange breaks off without an effect.
+    /// The connection breaks without an effect.
     Broken,
-    /// The answer does not come within the caller's limit, and there is no effect. The error comes at once; a delay is
-    /// the script's to add.
+    /// The caller's time limit expires without an effect. The error is returned at once; a script can add a delay.
     TimedOut,
 }
 
 impl Failure {
-    /// Whether the same call may succeed later.
+    /// Returns whether the same call may succeed later.
     pub fn is_transient(self) -> bool {
         matches!(self, Self::Transient | Self::NoSpace | Self::Unreachable | Self::Broken | Self::TimedOut)
     }

@@ -1,20 +1,20 @@
-//! As much of a shell as tests of engines need: what `sh -c` does in a container of busybox.
+//! The part of a shell that tests of engines need: it behaves like `sh -c` in a container of busybox.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::program::{CommandOutcome, Inside, Life, Program, ProgramMaker, Request, Response, Termination};
 
-/// A program that runs the container's command as a script of a small shell, and commands beside it.
+/// A program that runs the container's command, and further commands, as scripts of a small shell.
 ///
-/// It knows `;`, `&&`, `||`, `&`, quotes, `>`, `>>` and `>&2`, and of commands `:`, `cat`, `echo`, `exit`, `false`, `id -u`,
-/// `mkdir`, `rm`, `sleep`, `test -e`, `trap COMMANDS TERM`, `true` and `wait`. As the first process of a container it does not
-/// end when it is asked to, unless a trap is set.
+/// It supports `;`, `&&`, `||`, `&`, quotes, `>`, `>>` and `>&2`, and the commands `:`, `cat`, `echo`, `exit`, `false`,
+/// `id -u`, `mkdir`, `rm`, `sleep`, `test -e`, `trap COMMANDS TERM`, `true` and `wait`. Like the first process of a
+/// real container, it ignores a request to stop unless a trap is set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Shell;
 
 impl Shell {
-    /// Makes the program, for [`super::FakeEngine::install_program`].
+    /// Returns the maker of the program, for [`super::FakeEngine::install_program`].
     pub fn maker(self) -> ProgramMaker {
         Arc::new(|| Box::new(Running { trap: None }))
     }
@@ -24,20 +24,20 @@ struct Running {
     trap: Option<String>,
 }
 
-/// The state of a script that is being run.
+/// The state of a running script.
 struct Script<'s, 'a> {
     inside: &'s mut Inside<'a>,
     user: &'s str,
-    /// What was said, when, and whether to standard error.
+    /// Output: the time at which it was written, whether it goes to standard error, and the text.
     said: Vec<(Duration, bool, String)>,
     elapsed: Duration,
-    /// When the last command in the background ends.
+    /// Time at which the last background command ends.
     background: Duration,
     trap: Option<String>,
     exit: Option<i64>,
 }
 
-/// How a command is tied to the one before.
+/// The condition under which a command runs, given the result of the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tie {
     Always,
@@ -53,7 +53,7 @@ struct Step {
     is_background: bool,
 }
 
-/// Cuts a script into commands; redirections stay words that begin with `>`.
+/// Splits a script into commands; redirections remain words that begin with `>`.
 fn parse(script: &str) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut step = Step { tie: Tie::Always, words: Vec::new(), is_background: false };
@@ -103,7 +103,7 @@ impl Script<'_, '_> {
         }
     }
 
-    /// Runs a script; returns the exit code.
+    /// Runs a script and returns its exit code.
     fn run(&mut self, script: &str) -> i64 {
         let mut code = 0;
         for step in parse(script) {
@@ -128,7 +128,7 @@ impl Script<'_, '_> {
         code
     }
 
-    /// Runs a command whose output may go into a file.
+    /// Runs a command whose output may be redirected to a file.
     fn redirected(&mut self, words: &[String]) -> i64 {
         let Some(place) = words.iter().position(|word| word.starts_with('>')) else {
             return self.command(words);
@@ -218,7 +218,7 @@ impl Script<'_, '_> {
         code
     }
 
-    /// Does something to each path; words with a dash are options, which change nothing here.
+    /// Applies an action to each path. Words that begin with a dash are options, which have no effect.
     fn each(&mut self, paths: &[&str], act: impl Fn(&mut Inside<'_>, &str) -> std::io::Result<()>) -> i64 {
         let mut code = 0;
         for path in paths.iter().filter(|path| !path.starts_with('-')) {
@@ -232,7 +232,7 @@ impl Script<'_, '_> {
 }
 
 impl Running {
-    /// Runs a command; returns its code, how long it took, and what it said.
+    /// Runs a command and returns its exit code, its duration and its output.
     fn execute(
         &mut self,
         command: &[String],

@@ -1,4 +1,4 @@
-//! Streams: archives, logs and events.
+//! The streams of a simulated engine: archives, logs and events.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,10 +18,10 @@ use super::script::{Operation, ReplyFate};
 use super::world::World;
 use arenad_engine::{EngineError, EngineEvent, EngineHandle, EngineStream, LogChunk, LogRange};
 
-/// The size of the pieces that archives come in.
+/// Size of the pieces of an archive, in bytes.
 const CHUNK: usize = 64 << 10;
 
-/// All of an archive that a caller sends.
+/// Collects an archive that a caller sends.
 pub(super) async fn gather(
     doing: &str,
     mut archive: Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>,
@@ -34,7 +34,7 @@ pub(super) async fn gather(
     Ok(whole)
 }
 
-/// An archive as a stream; one whose reply was lost breaks off in the middle.
+/// Returns an archive as a stream. If the reply was lost, the stream breaks in the middle.
 pub(super) fn pieces(
     reply: Result<Reply<Vec<u8>>, EngineError>,
 ) -> impl Stream<Item = Result<Bytes, EngineError>> + Send {
@@ -54,7 +54,7 @@ pub(super) fn pieces(
 }
 
 impl FakeEngine {
-    /// Reads the log of a container.
+    /// Returns the log of a container as a stream.
     pub(super) fn follow(&self, handle: &EngineHandle, range: LogRange) -> EngineStream<LogChunk> {
         let (engine, handle) = (self.clone(), handle.clone());
         let first = async move {
@@ -120,7 +120,7 @@ impl FakeEngine {
     }
 }
 
-/// A log that is being read.
+/// The state of a log stream.
 struct LogState {
     engine: FakeEngine,
     id: String,

@@ -1,4 +1,4 @@
-//! What scripts can do to calls, and what becomes of calls whose callers have gone.
+//! Tests of the effects of scripts on calls, and of calls whose callers have gone.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -64,7 +64,7 @@ fn spec<'a>(name: &str, service: &'a ServiceSpec) -> ContainerSpec<'a> {
     }
 }
 
-/// An engine with a network and the toy site's image.
+/// Creates an engine with a network and the toy site's image.
 async fn engine_with(site: ToySite) -> FakeEngine {
     let engine = FakeEngine::new();
     engine.clock().enter();
@@ -90,7 +90,7 @@ fn socket(engine: &FakeEngine, name: &str) -> SocketAddr {
     SocketAddr::new(engine.address_of(name).expect("an address"), 80)
 }
 
-/// Decides on the calls of one kind; all others proceed.
+/// Sets the fate of one kind of calls; all others proceed.
 fn on(operation: Operation, fate: Fate) -> impl FnMut(&Call<'_>) -> Fate + Send {
     move |call: &Call<'_>| if call.operation == operation { fate.clone() } else { Fate::proceed() }
 }
@@ -260,7 +260,7 @@ async fn containers_die_later_by_themselves() {
     assert_eq!(state(&engine, &one).await, ContainerState::Exited(9));
     let status = engine.inspect(&two).await.expect("it is there");
     assert_eq!((status.state, status.oom_killed), (ContainerState::Exited(137), true));
-    // What was in store for one run is not for the next.
+    // A scheduled end of one run does not apply to the next.
     engine.clear_script();
     engine.die_later("one", Duration::from_secs(3), 9);
     engine.start(&one).await.expect("it starts");
@@ -375,7 +375,7 @@ async fn the_toy_site_keeps_entries_where_sites_keep_state() {
     }
     assert_eq!(page(&engine).expect("a page"), "data/x=data\nlayer/x=layer\nmemory/x=memory\n");
     assert_eq!(std::fs::read(folder.path().join("x")).expect("on the host"), b"data");
-    // The site believes what it remembers until its writers are started.
+    // The site uses its copy in memory until its writers are started.
     std::fs::write(folder.path().join("x"), "other").expect("written");
     assert!(page(&engine).expect("a page").contains("data/x=data"));
     let exec = async |command: &str| {
@@ -387,7 +387,7 @@ async fn the_toy_site_keeps_entries_where_sites_keep_state() {
     assert_eq!(exec("start-writers").await, 0);
     assert_eq!(page(&engine).expect("a page"), "data/x=other\nlayer/x=layer\n");
     assert_eq!(exec("no-such-command").await, 127);
-    // Committed with its container, the layer's entry is in every container of the image; the mounted one is not.
+    // After a commit, the layer's entry is in every container of the image, but the entry in the mounted folder is not.
     let image = engine.commit(&handle, "toy", "2", &BTreeMap::new()).await.expect("an image");
     let mut copy = spec("two", &service);
     copy.image = image;

@@ -1,4 +1,4 @@
-//! A site as small as can be: it keeps entries where sites keep state, and shows them all on one page.
+//! A minimal site: it stores entries in all the places where sites keep state, and lists them on one page.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,22 +6,23 @@ use std::time::Duration;
 
 use super::program::{CommandOutcome, Inside, Life, Program, ProgramMaker, Request, Response, Termination};
 
-/// How a [`ToySite`] is made and behaves.
+/// The configuration of a toy site.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToySite {
-    /// The port that it listens on.
+    /// Port that the site listens on.
     pub port: u16,
-    /// The folder of its declared store.
+    /// Folder of its declared store.
     pub store: String,
-    /// The folder of the container's own layer that it writes to.
+    /// Folder of the container's own layer that it writes to.
     pub layer: String,
-    /// How long it takes from its start until it listens.
+    /// Time from the start until the site listens.
     pub boot: Duration,
-    /// How long it takes to end when it is asked to; `None`: it does not and is killed.
+    /// Time from a request to stop until the process ends. If it is `None`, the process ignores the request and is
+    /// killed.
     pub stop: Option<Duration>,
-    /// How long `stop-writers` and `start-writers` take.
+    /// Duration of `stop-writers` and `start-writers`.
     pub commands: Duration,
-    /// Whether `stop-writers` leaves the process alone that holds entries in memory.
+    /// Whether the process that holds entries in memory survives `stop-writers`.
     pub keeps_memory: bool,
 }
 
@@ -40,15 +41,15 @@ impl Default for ToySite {
 }
 
 impl ToySite {
-    /// Makes the program, for [`super::FakeEngine::install_program`].
+    /// Returns the maker of the program, for [`super::FakeEngine::install_program`].
     ///
-    /// Pages: `GET /` lists all entries as `KIND/NAME=VALUE`, one a line, sorted; `GET /KIND/NAME` answers one of them, or
-    /// 404. `POST /data/NAME`, `POST /layer/NAME` and `POST /memory/NAME` write the body as an entry into the store, the
-    /// container's own layer and the process's memory. Between the commands `stop-writers` and `start-writers`
-    /// everything answers 503.
+    /// Pages: `GET /` lists all entries as `KIND/NAME=VALUE`, one per line, sorted; `GET /KIND/NAME` returns one entry,
+    /// or 404. `POST /data/NAME`, `POST /layer/NAME` and `POST /memory/NAME` write the body as an entry to the store,
+    /// the container's own layer and the process's memory. Between the commands `stop-writers` and `start-writers`
+    /// every request is answered with 503.
     ///
-    /// The store is read when the process starts and at `start-writers`; in between the site believes what it remembers,
-    /// as a database with a cache does.
+    /// The store is read when the process starts and at `start-writers`. In between, the site uses its copy in memory,
+    /// like a database with a cache.
     pub fn maker(self) -> ProgramMaker {
         Arc::new(move || {
             Box::new(Running { site: self.clone(), data: BTreeMap::new(), memory: BTreeMap::new(), rests: false })
@@ -60,7 +61,7 @@ struct Running {
     site: ToySite,
     data: BTreeMap<String, String>,
     memory: BTreeMap<String, String>,
-    /// Whether its writers are stopped.
+    /// Whether the writers are stopped.
     rests: bool,
 }
 

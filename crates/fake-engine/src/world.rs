@@ -1,4 +1,4 @@
-//! What a simulated engine holds, and the effects that are still on their way.
+//! The state of a simulated engine, and the effects that are still pending.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -16,44 +16,44 @@ use arenad_engine::{CpuWeight, EngineEvent, EngineHandle};
 use arenad_model::hex::hex;
 use arenad_model::subnet::Subnet;
 
-/// Something that happens to the world at its time.
+/// A change to the world that takes place at its due time.
 pub(super) type Effect = Box<dyn FnOnce(&mut World) + Send>;
 
-/// The first process id: above what Linux hands out, so that none is a process of the host.
+/// First process ID: above the range that Linux assigns, so that no process of the host has such an ID.
 const FIRST_PID: u32 = 5_000_000;
 
-/// The engine and everything around it.
+/// The engine and its environment.
 pub(super) struct World {
     pub(super) clock: FakeClock,
-    /// The time of what is happening.
+    /// Time of the effect that is being applied.
     pub(super) now: Duration,
-    /// By due time and order of arrival.
+    /// Pending effects by due time and order of arrival.
     pending: BTreeMap<(Duration, u64), Effect>,
-    /// Numbers everything that needs a name or an order.
+    /// Counter for generated names and for the order of effects.
     counter: u64,
-    /// Counts the connections between callers and engine that were cut, all at once.
+    /// Number of times that all connections between callers and the engine were cut.
     pub(super) session: u64,
     pub(super) is_up: bool,
     pub(super) disk_full: bool,
     pub(super) drops_events: bool,
     pub(super) holdings: Holdings,
     pub(super) subscribers: BTreeMap<u64, Subscriber>,
-    /// The names of containers that are being made.
+    /// Names of containers that are being created.
     pub(super) reserved: BTreeSet<String>,
     pub(super) programs: BTreeMap<String, ProgramMaker>,
-    /// What the registry has, by reference.
+    /// Images in the registry, by reference.
     pub(super) registry: BTreeMap<String, super::images::FakeImage>,
     pub(super) calls: BTreeMap<Operation, u64>,
-    /// Whether someone who waits may have something to see.
+    /// Whether something has changed that waiting callers may depend on.
     pub(super) is_news: bool,
 }
 
-/// What goes when another engine takes this one's place.
+/// The state that is exchanged when another engine takes the place of this one.
 #[derive(Default)]
 pub(super) struct Holdings {
     pub(super) id: String,
     pub(super) images: BTreeMap<String, StoredImage>,
-    /// Image ids by name.
+    /// Image IDs by name.
     pub(super) tags: BTreeMap<String, String>,
     pub(super) networks: Vec<Network>,
     pub(super) volumes: BTreeMap<String, Volume>,
@@ -65,15 +65,15 @@ pub(super) struct StoredImage {
     pub(super) parent: Option<String>,
     pub(super) labels: BTreeMap<String, String>,
     pub(super) layers: Vec<String>,
-    /// What each layer changes, lowest first.
+    /// Changes of each layer, lowest first.
     pub(super) contents: Vec<Arc<Layer>>,
-    /// All layers together.
+    /// Files of all layers combined.
     pub(super) files: Arc<Tree>,
     pub(super) volumes: Vec<String>,
     pub(super) program: String,
     pub(super) environment: BTreeMap<String, String>,
     pub(super) command: Vec<String>,
-    /// Which container it was committed from, and which of its commits it is.
+    /// Container that the image was committed from, with the number of the commit.
     pub(super) container: Option<String>,
 }
 
@@ -82,7 +82,7 @@ pub(super) struct Network {
     pub(super) name: String,
     pub(super) subnet: Subnet,
     pub(super) labels: BTreeMap<String, String>,
-    /// Addresses in use by endpoints that are not containers of this world, by their name.
+    /// Addresses of endpoints that are not containers of this engine, by the endpoint's name.
     pub(super) foreign: BTreeMap<String, Ipv4Addr>,
 }
 
@@ -93,12 +93,12 @@ pub(super) struct Volume {
     pub(super) is_anonymous: bool,
 }
 
-/// What a container's first process is doing.
+/// The state of a container's first process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Process {
     Never,
     Runs,
-    /// Since then.
+    /// Paused since this time.
     Frozen(Duration),
     Ended(i64),
 }
@@ -110,9 +110,9 @@ pub(super) struct Container {
     pub(super) files: Arc<Tree>,
     pub(super) layer: Layer,
     pub(super) mounts: BTreeMap<String, Mount>,
-    /// The networks that it joins, the one that it is reached by first.
+    /// Networks that the container joins; the first one determines its address.
     pub(super) networks: Vec<String>,
-    /// Its addresses while it runs.
+    /// Addresses by network, while the container runs.
     pub(super) addresses: BTreeMap<String, Ipv4Addr>,
     pub(super) program: Box<dyn Program>,
     pub(super) command: Vec<String>,
@@ -120,15 +120,15 @@ pub(super) struct Container {
     pub(super) process: Process,
     pub(super) oom_killed: bool,
     pub(super) pid: u32,
-    /// Counts the starts.
+    /// Number of starts so far.
     pub(super) run: u64,
     pub(super) started: Duration,
-    /// How long this run was frozen.
+    /// Total time for which this run was paused.
     pub(super) frozen: Duration,
     pub(super) created: Duration,
     pub(super) log: Log,
     pub(super) has_health_check: bool,
-    /// Whether its own layer is not to be written.
+    /// Whether the container's own layer is read-only.
     pub(super) read_only: bool,
     pub(super) weight: CpuWeight,
 }
@@ -143,7 +143,7 @@ impl Container {
         first.or_else(|| self.addresses.values().next()).copied().map(IpAddr::V4)
     }
 
-    /// How long its process has run, frozen time apart.
+    /// Returns the time that the process has run, without pauses.
     pub(super) fn uptime(&self, now: Duration) -> Duration {
         let until = match self.process {
             Process::Frozen(since) => since,
@@ -152,7 +152,7 @@ impl Container {
         until.saturating_sub(self.started).saturating_sub(self.frozen)
     }
 
-    /// Its program, and what the program sees.
+    /// Returns the container's program and the view that the program has of the container.
     pub(super) fn inside<'a>(
         &'a mut self,
         volumes: &'a mut BTreeMap<String, Volume>,
@@ -214,7 +214,7 @@ impl World {
         self.counter
     }
 
-    /// 64 hexadecimal digits that nothing else has.
+    /// Returns a new unique ID of 64 hexadecimal digits.
     pub(super) fn fresh_id(&mut self, kind: &str) -> String {
         let number = self.count();
         hex(&Sha256::digest(format!("{kind} {number}")))
@@ -224,7 +224,7 @@ impl World {
         FIRST_PID.saturating_add(u32::try_from(self.count()).unwrap_or_default())
     }
 
-    /// Lets everything happen that is due.
+    /// Applies all effects that are due.
     pub(super) fn settle(&mut self) {
         let until = self.clock.now();
         while let Some(entry) = self.pending.first_entry().filter(|entry| entry.key().0 <= until) {
@@ -236,7 +236,7 @@ impl World {
         self.now = self.now.max(until);
     }
 
-    /// Lets something happen later; returns when.
+    /// Schedules an effect and returns its due time.
     pub(super) fn defer(&mut self, after: Duration, effect: Effect) -> Duration {
         let due = self.now.saturating_add(after);
         let number = self.count();
@@ -253,13 +253,13 @@ impl World {
         self.pending.len()
     }
 
-    /// Calls that are on their way to an engine that is gone have no effect any more.
+    /// Discards pending effects, because calls in transit are lost when the engine goes down.
     pub(super) fn forget_pending(&mut self) {
         self.pending.clear();
         self.reserved.clear();
     }
 
-    /// A container by its id, the beginning of it, or its name.
+    /// Finds a container by its ID, a prefix of the ID, or its name.
     pub(super) fn container_id(&self, handle: &str) -> Option<String> {
         let containers = &self.holdings.containers;
         if containers.contains_key(handle) {
@@ -273,13 +273,13 @@ impl World {
         named.or_else(shortened).cloned()
     }
 
-    /// What a container is called in messages and scripts.
+    /// Returns a container's name, for messages and scripts.
     pub(super) fn container_name(&self, handle: &str) -> String {
         let known = self.container_id(handle).and_then(|id| self.holdings.containers.get(&id));
         known.map_or_else(|| handle.to_owned(), |container| container.name.clone())
     }
 
-    /// Tells those who listen of something that happens to a container.
+    /// Sends an event about a container to all subscribers.
     pub(super) fn emit(&mut self, id: &str, action: &str, attributes: &[(&str, String)]) {
         let Some(container) = self.holdings.containers.get(id) else { return };
         let mut labels = container.labels.clone();

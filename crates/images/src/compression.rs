@@ -1,8 +1,8 @@
-//! How an archive is compressed: told by its first bytes, for names lie.
+//! Detects the compression of an archive by its first bytes, because names are unreliable.
 
 use std::io::{self, BufRead, Read};
 
-/// What the first bytes of a file say.
+/// The compression of a file, judging by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
     None,
@@ -10,11 +10,11 @@ pub enum Compression {
     Zstandard,
 }
 
-/// A file that cannot be taken for an archive, in words that complete "it is ...".
+/// A file that cannot be an archive. The text completes the sentence "it is ...".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoArchive(pub &'static str);
 
-/// Tells the compression from the first bytes.
+/// Detects the compression from the first bytes.
 pub fn recognize(first: &[u8]) -> Result<Compression, NoArchive> {
     let page = first.iter().skip_while(|byte| byte.is_ascii_whitespace()).take(9).map(u8::to_ascii_lowercase);
     let page: Vec<u8> = page.collect();
@@ -31,7 +31,7 @@ pub fn recognize(first: &[u8]) -> Result<Compression, NoArchive> {
     }
 }
 
-/// The content of a possibly compressed file.
+/// Opens the content of a file that may be compressed.
 pub fn open<'a>(mut file: impl BufRead + 'a) -> io::Result<Result<Box<dyn Read + 'a>, NoArchive>> {
     Ok(match recognize(file.fill_buf()?) {
         Ok(Compression::None) => Ok(Box::new(file)),

@@ -1,8 +1,9 @@
-//! What `docker save` writes: a `manifest.json` that names configurations, layers and tags, in two layouts.
+//! Parses the archives that `docker save` writes: a `manifest.json` that names configurations, layers and tags, in two
+//! layouts.
 //!
-//! Before Docker 25 a layer is `<id>/layer.tar` and a configuration `<digest>.json`; since then both are
-//! `blobs/sha256/<digest>`, and an `index.json` names manifests as well. The id of an image is the digest of its
-//! configuration, or, in engines that keep images in containerd, that of its manifest.
+//! Before Docker 25, a layer is `<id>/layer.tar` and a configuration is `<digest>.json`. Since then, both are
+//! `blobs/sha256/<digest>`, and an `index.json` names manifests as well. The ID of an image is the digest of its
+//! configuration or, in engines that keep images in containerd, the digest of its manifest.
 
 use std::collections::HashSet;
 use std::collections::hash_map::{Entry, HashMap};
@@ -17,53 +18,53 @@ use super::scan::ScanError;
 use arenad_model::archive::full_reference;
 use arenad_model::hex::hex;
 
-/// The largest JSON that is kept, in bytes: configurations have some kilobytes.
+/// Maximum size of a JSON file that is kept, in bytes; configurations have some kilobytes.
 const TEXT_MAX: u64 = 4 << 20;
 
-/// How much JSON is kept in all, in bytes.
+/// Maximum size of all JSON files that are kept, in bytes.
 const TEXTS_MAX: usize = 64 << 20;
 
-/// How many images an archive may have, and how many manifests all of its indexes may name together: which leads to which is looked
-/// for in all of them.
+/// Maximum number of images in an archive. [`DESCRIPTORS_MAX`] limits the number of manifests that all of its indexes
+/// name. Both are bounded because each image is searched for in all manifests.
 const IMAGES_MAX: usize = 1000;
 const DESCRIPTORS_MAX: usize = 5000;
 
-/// How many names images may have together.
+/// Maximum number of names of all images.
 const TAGS_MAX: usize = 10_000;
 
-/// How deep indexes may lie within indexes.
+/// Maximum depth of nested indexes.
 const INDEXES_MAX: u8 = 4;
 
-/// The folder of the newer layout.
+/// Folder of the layers and configurations in the newer layout.
 const BLOBS: &str = "blobs/sha256/";
 
 /// An image in an archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArchivedImage {
-    /// The ids that an engine may give it: the digest of its configuration first, then those of its manifests.
+    /// IDs that an engine may assign to the image: first the digest of its configuration, then those of its manifests.
     pub ids: Vec<String>,
-    /// Its names.
+    /// Names of the image, as the archive writes them.
     pub tags: Vec<String>,
-    /// The content ids of its layers, lowest first.
+    /// Content IDs of the layers, lowest first.
     pub layers: Vec<String>,
 }
 
 impl ArchivedImage {
-    /// Whether it has that name.
+    /// Returns whether the image has the name.
     pub fn is_called(&self, reference: &str) -> bool {
         self.tags.iter().any(|tag| full_reference(tag) == full_reference(reference))
     }
 
-    /// Its id in most engines.
+    /// Returns the image's ID in most engines.
     pub fn id(&self) -> &str {
         self.ids.first().map_or("", String::as_str)
     }
 }
 
-/// A walk through an archive: what has been seen.
+/// A walk through an archive, with everything that it has seen so far.
 #[derive(Default)]
 pub struct Walk {
-    /// How large the entries are in all.
+    /// Size that the entries occupy in the tar archive, in bytes.
     pub expanded_bytes: u64,
     is_begun: bool,
     names: Names,
@@ -88,7 +89,7 @@ pub struct EntryRecord {
 }
 
 impl EntryRecord {
-    /// Takes the next piece of its content.
+    /// Adds the next piece of the entry's content.
     pub fn take(&mut self, piece: &[u8]) {
         if self.size == 0 {
             self.first = [piece[0], piece.get(1).copied().unwrap_or_default()];
@@ -101,7 +102,7 @@ impl EntryRecord {
     }
 }
 
-/// Other fields are refused: Go reads `repotags` as `RepoTags`.
+/// Unknown fields are rejected, because Go would read `repotags` as `RepoTags`.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 struct ManifestItem {
@@ -139,10 +140,10 @@ struct Descriptor {
     annotations: HashMap<String, String>,
 }
 
-/// The annotations from which engines that keep images in containerd take an image's name, or only its tag.
+/// The annotations from which engines that keep images in containerd take an image's name or only its tag.
 const NAMING: [&str; 2] = ["io.containerd.image.name", "org.opencontainers.image.ref.name"];
 
-/// JSON that Go and Rust read as the same: Go does not tell capital from small letters in keys, and takes the last of several.
+/// JSON that Go and Rust read in the same way: Go ignores case in keys, and uses the last of several equal keys.
 struct Unambiguous;
 
 impl<'de> Deserialize<'de> for Unambiguous {
@@ -201,19 +202,21 @@ impl<'de> Visitor<'de> for Unambiguous {
 }
 
 impl Walk {
-    /// Whether nothing has been seen yet.
+    /// Returns whether no entry has been seen yet.
     pub fn is_empty(&self) -> bool {
         !self.is_begun
     }
 
-    /// An entry of any archive passes.
+    /// Counts an entry of any archive.
     pub fn pass(&mut self, size: u64) {
         self.is_begun = true;
         self.expanded_bytes =
             self.expanded_bytes.saturating_add(size.div_ceil(512).saturating_add(1).saturating_mul(512));
     }
 
-    /// An entry of an archive of images begins. Errors: where it makes the archive ambiguous.
+    /// Begins an entry of an archive of images.
+    ///
+    /// Errors: `Damaged` if the entry makes the archive ambiguous.
     pub fn begin(&mut self, member: Member, size: u64) -> Result<EntryRecord, ScanError> {
         self.pass(size);
         self.names.add(&member).map_err(|ambiguity| ScanError::Damaged(ambiguity.to_string()))?;
@@ -225,7 +228,7 @@ impl Walk {
         Ok(EntryRecord { path, digest: Sha256::new(), first: [0; 2], size: 0, is_file, text })
     }
 
-    /// An entry has been read.
+    /// Ends an entry whose content has been read.
     pub fn end(&mut self, record: EntryRecord) {
         let EntryRecord { path, digest, first, is_file, text, .. } = record;
         if !is_file {
@@ -238,7 +241,7 @@ impl Walk {
         self.files.insert(path, Seen { digest: hex(&digest.finalize()), is_gzip: first == [0x1f, 0x8b] });
     }
 
-    /// The images, once everything in the archive has been compared with the name it goes by.
+    /// Returns the images, after comparing the content of the archive with the digests in its names.
     pub fn images(&self) -> Result<Vec<ArchivedImage>, ScanError> {
         for (path, seen) in &self.files {
             if path.strip_prefix(BLOBS).is_some_and(|name| name != seen.digest) {
@@ -274,12 +277,12 @@ impl Walk {
     }
 
     fn all(&self, items: &[ManifestItem], leads: &Leads) -> Result<Vec<ArchivedImage>, ScanError> {
-        // One that several images share is read once.
+        // A configuration that several images share is read once.
         let mut configs = HashMap::new();
         items.iter().map(|item| self.image(item, leads, &mut configs)).collect()
     }
 
-    /// The configurations that each manifest of an index leads to, by itself or by manifests that it names.
+    /// Returns the configurations that each manifest of an index leads to, directly or through nested manifests.
     fn leads(&self, index: &Manifest) -> Result<Leads, ScanError> {
         let mut read = HashMap::new();
         let mut left = DESCRIPTORS_MAX;
@@ -302,7 +305,7 @@ impl Walk {
         Ok(leads)
     }
 
-    /// A manifest by its digest, read once; `None`: there is none of it.
+    /// Returns a manifest by its digest, or `None` if the archive does not contain it. Each manifest is parsed once.
     fn manifest<'a>(
         &self,
         digest: &str,
@@ -341,7 +344,8 @@ impl Walk {
         }
         for (path, layer) in item.layers.iter().zip(layers) {
             let seen = self.seen(path)?;
-            // A layer's id is that of its content uncompressed; the engine compares it when it has unpacked it.
+            // A layer's ID is the digest of its uncompressed content. The engine compares the IDs of compressed layers
+            // when it unpacks them.
             if !seen.is_gzip && !path.starts_with(BLOBS) && format!("sha256:{}", seen.digest) != *layer {
                 return Err(ScanError::Damaged(format!("the content of `{path}` is not the layer {layer}")));
             }
@@ -353,7 +357,7 @@ impl Walk {
         Ok(ArchivedImage { ids, tags: item.repo_tags.clone().unwrap_or_default(), layers: layers.clone() })
     }
 
-    /// A file of the archive, through links.
+    /// Returns a file of the archive, following links.
     fn seen(&self, path: &str) -> Result<&Seen, ScanError> {
         let missing = || ScanError::Damaged(format!("`manifest.json` names `{path}`, which is not there"));
         self.files.get(self.names.follow(path)).ok_or_else(missing)
@@ -373,7 +377,7 @@ fn too_many() -> ScanError {
     ScanError::Damaged(format!("its indexes name more than {DESCRIPTORS_MAX} manifests"))
 }
 
-/// Insists that an index gives images no name that `manifest.json` does not give them.
+/// Checks that an index gives images only names that `manifest.json` also gives them.
 fn check_index_names(index: &Manifest, images: &[ArchivedImage]) -> Result<(), ScanError> {
     let tags: HashSet<String> = images.iter().flat_map(|image| &image.tags).map(|tag| full_reference(tag)).collect();
     let short: HashSet<&str> = tags.iter().filter_map(|tag| tag.rsplit_once(':')).map(|(_, short)| short).collect();
@@ -401,11 +405,11 @@ mod tests {
     use super::super::scan::images;
     use super::*;
 
-    /// An archive that is written by hand: names are not checked, and nothing is made canonical.
+    /// An archive that is assembled by hand: names are neither checked nor made canonical.
     struct Archive(Builder<Vec<u8>>);
 
     impl Archive {
-        /// An image without a name, but for its manifest.
+        /// An archive with an image, but without its manifest.
         fn of_an_image() -> Self {
             let mut archive = Self(Builder::new(Vec::new()));
             archive.file(&config_name(), config().as_bytes());
@@ -491,7 +495,7 @@ mod tests {
             let mut archive = Archive::whole();
             archive.file(name, taken().as_bytes());
             archive.refused(name);
-            // The other way round: the first one is what would be overwritten.
+            // In the reverse order, the first file would be overwritten.
             let mut archive = Archive::of_an_image();
             archive.file(name, taken().as_bytes());
             archive.file("manifest.json", manifest(Value::Null).to_string().as_bytes());
@@ -511,7 +515,7 @@ mod tests {
             archive.entry("manifest.json", kind, link, b"");
             archive.refused(link);
         }
-        // A link to a folder, by which the manifest is written.
+        // A link to a folder, through which the manifest is written.
         for link in [".", "..", "one/..", "../x.tar"] {
             let mut archive = Archive::whole();
             archive.entry("way.tar", EntryType::Symlink, link, b"");

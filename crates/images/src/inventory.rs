@@ -1,4 +1,4 @@
-//! What an environment needs, and what of it is there.
+//! Determines which images and data an environment needs, and which of them are present.
 
 use std::fs;
 
@@ -9,25 +9,25 @@ use super::shelf::{Place, Record};
 use arenad_engine::Image;
 use arenad_model::archive::{Archive, DataSource, NeededImage, Origin};
 
-/// How far something is.
+/// Progress of an image or data on its way to the engine or its folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It is there. What comes from an archive has been compared with it.
+    /// The content is in its place. If it comes from an archive, it has been compared with the archive.
     Present,
-    /// Something of that name is there that nobody has compared with an archive.
+    /// Content with the expected name is in its place, but has not been compared with an archive.
     Unverified,
-    /// Something of that name is there that is not what the archive held.
+    /// Content with the expected name is in its place, but differs from the archive.
     Different,
-    /// The whole archive is there; it only has to be loaded.
+    /// The archive is complete but has not been loaded.
     Downloaded,
-    /// A part of the archive is there.
+    /// Only a part of the archive has been fetched.
     Partial,
-    /// Nothing of it is there.
+    /// Neither the content nor any part of its archive is present.
     Missing,
 }
 
 impl State {
-    /// The word for tables and programs.
+    /// Returns the word for tables and JSON output.
     pub fn word(self) -> &'static str {
         match self {
             Self::Present => "present",
@@ -40,25 +40,25 @@ impl State {
     }
 }
 
-/// What is known of an image or data.
+/// The status of an image or data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
-    /// How far it is.
+    /// Progress of the image or data.
     pub state: State,
-    /// How much of the archive is there, in bytes.
+    /// Number of bytes of the archive that have been fetched.
     pub archived_bytes: u64,
-    /// How large the archive is: exactly where that is known, else as the definition says.
+    /// Size of the archive in bytes: exact if known, otherwise as declared in the definition.
     pub archive_bytes: Option<u64>,
-    /// How large it is when it is there: exactly where it is, else as the definition says.
+    /// Size in bytes once it is loaded: exact if it is present, otherwise as declared in the definition.
     pub loaded_bytes: Option<u64>,
-    /// The engine's id of the image.
+    /// ID of the image in the engine; `None` for data and if the engine has no such image.
     pub id: Option<String>,
     /// SHA-256 (hex) that the archive must have.
     pub sha256: Option<String>,
 }
 
 impl Works {
-    /// How far an image is.
+    /// Returns the status of an image.
     pub async fn standing(&self, image: &NeededImage) -> Result<Standing, ImagesError> {
         let found = self.engine.image(&image.reference).await?;
         let standing = match &image.origin {
@@ -89,7 +89,7 @@ impl Works {
         })
     }
 
-    /// How far data is.
+    /// Returns the status of data.
     pub fn standing_of_data(&self, data: &DataSource) -> Standing {
         let place = self.shelf.place_of_data(data);
         let mut standing = of_archive(&data.archive, &place);
@@ -102,7 +102,7 @@ impl Works {
     }
 }
 
-/// A file, or a folder with something in it: an empty one may be there only to be mounted.
+/// Returns whether a path is a file or a folder with content. An empty folder may exist only as a mount point.
 fn has_content(path: &std::path::Path) -> bool {
     match fs::read_dir(path) {
         Ok(mut entries) => entries.any(|entry| entry.is_ok_and(|e| !e.file_name().to_string_lossy().starts_with('.'))),

@@ -9,8 +9,8 @@
 //! compared; an archive is parsed before the engine receives it, so that the image's id is known beforehand; and after
 //! loading, the engine is queried for that id. Repeating an interrupted command continues its work.
 //!
-//! This runs in the process of the command, not in the daemon: it needs none, takes the proxy and the certificates of
-//! the shell that it was typed in, and neither a daemon's restart nor its load disturbs a download of days.
+//! The crate runs in the command's process, not in the daemon. It needs no daemon, uses the proxy and the certificates
+//! of the user's shell, and a download that takes days is not affected by a restart or by the load of the daemon.
 
 mod compression;
 mod docker_archive;
@@ -32,128 +32,128 @@ use std::path::{Path, PathBuf};
 use arenad_engine::EngineError;
 use scan::ScanError;
 
-/// Why an image or data is not there.
+/// The reason why an image or data is not present.
 #[derive(Debug, thiserror::Error)]
 pub enum ImagesError {
-    /// Another process works on the same archive.
+    /// Another process is working on the same archive.
     #[error("work on {file}: another arenad does that already")]
     Busy {
-        /// The name of the archive.
+        /// Name of the archive.
         file: String,
     },
-    /// Ctrl-C.
+    /// The user interrupted the command, or its token was cancelled.
     #[error("interrupted")]
     Cancelled,
-    /// There is no archive to load from.
+    /// The archive to load from does not exist.
     #[error("find the archive {file}")]
     NoArchive {
-        /// The name of the archive.
+        /// Name of the archive.
         file: String,
-        /// Where it was looked for.
+        /// Path that was searched.
         looked_at: PathBuf,
-        /// Whether it can be fetched.
+        /// Whether the archive can be fetched from mirrors.
         has_mirrors: bool,
     },
-    /// No mirror had it.
+    /// No mirror delivered the archive.
     #[error("fetch {file}: {}", reasons.join("; "))]
     NoMirror {
-        /// The name of the archive.
+        /// Name of the archive.
         file: String,
-        /// The error of each mirror, in order.
+        /// The error of each mirror, in the definition's order.
         reasons: Vec<String>,
-        /// How much is kept for the next time, in bytes.
+        /// Size of the partial download that is kept, in bytes.
         kept_bytes: u64,
     },
-    /// An archive is not what it should be.
+    /// The content of an archive is invalid.
     #[error("check {path}")]
     Unsound {
-        /// The path of the archive.
+        /// Path of the archive.
         path: PathBuf,
         /// The fault that the scan found.
         #[source]
         cause: ScanError,
     },
-    /// An archive's content is another than the pinned one.
+    /// The digest of an archive differs from the pinned one.
     #[error("check {path}: its SHA-256 is {found}, {pin} is {expected}")]
     OtherContent {
-        /// The path of the archive.
+        /// Path of the archive.
         path: PathBuf,
-        /// The digest that was found.
+        /// SHA-256 (hex) of the archive.
         found: String,
-        /// The digest that was expected.
+        /// SHA-256 (hex) that is pinned.
         expected: String,
-        /// Who says so: `that in the definition`, `that of the first copy`.
+        /// Origin of the pin: `that in the definition` or `that of the first copy`.
         pin: &'static str,
-        /// The record that holds the pin of a first copy.
+        /// Record that pins the first copy's digest; `None` if the definition pins it.
         record: Option<PathBuf>,
     },
-    /// An archive holds other images than the one that it should.
+    /// An archive does not contain the expected image.
     #[error("find {reference} in {path}: it holds {}", list(holds))]
     OtherImage {
-        /// The path of the archive.
+        /// Path of the archive.
         path: PathBuf,
-        /// The reference that was expected.
+        /// Reference that was expected.
         reference: String,
-        /// The references that the archive contains.
+        /// References that the archive contains.
         holds: Vec<String>,
     },
-    /// The engine has another image under a name that loading would take from it.
+    /// Loading would take a name from another image of the engine.
     #[error("load {path}: the engine has another image called {reference} ({found})")]
     WouldReplace {
-        /// The path of the archive.
+        /// Path of the archive.
         path: PathBuf,
-        /// The name of the image.
+        /// Name of the image.
         reference: String,
-        /// The id of the image that has it now.
+        /// ID of the image that has the name now.
         found: String,
     },
-    /// There is too little room.
+    /// There is not enough disk space.
     #[error("{doing}: {needed} are needed below {folder}, {free} are free")]
     NoSpace {
-        /// The action that needs the space.
+        /// Action that needs the space.
         doing: String,
-        /// Where.
+        /// Folder that would be written to.
         folder: PathBuf,
-        /// How much is needed, for people.
+        /// Required space, for users.
         needed: String,
-        /// How much is free, for people.
+        /// Free space, for users.
         free: String,
     },
-    /// The engine has something else after loading.
+    /// After loading, the engine does not have the archive's image.
     #[error("prove {reference} after loading {path}: the engine {found}, the archive holds {expected}")]
     NotProven {
-        /// The path of the archive.
+        /// Path of the archive.
         path: PathBuf,
-        /// The reference of the image.
+        /// Reference of the image.
         reference: String,
-        /// The id according to the archive.
+        /// ID according to the archive.
         expected: String,
-        /// The id according to the engine.
+        /// ID according to the engine.
         found: String,
     },
-    /// The engine refused something.
+    /// The engine reported an error.
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// A file could not be read or written.
     #[error("{doing} {path}")]
     File {
-        /// `read`, `write`, …
+        /// Verb of the operation: `read`, `write`, …
         doing: &'static str,
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// The error that the system reported.
+        /// The underlying I/O error.
         #[source]
         cause: std::io::Error,
     },
 }
 
 impl ImagesError {
-    /// Whether a file's content is to blame, rather than the disk, the engine or the user.
+    /// Returns whether the content of a file caused the error, rather than the disk, the engine or the user.
     pub fn is_about_content(&self) -> bool {
         matches!(self, Self::Unsound { .. } | Self::OtherContent { .. } | Self::OtherImage { .. })
     }
 
-    /// What to do next, where something can be said.
+    /// Returns advice on the next step, if there is any.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::Busy { .. } => "wait for it, or end it: what it has done so far is kept".to_owned(),
@@ -186,7 +186,7 @@ fn list(holds: &[String]) -> String {
     if holds.is_empty() { "no image with a name".to_owned() } else { holds.join(", ") }
 }
 
-/// Completes an error of the file system with what was done to which file.
+/// Returns a function that adds the operation and the file to an I/O error.
 fn file(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> ImagesError {
     let path = path.to_owned();
     move |cause| ImagesError::File { doing, path, cause }

@@ -1,4 +1,4 @@
-//! Images into the engine: from their archives, or from a registry.
+//! Loads images into the engine, from their archives or from a registry.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -16,50 +16,50 @@ use super::{ImagesError, compression, file};
 use arenad_engine::{Engine, Image};
 use arenad_model::archive::{Archive, full_reference};
 
-/// How much goes to the engine at a time, in bytes.
+/// Number of bytes that are sent to the engine at a time.
 const CHUNK: usize = 1 << 20;
 
-/// How many chunks wait for the engine at most.
+/// Maximum number of chunks that wait for the engine.
 const CHUNKS_AHEAD: usize = 8;
 
-/// What the commands share.
+/// The settings and resources that the commands share.
 pub struct Works {
-    /// Where images go.
+    /// Engine that receives the images.
     pub engine: Arc<dyn Engine>,
-    /// Where archives lie.
+    /// Folder of the archives.
     pub shelf: Shelf,
-    /// Where the engine keeps its images, if it answers; on its own machine.
+    /// Folder of the engine's images, if the engine reports it; it is a path on the engine's machine.
     pub engine_root: Option<PathBuf>,
-    /// Whether to write without asking for room first.
+    /// Whether to skip the check of disk space.
     pub ignore_space: bool,
-    /// Whether an image may take its name from another one.
+    /// Whether an image may take a name from another image.
     pub replace: bool,
-    /// Whether an archive goes when what was in it is there.
+    /// Whether an archive is removed once its content is in place.
     pub discard: bool,
 }
 
-/// What loading came to.
+/// The result of loading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Done {
-    /// It was there already, and is the right one.
+    /// The right content was already present.
     Present,
-    /// It is there now.
+    /// The content has been loaded by this call.
     Loaded,
 }
 
 impl Works {
-    /// Insists on room, unless that was waived.
+    /// Checks the disk space unless the user has disabled the check.
     pub fn check_space(&self, doing: &str, needs: &[Need]) -> Result<(), ImagesError> {
         if self.ignore_space { Ok(()) } else { space::check(doing, needs) }
     }
 
-    /// What loading needs of the engine's disk, if that is this machine's.
+    /// Returns the space that loading needs on the engine's disk, or `None` if the engine's folder is unknown.
     pub fn need_of_engine(&self, expanded_bytes: u64) -> Option<Need> {
         let bytes = space::of_loading(expanded_bytes);
         self.engine_root.clone().map(|folder| Need { folder, bytes })
     }
 
-    /// Pulls an image from its registry through the engine, unless the engine has it.
+    /// Pulls an image from its registry through the engine, unless the engine already has it.
     pub async fn pull(&self, reference: &str, watch: &Watch) -> Result<Done, ImagesError> {
         if self.engine.image(reference).await?.is_some() {
             return Ok(Done::Present);
@@ -69,16 +69,16 @@ impl Works {
         let progress = |line: &str| watch.tell(&stage, line);
         tokio::select! {
             pulled = self.engine.pull(reference, &progress) => pulled?,
-            // The engine gives up a pull that nobody listens to; what it has of it, it keeps.
+            // The engine aborts a pull when its client disconnects, and keeps the layers that it has received.
             () = watch.cancelled() => return Err(ImagesError::Cancelled),
         }
         Ok(Done::Loaded)
     }
 
-    /// Loads an image from its archive: from `from`, or from the shelf. The caller has the turn.
+    /// Loads an image from its archive: from `from`, or from the shelf. The caller holds the turn.
     ///
-    /// Nothing half-done counts: the record says what the archive holds before the engine is asked to load it, and the
-    /// engine gives the image its name last.
+    /// An interrupted load is never taken for a complete one: the record lists the content of the archive before the
+    /// engine is asked to load it, and the engine gives the image its name last.
     pub async fn load(
         &self,
         reference: &str,
@@ -89,7 +89,7 @@ impl Works {
         let place = self.shelf.place(archive);
         let path = from.map_or_else(|| place.file.clone(), Path::to_owned);
         if !path.is_file() {
-            // Archives may be gone once what was in them is there.
+            // The archive may have been removed after its content was loaded.
             if from.is_none() && self.has(reference, &place).await? {
                 return Ok(Done::Present);
             }
@@ -122,15 +122,15 @@ impl Works {
         }
     }
 
-    /// Whether the engine has the image that the record tells of.
+    /// Returns whether the engine has the image that the record describes.
     pub async fn has(&self, reference: &str, place: &Place) -> Result<bool, ImagesError> {
         let Some(record) = place.record() else { return Ok(false) };
         let Some(found) = self.engine.image(reference).await? else { return Ok(false) };
         Ok(matches_record(&record, reference, &found))
     }
 
-    /// Loading takes names away from images that have them. Of the image that is wanted that may be what is meant; of
-    /// any other it is not.
+    /// Checks that loading does not take names from other images. For the requested image this may be intended; for
+    /// others it is not.
     async fn check_names(&self, record: &Record, path: &Path) -> Result<(), ImagesError> {
         for image in record.images.iter().filter(|_| !self.replace) {
             for tag in &image.tags {
@@ -149,7 +149,7 @@ impl Works {
         let (sender, receiver) = tokio::sync::mpsc::channel(CHUNKS_AHEAD);
         let opened = File::open(path).map_err(file("read", path))?;
         let reading = watch.clone();
-        // Ends by itself when the engine hangs up: nobody takes the next chunk any more.
+        // The task ends when the engine stops reading, because the channel is then closed.
         let reader = tokio::task::spawn_blocking(move || {
             let mut content = match compression::open(BufReader::with_capacity(CHUNK, opened)) {
                 Ok(Ok(content)) => content,
@@ -186,14 +186,14 @@ impl Works {
     }
 }
 
-/// What an archive is wanted for.
+/// The part of an archive that is needed.
 #[derive(Debug, Clone, Copy)]
 pub enum Wanted<'a> {
-    /// The image of that name.
+    /// The image with this name.
     Image(&'a str),
-    /// The files in it.
+    /// The files that the archive contains.
     Files,
-    /// Itself.
+    /// The file itself, whatever it contains.
     Itself,
 }
 
@@ -207,9 +207,9 @@ impl Wanted<'_> {
     }
 }
 
-/// Reads an archive unless this very copy has been read before, holds it against the pin, and remembers.
+/// Reads an archive unless this copy has been read before, compares it with the pin, and writes the record.
 ///
-/// Remembering pins the content, so it comes last.
+/// The record pins the content, so it is written last.
 pub async fn proven(
     place: &Place,
     archive: &Archive,
@@ -244,7 +244,7 @@ pub async fn proven(
         expanded_bytes: scanned.expanded_bytes,
         images: scanned.images,
         source: before.as_ref().map_or_else(|| source.to_owned(), |before| before.source.clone()),
-        // What changed while it was read was not read.
+        // If the file changed during the scan, the stamp must not vouch for it.
         seen: stamp.filter(|stamp| Stamp::of(path).as_ref() == Some(stamp)),
         engine_id: before.as_ref().and_then(|before| before.engine_id.clone()),
         unpacked: before.map(|before| before.unpacked).unwrap_or_default(),
@@ -256,7 +256,7 @@ pub async fn proven(
     Ok(record)
 }
 
-/// Holds a digest against the definition's, or against that of the first copy.
+/// Compares a digest with that of the definition or of the first copy.
 pub fn check_pin(
     place: &Place,
     archive: &Archive,
@@ -276,7 +276,7 @@ pub fn check_pin(
     Err(ImagesError::OtherContent { path, found, expected, pin, record })
 }
 
-/// The image of an archive that has the name.
+/// Returns the image of an archive that has the name.
 pub fn of_name<'a>(record: &'a Record, reference: &str, path: &Path) -> Result<&'a ArchivedImage, ImagesError> {
     record.images.iter().find(|image| image.is_called(reference)).ok_or_else(|| ImagesError::OtherImage {
         path: path.to_owned(),
@@ -285,13 +285,13 @@ pub fn of_name<'a>(record: &'a Record, reference: &str, path: &Path) -> Result<&
     })
 }
 
-/// Whether an image of the engine is the one that the record tells of.
+/// Returns whether an image of the engine is the one that the record describes.
 pub fn matches_record(record: &Record, reference: &str, found: &Image) -> bool {
     record.images.iter().any(|image| image.is_called(reference) && is_same(image, found))
 }
 
-/// Whether an image of the engine is one of an archive. An engine that names images by manifests makes one for an
-/// archive that has none; the layers are all that can be compared then.
+/// Returns whether an image of the engine is one from an archive. An engine that identifies images by manifests creates
+/// a manifest for an archive that has none; in that case only the layers can be compared.
 fn is_same(archived: &ArchivedImage, found: &Image) -> bool {
     archived.ids.contains(&found.id)
         || (found.is_named_by_manifest && !found.layers.is_empty() && archived.layers == found.layers)

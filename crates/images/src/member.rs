@@ -1,40 +1,41 @@
-//! An entry of an archive of images that every reader understands in the same way.
+//! An entry of an archive of images that all readers interpret in the same way.
 //!
-//! An engine unpacks such an archive into a folder and then reads `manifest.json` there, so `./manifest.json`, `a/../manifest.json`
-//! and a link of that name are the same file to it. An archive is only what it was seen to be if each name is written in one way,
-//! stands there once, and leads through no link. What `docker save` and its relatives write is such an archive.
+//! An engine unpacks such an archive into a folder and then reads `manifest.json` there, so `./manifest.json`,
+//! `a/../manifest.json` and a link with that name are the same file for the engine. The scan's result is only reliable
+//! if each name has one spelling, occurs once, and does not lead through a link. The archives of `docker save` and
+//! similar programs meet these conditions.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
 
 use tar::{Entry, EntryType};
 
-/// How many entries an archive of images may have; an image has at most 127 layers.
+/// Maximum number of entries in an archive of images; an image has at most 127 layers.
 const ENTRIES_MAX: usize = 100_000;
 
-/// The longest name, in bytes.
+/// Maximum length of a name, in bytes.
 const NAME_MAX: usize = 1024;
 
-/// The ending of layers, which older engines save once and link to from where else they are used.
+/// Extension of layers. Older engines save each layer once and link to it from other places.
 const LAYER: &str = ".tar";
 
-/// An entry.
+/// The headers of one entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Its canonical name; empty for the archive's root.
+    /// Canonical name; empty for the archive's root.
     pub path: String,
-    /// The kind of the entry, with the target of a link.
+    /// Kind of the entry; for a link, with its target.
     pub kind: MemberKind,
 }
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemberKind {
-    /// A file.
+    /// A file with content.
     File,
-    /// A folder.
+    /// A folder, which may also be implied by its entries.
     Folder,
-    /// A link to another entry, by its canonical name.
+    /// A link to another entry, with that entry's canonical name.
     Link(String),
 }
 
@@ -44,7 +45,9 @@ arenad_model::text_error! {
 }
 
 impl Member {
-    /// Reads the headers of an entry. Errors: the reason for which readers could disagree on it.
+    /// Reads the headers of an entry.
+    ///
+    /// Errors: the reason why readers could interpret the entry differently.
     pub fn of(entry: &mut Entry<'_, impl Read>) -> Result<Self, Ambiguity> {
         check_extensions(entry)?;
         let name = entry.path_bytes().into_owned();
@@ -59,7 +62,7 @@ impl Member {
             "." if is_folder => String::new(),
             name => canonical(name).ok_or_else(|| format!("the name `{shown}` is not canonical"))?,
         };
-        // Some readers look for content here, others do not.
+        // Some readers expect content here, others do not.
         if kind != EntryType::Regular && entry.size() != 0 {
             return Err(format!("`{shown}` has content and is no file").into());
         }
@@ -73,7 +76,7 @@ impl Member {
     }
 }
 
-/// Insists that extended headers say everything once and nothing that only some readers know.
+/// Rejects extended headers that repeat a field or contain fields that only some readers know.
 fn check_extensions(entry: &mut Entry<'_, impl Read>) -> Result<(), Ambiguity> {
     let unreadable = |error: std::io::Error| format!("an extended header cannot be read: {error}");
     let Some(extensions) = entry.pax_extensions().map_err(unreadable)? else { return Ok(()) };
@@ -92,14 +95,16 @@ fn check_extensions(entry: &mut Entry<'_, impl Read>) -> Result<(), Ambiguity> {
     Ok(())
 }
 
-/// A name as it stands in `manifest.json`: `tar -C folder -c .` puts one `./` before each.
+/// Returns a name in the form of `manifest.json`, without the `./` prefix that `tar -C folder -c .` adds. Returns
+/// `None` if the name is not canonical.
 fn canonical(name: &str) -> Option<String> {
     let name = name.strip_prefix("./").unwrap_or(name);
     let is_plain = |part: &str| !part.is_empty() && part != "." && part != ".." && !part.chars().any(char::is_control);
     (name.len() <= NAME_MAX && name.split('/').all(is_plain)).then(|| name.to_owned())
 }
 
-/// What a link leads to. Only layers are linked: links of other names would be read as what they lead to.
+/// Returns the target of a link. Only links between layers are allowed, because an engine would read any other link as
+/// its target.
 fn target(entry: &Entry<'_, impl Read>, path: &str, kind: EntryType) -> Result<String, Ambiguity> {
     let target = entry.link_name_bytes().map(|name| String::from_utf8_lossy(&name).into_owned()).unwrap_or_default();
     let led = match kind {
@@ -110,7 +115,7 @@ fn target(entry: &Entry<'_, impl Read>, path: &str, kind: EntryType) -> Result<S
         .ok_or_else(|| format!("`{path}` links to `{}`, and only layers may be linked", target.escape_debug()).into())
 }
 
-/// Where a symbolic link at a path leads, within the archive.
+/// Resolves a symbolic link within the archive.
 fn resolve(path: &str, target: &str) -> Option<String> {
     let mut parts: Vec<&str> = path.split('/').collect();
     parts.pop();
@@ -123,20 +128,22 @@ fn resolve(path: &str, target: &str) -> Option<String> {
     canonical(&parts.join("/"))
 }
 
-/// The names that an archive has so far.
+/// The names of an archive's entries so far.
 #[derive(Debug, Default)]
 pub struct Names {
-    /// Files and links.
+    /// Names of files and links.
     ends: HashSet<String>,
-    /// Folders, whether they have entries of their own or only something in them.
+    /// Names of folders, including those that are implied by their entries.
     folders: HashSet<String>,
-    /// Links, and what they lead to.
+    /// Targets of the links.
     links: HashMap<String, String>,
     count: usize,
 }
 
 impl Names {
-    /// Adds an entry. Errors: the reason for which the archive is ambiguous with it.
+    /// Adds an entry.
+    ///
+    /// Errors: the reason why the entry makes the archive ambiguous.
     pub fn add(&mut self, member: &Member) -> Result<(), Ambiguity> {
         self.count += 1;
         if self.count > ENTRIES_MAX {
@@ -168,7 +175,7 @@ impl Names {
         Ok(())
     }
 
-    /// The file that a name leads to, through the links by which older engines save a layer only once.
+    /// Returns the file that a name leads to. Older engines save a layer only once and link to it from other places.
     pub fn follow<'a>(&'a self, path: &'a str) -> &'a str {
         let mut path = path;
         for _ in 0..8 {

@@ -1,4 +1,4 @@
-//! Data to where services mount it: put there as it is, or unpacked.
+//! Puts data where services mount it, either as a file or unpacked.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -14,11 +14,11 @@ use super::watch::Watch;
 use super::{ImagesError, file};
 use arenad_model::archive::{DataSource, Placement, Unpacking};
 
-/// How much is copied at a time, in bytes.
+/// Number of bytes that are copied at a time.
 const CHUNK: usize = 4 << 20;
 
 impl Works {
-    /// Puts data where it belongs, from `from` or from the shelf. The caller has the turn.
+    /// Puts data in its place, from `from` or from the shelf. The caller holds the turn.
     pub async fn place(&self, data: &DataSource, from: Option<&Path>, watch: &Arc<Watch>) -> Result<Done, ImagesError> {
         let place = self.shelf.place_of_data(data);
         if is_placed(data, &place) {
@@ -40,13 +40,13 @@ impl Works {
                 match proven(&place, &data.archive, &part, Wanted::Itself, &source, watch).await {
                     Ok(_) => settle(&place)?,
                     Err(error) => {
-                        // It is a copy; what it was copied from is still there.
+                        // Only the copy is removed; the original still exists.
                         let _ = fs::remove_file(&part);
                         return Err(error);
                     }
                 }
             }
-            // Put there by hand, or by a pull: it only has to be read.
+            // The file was put there by hand or by a pull, so it only needs to be read.
             (Placement::Folder(_), _) => {
                 proven(&place, &data.archive, path, Wanted::Itself, &source, watch).await?;
             }
@@ -58,8 +58,8 @@ impl Works {
         Ok(Done::Loaded)
     }
 
-    /// Unpacks what is not in its place yet. What is about to get there is remembered first, so that a crash between
-    /// two renames leaves no folder of which nobody knows whether it is whole.
+    /// Unpacks the parts that are not in their places yet. The record names them before they are renamed, so that after
+    /// a crash between two renames it is known of each folder whether it is complete.
     async fn unpack(
         &self,
         place: &Place,
@@ -71,7 +71,7 @@ impl Works {
         record.unpacked.retain(Unpacked::is_in_place);
         let is_missing = |part: &&Unpacking| !record.unpacked.iter().any(|known| known.folder == part.to);
         let missing: Vec<Unpacking> = parts.iter().filter(is_missing).cloned().collect();
-        // All parts together are at most the whole archive.
+        // All parts together are at most as large as the whole archive.
         let need = missing.first().map(|part| Need { folder: part.to.clone(), bytes: record.expanded_bytes });
         self.check_space(&format!("unpack {}", place.name), need.as_slice())?;
         let (path, wanted, reading) = (path.to_owned(), missing.clone(), watch.clone());
@@ -94,7 +94,7 @@ impl Works {
         let folder = place.file.parent().unwrap_or(Path::new(".")).to_owned();
         self.check_space(&format!("copy {}", place.name), &[Need { folder, bytes: size }])?;
         watch.begin(format!("copying {}", place.name), Some(size));
-        // A part of a download is no beginning of this copy.
+        // The state of a partial download does not belong to this copy.
         let _ = fs::remove_file(place.part_state());
         let (source, part, copying) = (from.to_owned(), place.part(), watch.clone());
         let copied = tokio::task::spawn_blocking(move || copy(&source, &part, &copying)).await;
@@ -109,7 +109,7 @@ impl Works {
 fn copy(from: &Path, to: &Path, watch: &Watch) -> io::Result<()> {
     let mut source = File::open(from)?;
     let mut target = File::create(to)?;
-    // Where the file system can share the blocks, this is all.
+    // If the file system can share the blocks, the copy is complete.
     if rustix::fs::ioctl_ficlone(&target, &source).is_err() {
         let mut buffer = vec![0; CHUNK];
         loop {
@@ -127,10 +127,10 @@ fn copy(from: &Path, to: &Path, watch: &Watch) -> io::Result<()> {
     target.sync_all()
 }
 
-/// Gives what has been read and compared its final name.
+/// Gives a file its final name after it has been read and compared.
 pub fn settle(place: &Place) -> Result<(), ImagesError> {
     if !place.is_on_shelf() {
-        // Whoever a container runs as reads it.
+        // Containers read the file under arbitrary users.
         let opened = fs::set_permissions(place.part(), fs::Permissions::from_mode(0o644));
         opened.map_err(file("open to everybody", &place.part()))?;
     }
@@ -140,7 +140,7 @@ pub fn settle(place: &Place) -> Result<(), ImagesError> {
     Ok(())
 }
 
-/// Whether the data is where it belongs and is what has been read before.
+/// Returns whether the data is in its place and unchanged since it was last read.
 pub fn is_placed(data: &DataSource, place: &Place) -> bool {
     let Some(record) = place.record().filter(|record| matches_definition(data, record)) else {
         return false;

@@ -1,8 +1,8 @@
-//! Reads a file once from end to end: its digest, whether it is whole, and what images it holds.
+//! Reads a file once from end to end, and determines its digest, whether it is complete, and which images it contains.
 //!
-//! Nothing is believed that can be computed: layers and configurations are hashed on the way and compared with the
-//! names that they go by. So an archive that was cut off or damaged is found out before the engine sees it, also where
-//! nobody has said what its digest should be.
+//! Every digest that can be computed is verified: layers and configurations are hashed while they are read and compared
+//! with their names. So a truncated or damaged archive is detected before the engine receives it, even if no digest of
+//! the archive is known.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -18,71 +18,73 @@ use super::watch::Watch;
 use super::zipped;
 use arenad_model::hex::hex;
 
-/// How much is read at a time, in bytes.
+/// Number of bytes that are read at a time.
 const CHUNK: usize = 1 << 20;
 
-/// What a file is expected to be.
+/// The expected kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Images, as `docker save` writes them.
+    /// An archive of images, as `docker save` writes it.
     Images,
-    /// An archive of anything: tar, or zip.
+    /// A tar or zip archive of arbitrary files.
     Files,
-    /// Anything.
+    /// A file of any kind.
     File,
 }
 
 impl Kind {
-    /// What an archive of this kind holds.
+    /// Returns the word for the content of such an archive.
     fn wanted(self) -> &'static str {
         if self == Self::Images { "images" } else { "files" }
     }
 }
 
-/// What a file is.
+/// The result of a scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scanned {
     /// SHA-256 (hex) of the file.
     pub sha256: String,
-    /// How large the file is.
+    /// Size of the file, in bytes.
     pub size_bytes: u64,
-    /// How large its content is, uncompressed; the file's own size where it is no archive.
+    /// Size of the uncompressed content, in bytes. For a file that is not an archive, it is the size of the file.
     pub expanded_bytes: u64,
-    /// The images in it, where it was expected to hold some.
+    /// Images that the archive contains; empty unless images were expected.
     pub images: Vec<ArchivedImage>,
 }
 
-/// Why a file is not what it was expected to be.
+/// The reason why a scan failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ScanError {
-    /// It ends too early.
+    /// The file ends too early.
     #[error("the file is truncated: it ends after {size_bytes} bytes, {place}")]
     Truncated {
-        /// Where it ends.
+        /// Size of the file, in bytes.
         size_bytes: u64,
-        /// Within what.
+        /// Position in the content where the file ends.
         place: String,
     },
-    /// It contradicts itself.
+    /// The file is inconsistent; the text is the reason.
     #[error("the file is damaged: {0}")]
     Damaged(String),
-    /// It is something else.
+    /// The file is of another kind.
     #[error("the file is no archive of {wanted}: it is {found}")]
     Other {
-        /// The expected kind of content.
+        /// Expected kind of content.
         wanted: &'static str,
-        /// The kind that was found.
+        /// Kind that was found.
         found: String,
     },
-    /// The disk failed.
+    /// Reading from the disk failed.
     #[error("read the file")]
     Unreadable(#[source] io::Error),
-    /// It was told to end.
+    /// The watch was cancelled.
     #[error("interrupted")]
     Cancelled,
 }
 
-/// Reads a file that is expected to be of a kind. Blocks for as long as that takes; ends early when cancelled.
+/// Reads a file of an expected kind.
+///
+/// Cancellation: blocks the thread until the file is read or the watch is cancelled.
 pub fn scan(path: &Path, kind: Kind, watch: &Watch) -> Result<Scanned, ScanError> {
     let file = File::open(path).map_err(ScanError::Unreadable)?;
     let size = file.metadata().map_err(ScanError::Unreadable)?.len();
@@ -98,7 +100,7 @@ pub fn scan(path: &Path, kind: Kind, watch: &Watch) -> Result<Scanned, ScanError
             Err(error) => return Err(meter.explain(error)),
         },
     };
-    // What follows the archive's end counts for the digest too.
+    // Bytes after the end of the archive are part of the digest.
     if let Err(error) = io::copy(&mut BufReader::with_capacity(CHUNK, &mut meter), &mut io::sink()) {
         return Err(meter.explain(Stop::Io(error, "at its end".to_owned())));
     }
@@ -114,7 +116,7 @@ pub fn scan(path: &Path, kind: Kind, watch: &Watch) -> Result<Scanned, ScanError
     Ok(Scanned { sha256: hex(&meter.digest.finalize()), size_bytes: meter.size_bytes, expanded_bytes, images })
 }
 
-/// The images of an archive as an engine saves it, uncompressed, read to its end.
+/// Returns the images of an uncompressed archive that an engine saves, after reading it to its end.
 pub fn images(content: impl Read) -> Result<Vec<ArchivedImage>, ScanError> {
     walk_through(content, Kind::Images)
         .map_err(|stop| match stop {
@@ -126,7 +128,7 @@ pub fn images(content: impl Read) -> Result<Vec<ArchivedImage>, ScanError> {
         .images()
 }
 
-/// Reads the entries of a zip, after the whole file has been read: what is in it stands at its end.
+/// Reads the entries of a zip after the whole file has been hashed, because the directory of a zip is at its end.
 fn expanded(meter: &mut Meter<'_>) -> Result<u64, ScanError> {
     let size = meter.size_bytes;
     let entries = Again { file: &meter.file, watch: meter.watch };
@@ -140,7 +142,8 @@ fn expanded(meter: &mut Meter<'_>) -> Result<u64, ScanError> {
     })
 }
 
-/// A file that is read for the second time: neither hashed nor counted, but ended when that is wished.
+/// A file that is read for the second time: it is neither hashed nor counted, but reading fails when the watch is
+/// cancelled.
 struct Again<'a> {
     file: &'a File,
     watch: &'a Watch,
@@ -161,15 +164,15 @@ impl Seek for Again<'_> {
     }
 }
 
-/// Why a walk through an archive stopped.
+/// The reason why a walk through an archive stopped.
 enum Stop {
-    /// The reader failed, there.
+    /// The reader failed at the given place.
     Io(io::Error, String),
-    /// The first header makes no sense.
+    /// The first header is invalid.
     First(io::Error, &'static str),
-    /// An entry is shorter than it says.
+    /// An entry is shorter than declared.
     Short(String),
-    /// It is known what is wrong.
+    /// The cause has been determined.
     Known(ScanError),
 }
 
@@ -228,19 +231,19 @@ fn walk_through(content: impl Read, kind: Kind) -> Result<Walk, Stop> {
         }
         place = format!("after `{path}`");
     }
-    // The decompressor's own checksum comes last.
+    // The checksum of the compressed data is at its end.
     let mut content = archive.into_inner();
     io::copy(&mut content, &mut io::sink()).map_err(|error| Stop::Io(error, place))?;
     Ok(walk)
 }
 
-/// Hashes and counts what is read of a file.
+/// A file that is hashed and counted while it is read.
 struct Meter<'a> {
     file: File,
     watch: &'a Watch,
     digest: Sha256,
     size_bytes: u64,
-    /// What reading the file itself said, in contrast to what is made of its content.
+    /// Error from reading the file itself, as opposed to errors in its content.
     failure: Option<io::Error>,
 }
 
@@ -265,7 +268,7 @@ impl Read for Meter<'_> {
 }
 
 impl Meter<'_> {
-    /// What a failed read means: an error of the disk, a file that has ended, or content that makes no sense.
+    /// Determines the cause of a failed read: an error of the disk, a truncated file, or invalid content.
     fn explain(mut self, stop: Stop) -> ScanError {
         if self.watch.is_cancelled() {
             return ScanError::Cancelled;
@@ -287,7 +290,7 @@ impl Meter<'_> {
         }
     }
 
-    /// Whether an error is about the file's end, and the end has been reached.
+    /// Returns whether an error is caused by the end of the file, and the end has been reached.
     fn is_cut(&mut self, error: &io::Error) -> bool {
         let is_at_end = matches!(self.file.read(&mut [0]), Ok(0));
         is_at_end && (error.kind() == io::ErrorKind::UnexpectedEof || error.to_string().contains("entire block"))

@@ -1,13 +1,14 @@
-//! Where archives lie, and what is remembered of them.
+//! Stores archives and their records.
 //!
 //! ```text
-//!   STATE/archives/NAME             whole: its content has been read and compared
-//!   STATE/archives/NAME.part        on its way; NAME.part.json says from where
-//!   STATE/archives/NAME.json        the record: digest, images, what has been proven
-//!   STATE/archives/NAME.lock        held while someone works on it
+//!   STATE/archives/NAME             complete: its content has been read and compared
+//!   STATE/archives/NAME.part        a partial download; NAME.part.json names its origin
+//!   STATE/archives/NAME.json        the record: digest, images, verified copies
+//!   STATE/archives/NAME.lock        locked while a process works on the archive
 //! ```
-//! A data file that is used as it is lies in its target folder, `.part` included, so that it need not be copied; its record
-//! and lock are here. The record stays when the archive goes: a later copy must have the same content.
+//! A data file that is used as it is lies in its target folder, as does its `.part` file, so that it need not be
+//! copied; its record and lock are here. The record remains when the archive is removed: a later copy must have the
+//! same content.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -22,42 +23,42 @@ use super::{ImagesError, file};
 use arenad_folders as folders;
 use arenad_model::archive::{Archive, DataSource, Placement};
 
-/// The folder of archives.
+/// The folder of archives and their records.
 #[derive(Debug, Clone)]
 pub struct Shelf {
     folder: PathBuf,
 }
 
-/// Where one archive lies.
+/// The paths of one archive.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// The name of the archive.
+    /// Name of the archive.
     pub name: String,
-    /// The whole archive.
+    /// Path of the complete archive.
     pub file: PathBuf,
     record: PathBuf,
     lock: PathBuf,
 }
 
-/// What is remembered of an archive.
+/// The record of an archive. It is stored as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// SHA-256 (hex) of the first copy, or of the definition.
+    /// SHA-256 (hex) of the first copy, or as declared in the definition.
     pub sha256: String,
-    /// How large it is.
+    /// Size of the archive, in bytes.
     pub size_bytes: u64,
-    /// How large its content is, uncompressed.
+    /// Size of the uncompressed content, in bytes.
     pub expanded_bytes: u64,
-    /// The images in it.
+    /// Images that the archive contains.
     pub images: Vec<ArchivedImage>,
-    /// Where it came from: a mirror's URL or a path.
+    /// Origin of the archive: a mirror's URL or a path.
     pub source: String,
-    /// The copy that was read last, which need not be read again while it looks the same.
+    /// Stamp of the copy that was read last. The copy is not read again as long as its stamp is the same.
     pub seen: Option<Stamp>,
-    /// The id under which the engine has had the image since it was proven.
+    /// ID under which the engine has had the image since it was proven.
     #[serde(default)]
     pub engine_id: Option<String>,
-    /// The folders that the archive was unpacked to.
+    /// Folders that the archive was unpacked to.
     #[serde(default)]
     pub unpacked: Vec<Unpacked>,
 }
@@ -65,20 +66,20 @@ pub struct Record {
 /// A folder that an archive was unpacked to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unpacked {
-    /// Where it is.
+    /// Path of the folder.
     pub folder: PathBuf,
-    /// Its number, which a rename does not change.
+    /// Inode number, which a rename does not change.
     pub inode: u64,
 }
 
 impl Unpacked {
-    /// Whether the folder is there, and is that one.
+    /// Returns whether the folder exists and is the one that was unpacked.
     pub fn is_in_place(&self) -> bool {
         fs::metadata(&self.folder).is_ok_and(|found| found.is_dir() && found.ino() == self.inode)
     }
 }
 
-/// What tells a file from one that was changed or exchanged.
+/// The attributes that change when a file is changed or replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
     device: u64,
@@ -87,13 +88,13 @@ pub struct Stamp {
     modified_ns: i128,
 }
 
-/// The right to work on an archive, given back when it is dropped or the process ends.
+/// The exclusive right to work on an archive. It ends when this value is dropped or the process ends.
 pub struct Turn {
     _lock: File,
 }
 
 impl Stamp {
-    /// The file's stamp; `None` where there is no such file.
+    /// Returns the stamp of a file, or `None` if there is no such file.
     pub fn of(path: &Path) -> Option<Self> {
         let found = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
         let modified_ns = i128::from(found.mtime()) * 1_000_000_000 + i128::from(found.mtime_nsec());
@@ -102,7 +103,7 @@ impl Stamp {
 }
 
 impl Shelf {
-    /// The shelf of a state directory.
+    /// Returns the shelf of a state directory.
     pub fn new(state_dir: &Path) -> Self {
         Self { folder: state_dir.join("archives") }
     }
@@ -112,12 +113,12 @@ impl Shelf {
         &self.folder
     }
 
-    /// Where an archive lies.
+    /// Returns the paths of an archive on the shelf.
     pub fn place(&self, archive: &Archive) -> Place {
         self.place_in(&self.folder, archive)
     }
 
-    /// Where a data file lies: on the shelf if it is unpacked, else where it is used.
+    /// Returns the paths of a data file: on the shelf if it is unpacked, otherwise where it is used.
     pub fn place_of_data(&self, data: &DataSource) -> Place {
         match &data.placement {
             Placement::Folder(folder) => self.place_in(folder, &data.archive),
@@ -137,29 +138,29 @@ impl Shelf {
 }
 
 impl Place {
-    /// The archive on its way.
+    /// Returns the path of the partial download.
     pub fn part(&self) -> PathBuf {
         with_ending(&self.file, "part")
     }
 
-    /// What is remembered of the archive on its way.
+    /// Returns the path of the partial download's state.
     pub fn part_state(&self) -> PathBuf {
         with_ending(&self.file, "part.json")
     }
 
-    /// Whether the archive lies beside its record, and not where it is used.
+    /// Returns whether the archive lies beside its record and not where it is used.
     pub fn is_on_shelf(&self) -> bool {
         self.file.parent() == self.record.parent()
     }
 
-    /// Where the record is.
+    /// Returns the path of the record.
     pub fn record_path(&self) -> &Path {
         &self.record
     }
 
-    /// Takes the right to work on the archive, and makes the folders for it.
+    /// Takes the exclusive right to work on the archive, and creates the folders for it.
     pub fn take_turn(&self) -> Result<Turn, ImagesError> {
-        // The state directory may come into being here; where data is used, containers read it.
+        // This may create the state directory, which is private. Containers read the folders where data is used.
         let (records, content) = (self.lock.parent(), self.file.parent());
         for (folder, make) in [(records, folders::make_private as fn(&Path) -> _), (content, folders::make_readable)] {
             let folder = folder.unwrap_or(Path::new("/"));
@@ -173,12 +174,12 @@ impl Place {
         }
     }
 
-    /// What is remembered; a record that cannot be read counts as none, for all of it can be found out again.
+    /// Returns the record. An unreadable record counts as missing, because all of its content can be determined again.
     pub fn record(&self) -> Option<Record> {
         serde_json::from_slice(&fs::read(&self.record).ok()?).ok()
     }
 
-    /// Remembers.
+    /// Writes the record atomically.
     pub fn remember(&self, record: &Record) -> Result<(), ImagesError> {
         write_whole(&self.record, record).map_err(file("write", &self.record))
     }
@@ -191,7 +192,7 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Writes JSON so that there is either the old file or the new one, whatever happens.
+/// Writes JSON atomically: after a crash, the path holds either the old or the new content.
 pub fn write_whole<T: Serialize>(path: &Path, value: &T) -> std::io::Result<()> {
     let beside = with_ending(path, "new");
     let mut out = File::create(&beside)?;
@@ -201,7 +202,7 @@ pub fn write_whole<T: Serialize>(path: &Path, value: &T) -> std::io::Result<()> 
     sync_folder(path)
 }
 
-/// Makes a rename last.
+/// Makes a rename durable by syncing the folder of the path.
 pub fn sync_folder(of: &Path) -> std::io::Result<()> {
     match of.parent() {
         Some(folder) => File::open(folder)?.sync_all(),

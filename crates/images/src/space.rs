@@ -1,4 +1,4 @@
-//! Whether there is room for what is about to be written.
+//! Checks that there is enough disk space before a write.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -6,26 +6,26 @@ use std::path::{Path, PathBuf};
 
 use super::ImagesError;
 
-/// What is left free: below this, databases and the engine itself begin to fail in strange ways.
+/// Space that is left free; with less, databases and the engine itself fail in unpredictable ways.
 const RESERVE_BYTES: u64 = 512 << 20;
 
-/// Something that is about to be written.
+/// The space that a planned write needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Need {
-    /// Below which folder; it need not exist yet.
+    /// Folder that is written to; it need not exist yet.
     pub folder: PathBuf,
-    /// How much.
+    /// Number of bytes that are written.
     pub bytes: u64,
 }
 
-/// What loading takes at its height, in bytes: the engine first unpacks the archive beside its images, then makes
-/// layers of it, and only then removes what it unpacked.
+/// Returns the peak space that loading needs, in bytes: the engine first unpacks the archive beside its images, then
+/// creates layers from it, and only then removes the unpacked files.
 pub fn of_loading(expanded_bytes: u64) -> u64 {
     expanded_bytes.saturating_mul(2)
 }
 
-/// Insists on room for all needs together; those on the same file system add up. A folder that cannot be looked at is on
-/// another machine, and passes.
+/// Checks that there is space for all needs together; needs on the same file system add up. A folder that cannot be
+/// examined is on another machine and is not checked.
 pub fn check(doing: &str, needs: &[Need]) -> Result<(), ImagesError> {
     let mut found: Vec<(u64, &Need, u64)> = Vec::new();
     for need in needs {
@@ -53,13 +53,13 @@ pub fn check(doing: &str, needs: &[Need]) -> Result<(), ImagesError> {
     Ok(())
 }
 
-/// How much may be written below a folder, or below the nearest above it that exists.
+/// Returns the number of bytes that can be written below a folder or its nearest existing ancestor.
 pub fn free_bytes(folder: &Path) -> Option<u64> {
     let found = folder.ancestors().find_map(|folder| rustix::fs::statvfs(folder).ok())?;
     Some(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-/// A size for people.
+/// Returns a size in a form for users.
 pub fn shown(bytes: u64) -> String {
     match bytes {
         bytes if bytes < 10_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),

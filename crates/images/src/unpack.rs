@@ -1,7 +1,8 @@
-//! Unpacks folders of an archive beside the places where they belong; they get there by a rename when all are whole.
+//! Unpacks folders of an archive beside their destinations; they are renamed once all are complete.
 //!
-//! The archive may come from anywhere and this may run as root, so nothing in it leads out of the folder: names are taken
-//! apart, and no part of a path is ever a link. Owners and modes are kept, for databases look at them; devices are not.
+//! The archive may come from anywhere and this may run as root, so its contents must not leave the folder: names are
+//! split into components, and no component of a path may be a link. Owners and modes are preserved, because databases
+//! check them; devices are not unpacked.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -14,7 +15,9 @@ use super::{ImagesError, compression, file, zipped};
 use arenad_folders as folders;
 use arenad_model::archive::Unpacking;
 
-/// Unpacks all parts in one pass, each beside its place. Blocks for as long as that takes; ends early when cancelled.
+/// Unpacks all parts in one pass, each beside its destination.
+///
+/// Cancellation: blocks the thread until all parts are unpacked or the watch is cancelled.
 pub fn unpack(archive: &Path, parts: &[Unpacking], watch: &Watch) -> Result<(), ImagesError> {
     let opened = File::open(archive).map_err(file("read", archive))?;
     watch.begin("unpacking", opened.metadata().ok().map(|found| found.len()));
@@ -38,7 +41,7 @@ pub fn unpack(archive: &Path, parts: &[Unpacking], watch: &Watch) -> Result<(), 
     Ok(())
 }
 
-/// Unpacks a tar archive. Which parts were in it, in their order.
+/// Unpacks a tar archive. Returns for each part, in order, whether the archive contains it.
 fn from_tar(archive: &Path, counted: Counted<'_>, parts: &[Unpacking]) -> Result<Vec<bool>, ImagesError> {
     let content = compression::open(BufReader::with_capacity(1 << 20, counted)).map_err(file("read", archive))?;
     let content = content.map_err(|other| file("read", archive)(io::Error::other(other.0)))?;
@@ -61,7 +64,7 @@ fn from_tar(archive: &Path, counted: Counted<'_>, parts: &[Unpacking]) -> Result
     Ok(found)
 }
 
-/// Unpacks a zip. Which parts were in it, in their order.
+/// Unpacks a zip. Returns for each part, in order, whether the archive contains it.
 fn from_zip(archive: &Path, counted: Counted<'_>, parts: &[Unpacking]) -> Result<Vec<bool>, ImagesError> {
     let mut reader = zipped::open(counted).map_err(file("read", archive))?;
     let mut found = vec![false; parts.len()];
@@ -71,7 +74,7 @@ fn from_zip(archive: &Path, counted: Counted<'_>, parts: &[Unpacking]) -> Result
         for (part, found) in parts.iter().zip(&mut found) {
             let Ok(within) = clean.strip_prefix(&part.from) else { continue };
             *found = true;
-            // The folder itself is there already.
+            // The folder itself already exists.
             if within.as_os_str().is_empty() {
                 continue;
             }
@@ -84,7 +87,7 @@ fn from_zip(archive: &Path, counted: Counted<'_>, parts: &[Unpacking]) -> Result
     Ok(found)
 }
 
-/// Puts an unpacked folder in its place, which may be taken by an empty folder or one with placeholders only.
+/// Moves an unpacked folder to its destination, which may be an empty folder or contain only placeholders.
 pub fn settle(to: &Path) -> Result<(), ImagesError> {
     let is_placeholder = |entry: fs::DirEntry| entry.file_name().to_string_lossy().starts_with('.');
     if let Ok(mut entries) = fs::read_dir(to) {
@@ -98,14 +101,16 @@ pub fn settle(to: &Path) -> Result<(), ImagesError> {
     super::shelf::sync_folder(to).map_err(file("write", to))
 }
 
-/// Where a folder is while it is not whole.
+/// Returns the path of a folder that is not complete yet.
 pub fn beside(to: &Path) -> PathBuf {
     let mut name = to.as_os_str().to_owned();
     name.push(".part");
     name.into()
 }
 
-/// A path without what leads elsewhere.
+/// Returns the path relative to the archive's root, without `.` components.
+///
+/// Errors: if the path has a `..` component, and so could lead out of the archive.
 fn clean(path: &Path) -> io::Result<PathBuf> {
     let mut clean = PathBuf::new();
     for component in path.components() {
@@ -120,7 +125,7 @@ fn clean(path: &Path) -> io::Result<PathBuf> {
     Ok(clean)
 }
 
-/// Makes the folders above a path within `root`, none of which is a link, and returns the whole path.
+/// Creates the folders above a path within `root`, none of which may be a link, and returns the full path.
 fn make_way(root: &Path, within: &Path) -> io::Result<PathBuf> {
     let mut above = root.to_owned();
     for component in within.parent().into_iter().flat_map(Path::components) {
@@ -158,7 +163,7 @@ fn write(entry: &mut Entry<'_, impl Read>, root: &Path, within: &Path, from: &st
     entry.unpack(&target).map(drop)
 }
 
-/// Counts what is read, and ends when that is wished.
+/// A file that counts the bytes read, and fails when the watch is cancelled.
 struct Counted<'a> {
     file: File,
     watch: &'a Watch,
@@ -204,7 +209,7 @@ mod tests {
             if *kind != EntryType::Regular {
                 header.set_link_name_literal(content).expect("a link");
             }
-            // Written by hand, for the library refuses what hostile archives have.
+            // Written by hand, because the library rejects names that hostile archives contain.
             header.as_mut_bytes()[..name.len()].copy_from_slice(name.as_bytes());
             header.set_cksum();
             builder.append(&header, bytes).expect("an entry");

@@ -1,4 +1,4 @@
-//! Reads everything again and compares it: archives with their digests, images with the archives they came from.
+//! Reads everything again and compares archives with their digests, and images with their archives.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,17 +9,18 @@ use super::shelf::{Place, Record};
 use super::watch::Watch;
 use arenad_model::archive::{Archive, DataSource, NeededImage, Origin, Placement};
 
-/// What was proven, and what is wrong.
+/// The result of a verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The statements that were proven.
+    /// Statements that were proven.
     pub proven: Vec<String>,
-    /// The faults that were found.
+    /// Faults that were found.
     pub problems: Vec<String>,
 }
 
 impl Works {
-    /// Verifies an image; of one from an archive that archive too, if it is here or given. The caller has the turn.
+    /// Verifies an image. If it comes from an archive that is present or given as `from`, the archive is verified too.
+    /// The caller holds the turn.
     pub async fn verify(
         &self,
         image: &NeededImage,
@@ -55,7 +56,7 @@ impl Works {
         Ok(report)
     }
 
-    /// Verifies data. The caller has the turn.
+    /// Verifies data. The caller holds the turn.
     pub async fn verify_data(
         &self,
         data: &DataSource,
@@ -64,7 +65,7 @@ impl Works {
     ) -> Result<Report, ImagesError> {
         let mut report = Report::default();
         let place = self.shelf.place_of_data(data);
-        // A file that is used as it is, is itself what has to be right.
+        // A data file that is used as it is must itself be correct, wherever it was copied from.
         let (wanted, path) = match (&data.placement, from) {
             (Placement::Folder(_), _) => (Wanted::Itself, place.file.clone()),
             (Placement::Unpacked(_), from) => (Wanted::Files, from.unwrap_or(&place.file).to_owned()),
@@ -83,7 +84,7 @@ impl Works {
         Ok(report)
     }
 
-    /// Reads an archive from end to end, whatever is remembered of it.
+    /// Reads an archive from end to end, even if its record says that it has been read before.
     async fn archive(
         &self,
         archive: &Archive,

@@ -1,16 +1,16 @@
-//! How far a piece of work is, for whoever waits for it, and the wish that it end.
+//! Reports the progress of a piece of work to its observer, and the observer's cancellation to the work.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
-/// Shared by the work, which writes, and the one who shows it.
+/// The progress of a piece of work, shared by the work and its observer.
 #[derive(Default)]
 pub struct Watch {
     words: Mutex<Words>,
     done: AtomicU64,
-    /// 0: not known.
+    /// Zero if the total is unknown.
     total: AtomicU64,
     cancel: CancellationToken,
 }
@@ -19,32 +19,32 @@ pub struct Watch {
 struct Words {
     stage: String,
     detail: String,
-    /// The stages that have begun since someone asked.
+    /// Stages that have begun since the last look.
     begun: Vec<String>,
 }
 
-/// What a look at the work shows.
+/// The progress at one point in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Look {
-    /// What is being done; empty before it has begun.
+    /// Current stage; empty before the first one has begun.
     pub stage: String,
-    /// More about it, which changes all the time; empty where there is nothing to say.
+    /// Detail of the stage, which changes often; may be empty.
     pub detail: String,
-    /// Bytes behind.
+    /// Number of bytes that have been processed.
     pub done_bytes: u64,
-    /// Bytes in all, where that is known.
+    /// Total number of bytes, if it is known.
     pub total_bytes: Option<u64>,
-    /// The stages that have begun since the last look.
+    /// Stages that have begun since the last look.
     pub begun: Vec<String>,
 }
 
 impl Watch {
-    /// Watches work that ends when the token is cancelled.
+    /// Creates a watch for work that ends when the token is cancelled.
     pub fn new(cancel: CancellationToken) -> Self {
         Self { cancel, ..Self::default() }
     }
 
-    /// A stage begins, or begins again.
+    /// Begins a stage, or begins it again.
     pub fn begin(&self, stage: impl Into<String>, total_bytes: Option<u64>) {
         let stage = stage.into();
         self.done.store(0, Ordering::Relaxed);
@@ -57,7 +57,7 @@ impl Watch {
         }
     }
 
-    /// Says more about a stage, which begins if it has not.
+    /// Sets the detail of a stage, which begins if it has not begun yet.
     pub fn tell(&self, stage: &str, detail: &str) {
         if self.words().stage != stage {
             self.begin(stage, None);
@@ -65,17 +65,17 @@ impl Watch {
         detail.clone_into(&mut self.words().detail);
     }
 
-    /// So many bytes more are behind.
+    /// Adds to the number of processed bytes.
     pub fn advance(&self, bytes: usize) {
         self.done.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// So many bytes are behind.
+    /// Sets the number of processed bytes.
     pub fn reach(&self, bytes: u64) {
         self.done.store(bytes, Ordering::Relaxed);
     }
 
-    /// How far it is.
+    /// Returns the progress. Each stage is listed in only one look.
     pub fn look(&self) -> Look {
         let mut words = self.words();
         let total = self.total.load(Ordering::Relaxed);
@@ -92,12 +92,12 @@ impl Watch {
         self.words.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it shall end.
+    /// Returns whether the work should end.
     pub fn is_cancelled(&self) -> bool {
         self.cancel.is_cancelled()
     }
 
-    /// Resolves when it shall end.
+    /// Waits until the work should end.
     pub async fn cancelled(&self) {
         self.cancel.cancelled().await;
     }

@@ -1,7 +1,8 @@
-//! Zip archives of data: read from end to end before anything of them is believed, and unpacked.
+//! Zip archives of data. They are read completely before their contents are trusted, and then unpacked.
 //!
-//! What a zip says of itself stands at its end and at each entry, and both may lie: entries are read no further than they
-//! say, all together are held against what their compression can do at best, and checksums are compared.
+//! A zip describes its contents at its end and at each entry, and both may be forged. So entries are read only up to
+//! their declared size, their total size is compared with the maximum that compression allows, and checksums are
+//! verified.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek};
@@ -14,16 +15,16 @@ use zip::result::ZipError;
 
 use arenad_folders as folders;
 
-/// How a zip with something in it begins.
+/// First bytes of a zip that is not empty.
 const MAGIC: [u8; 4] = *b"PK\x03\x04";
 
-/// The most that deflate makes of one byte. Whatever claims more has its entries lie upon one another.
+/// Maximum number of bytes that deflate produces from one byte. A zip that claims more has overlapping entries.
 const EXPANSION_MAX: u64 = 1032;
 
-/// The longest target of a link, in bytes: the kernel takes no more.
+/// Maximum length of a link's target, in bytes: the limit of the kernel.
 const LINK_MAX: u64 = 4096;
 
-/// Whether a file is a zip: told by its first bytes, for names lie.
+/// Returns whether a file is a zip, judging by its first bytes because names are unreliable.
 pub(super) fn is_zip(path: &Path) -> io::Result<bool> {
     let mut first = [0; MAGIC.len()];
     match File::open(path)?.read_exact(&mut first) {
@@ -32,18 +33,18 @@ pub(super) fn is_zip(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Opens a zip.
+/// Opens a zip and reads its directory.
 pub(super) fn open<R: Read + Seek>(file: R) -> io::Result<ZipArchive<BufReader<R>>> {
     ZipArchive::new(BufReader::with_capacity(1 << 16, file)).map_err(|error| match error {
         ZipError::Io(error) => error,
-        // What stands at its end is not there, or makes no sense.
+        // The directory at the end of the file is missing or invalid.
         error => io::Error::new(io::ErrorKind::UnexpectedEof, error),
     })
 }
 
-/// Reads all entries and returns how large they are together, in bytes. `size_bytes` is that of the file.
+/// Reads all entries and returns their total size, in bytes. `size_bytes` is the size of the zip itself.
 ///
-/// Errors: with the entry's name, where one is not as it should be.
+/// Errors: with the entry's name if the entry is invalid.
 pub(super) fn read_through<R: Read + Seek>(archive: &mut ZipArchive<R>, size_bytes: u64) -> io::Result<u64> {
     let most = size_bytes.saturating_mul(EXPANSION_MAX);
     let mut expanded_bytes: u64 = 0;
@@ -58,18 +59,18 @@ pub(super) fn read_through<R: Read + Seek>(archive: &mut ZipArchive<R>, size_byt
     Ok(expanded_bytes)
 }
 
-/// An entry by its place.
+/// Returns an entry by its index.
 pub(super) fn entry<R: Read + Seek>(archive: &mut ZipArchive<R>, index: usize) -> io::Result<ZipFile<'_, R>> {
-    // A password or an unknown compression.
+    // The entry has a password or an unknown compression.
     archive.by_index(index).map_err(|error| match error {
         ZipError::Io(error) => error,
         error => io::Error::other(error),
     })
 }
 
-/// Writes an entry to where nothing is yet, in a folder that is there.
+/// Writes an entry to a path that does not exist yet, in an existing folder.
 ///
-/// A zip knows no owners, so whatever it holds can be read by everybody.
+/// A zip does not record owners, so its contents are made readable for everyone.
 pub(super) fn write<R: Read>(entry: &mut ZipFile<'_, R>, target: &Path) -> io::Result<()> {
     if entry.is_dir() {
         return match fs::symlink_metadata(target) {
@@ -89,7 +90,7 @@ pub(super) fn write<R: Read>(entry: &mut ZipFile<'_, R>, target: &Path) -> io::R
     file.set_permissions(fs::Permissions::from_mode(0o644 | executable))
 }
 
-/// Copies as much as an entry says that it has; its checksum is compared at its end.
+/// Copies the declared size of an entry; the reader verifies its checksum at the end.
 fn copy<R: Read>(entry: &mut ZipFile<'_, R>, to: &mut impl io::Write) -> io::Result<()> {
     let (size, name) = (entry.size(), entry.name().to_owned());
     let copied = io::copy(&mut entry.take(size.saturating_add(1)), to);

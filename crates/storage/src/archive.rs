@@ -278,7 +278,7 @@ impl Extensions {
 
 const SPARSE: &str = "it is stored with holes, which the engine does not do; make the archive without `--sparse`";
 
-/// The parts of a path. What leads elsewhere is an error, even where it would lead back.
+/// Splits a path into its parts. A `..` part is an error, even if the path would remain in the archive.
 pub fn parts(path: &[u8]) -> Result<Vec<CString>, Fault> {
     let named = path.split(|byte| *byte == b'/').filter(|part| !matches!(*part, b"" | b"."));
     named
@@ -307,14 +307,14 @@ fn number(value: &[u8]) -> Result<u64, Fault> {
 }
 
 fn id(number: u64) -> Result<u32, Fault> {
-    // The last number means "none" to the system.
+    // The kernel interprets the highest number as "no owner".
     u32::try_from(number)
         .ok()
         .filter(|id| *id != u32::MAX)
         .ok_or_else(|| format!("no owner has the number {number}").into())
 }
 
-/// Seconds since 1970 with a decimal fraction.
+/// Parses a time in seconds since 1970 with a decimal fraction.
 fn time(value: &[u8]) -> Result<Timespec, Fault> {
     let fault = || Fault(format!("`{}` is not a time", value.escape_ascii()));
     let text = str::from_utf8(value).map_err(|_| fault())?;

@@ -105,7 +105,7 @@ impl StorageError {
         }
     }
 
-    /// What to do next, where something can be said.
+    /// Returns a hint on the next step, if there is one.
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::Disk(error) => return error.hint(),

@@ -1,7 +1,7 @@
-//! Unpacking the archive of a store, as the engine sends it, into a tree.
+//! Unpacks the archive of a store, as the engine sends it, into a tree.
 //!
-//! The archive holds one folder, which becomes the tree. Engines leave some things out, and they cannot be got back here:
-//! sockets (their servers make them anew), fractions of seconds, and of extended attributes all but capabilities.
+//! The archive contains one folder, which becomes the tree. Engines leave out sockets (which their servers create
+//! again), fractions of seconds, and all extended attributes except capabilities; they cannot be recovered here.
 
 use std::ffi::{CStr, CString};
 use std::fs::File;
@@ -18,19 +18,19 @@ use super::attributes::Attributes;
 use super::content::{Cut, write_sparse};
 use super::walk::{Folder, as_path};
 
-/// How much is taken from an archive.
+/// The limits on the content of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The content of all files together, in bytes; holes count.
+    /// The total size of all files' content, in bytes, including holes.
     pub bytes: u64,
-    /// Members of all kinds.
+    /// The number of members of all kinds.
     pub members: u64,
-    /// The paths and attributes of all folders, which are kept in memory until the end, in bytes.
+    /// The total size of the paths and attributes of all folders, in bytes; they are kept in memory until the end.
     pub folder_bytes: usize,
 }
 
 impl Default for Limits {
-    /// More than any site is known to have, and little enough to end.
+    /// The default limits are higher than the needs of any known site, but low enough that every archive ends.
     fn default() -> Self {
         Self { bytes: 1 << 40, members: 50_000_000, folder_bytes: 256 << 20 }
     }
@@ -39,19 +39,19 @@ impl Default for Limits {
 /// The counts of a received archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Received {
-    /// Files, each once however many names it has.
+    /// The number of files; a file with several names counts once.
     pub files: u64,
-    /// Folders, the tree's own included.
+    /// The number of folders, including the tree's own.
     pub folders: u64,
-    /// Further names of files, symbolic links, pipes and devices.
+    /// The number of further names of files, symbolic links, pipes and devices.
     pub others: u64,
-    /// The content of all files, in bytes.
+    /// The size of all files' content, in bytes.
     pub bytes: u64,
-    /// How much of it was written; the rest are holes.
+    /// The part of `bytes` that was written rather than left as holes, in bytes.
     pub written_bytes: u64,
 }
 
-/// Fills the empty folder `to` with what the one folder of an archive holds.
+/// Fills the empty folder `to` with the content of an archive's single folder.
 pub(super) fn receive(archive: impl Read, to: &Folder, limits: Limits) -> Result<Received, StorageError> {
     let mut archive = Archive::new(archive);
     let first = archive.next_member()?.filter(|first| first.kind == Kind::Folder);
@@ -74,11 +74,11 @@ pub(super) fn receive(archive: impl Read, to: &Folder, limits: Limits) -> Result
 
 struct Unpacking<'a> {
     to: &'a Folder,
-    /// The path of the archive's one folder.
+    /// The path of the archive's single folder.
     top: Vec<CString>,
-    /// The folder that the last member went to: the next one mostly goes there too.
+    /// The folder of the last member; the next member is usually in the same folder.
     at: Option<(PathBuf, Folder)>,
-    /// The folders, which get their attributes when nothing in them changes any more.
+    /// The folders, whose attributes are set when their content is complete.
     folders: Vec<(PathBuf, Attributes)>,
     /// The memory that `folders` occupies, in bytes.
     folder_bytes: usize,
@@ -113,7 +113,7 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    /// Keeps what a folder is to get at the end.
+    /// Remembers the attributes of a folder, which are set at the end.
     fn keep(&mut self, path: PathBuf, member: &Member) -> Result<(), StorageError> {
         let xattrs = member
             .xattrs
@@ -130,7 +130,7 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    /// A path in the archive as one in the tree.
+    /// Converts a path in the archive to a path relative to the tree.
     fn within(&self, parts: &[CString], member: &[CString]) -> Result<PathBuf, StorageError> {
         let within = parts.strip_prefix(self.top.as_slice()).filter(|within| !within.is_empty());
         let outside =
@@ -138,13 +138,13 @@ impl Unpacking<'_> {
         Ok(shown(within.ok_or_else(outside)?))
     }
 
-    /// Opens the folder that a member goes to, unless it is open.
+    /// Opens the folder that will contain a member, unless it is open.
     fn enter(&mut self, path: PathBuf, member: &Member) -> Result<&Folder, StorageError> {
         if self.at.as_ref().is_none_or(|(at, _)| *at != path) {
             let folder = self.open(&path, member)?;
             self.at = Some((path, folder));
         }
-        // It was put there just now, or was there.
+        // The folder is set here in any case, so the error cannot occur.
         self.at.as_ref().map(|(_, folder)| folder).ok_or_else(|| refused(&member.path, NO_FOLDER))
     }
 
@@ -193,7 +193,8 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    /// Gives the folders their attributes, the deepest first: a folder's own may close the way to those in it.
+    /// Sets the attributes of the folders, the deepest first, because a folder's mode may prevent access to its
+    /// subfolders.
     fn finish(self) -> Result<Received, StorageError> {
         for (path, attributes) in self.folders.iter().rev() {
             let folder = self.to.below(path)?;

@@ -1,5 +1,5 @@
-//! Removing what lies in the trash. Trees there may be as deep as their sites pleased, deeper than paths can be long, so
-//! nothing is descended into: folders in a folder are brought up into the trash, and have their turn.
+//! Removes the content of the trash. A site may have made its tree deeper than the maximum length of paths, so there is
+//! no recursion: subfolders are moved up into the trash and removed later.
 
 use std::ffi::CString;
 
@@ -18,8 +18,8 @@ pub struct Removed {
     pub folders: u64,
 }
 
-/// Removes everything in a folder. Entries added meanwhile may stay. A failed removal does not stop the others: the first
-/// error is returned when everything else is gone.
+/// Removes everything in a folder. Entries that are added meanwhile may remain. A failed removal does not stop the
+/// others: the first error is returned after everything else has been removed.
 pub(super) fn empty(trash: &Folder) -> Result<Removed, StorageError> {
     let mut removed = Removed::default();
     let mut waiting = trash.children()?;
@@ -84,7 +84,7 @@ fn bring_up(trash: &Folder, folder: &Folder, name: &CString) -> Result<Child, St
     Ok(Child { name: new, is_folder: true })
 }
 
-/// Whether it was there to be removed.
+/// Removes an entry, and returns whether it existed.
 fn unlink(folder: &Folder, name: &CString, flags: AtFlags) -> Result<bool, StorageError> {
     match rustix::fs::unlinkat(folder, name, flags) {
         Ok(()) => Ok(true),
@@ -93,7 +93,7 @@ fn unlink(folder: &Folder, name: &CString, flags: AtFlags) -> Result<bool, Stora
     }
 }
 
-/// A name that nothing else has.
+/// Returns a random name, which no other entry has.
 pub(super) fn unique_name() -> CString {
     // Sixteen hexadecimal digits contain no zero byte.
     CString::new(format!("{:016x}", rand::random::<u64>())).unwrap_or_default()

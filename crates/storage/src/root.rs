@@ -1,4 +1,4 @@
-//! The state root: its folders, and making, exchanging and discarding trees.
+//! The state root: its folders, and the creation, exchange and removal of trees.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -25,13 +25,13 @@ use super::{StorageError, disk, trial};
 use arenad_folders as folders;
 use arenad_model::store::StateLimit;
 
-/// Trees that are being made, and content that is being exchanged. Entries found when the root is opened are left from an
-/// earlier run.
+/// The folder of trees that are being created, and of content that is being exchanged. Entries that exist when the root
+/// is opened are left from an earlier run.
 const PARTIAL: &str = "partial";
-/// Trees that wait for removal.
+/// The folder of trees that wait for removal.
 const TRASH: &str = "trash";
 
-/// The folder that trees are kept in. Clones of it are the same.
+/// The folder that contains the trees. Clones of this value refer to the same folder.
 #[derive(Debug, Clone)]
 pub struct StateRoot {
     inner: Arc<Inner>,
@@ -43,28 +43,28 @@ struct Inner {
     clones: bool,
     /// The quotas that limit the trees of instances, if the file system has them.
     quotas: Option<Quotas>,
-    /// Held while a tree is given its name, and while folders without trees are removed: the one makes what the other
-    /// would take away.
+    /// Held while a tree is named and while folders without trees are removed, because naming creates a folder that is
+    /// empty at first and must not be removed.
     layout: Mutex<()>,
     /// The stamps that show whether instances' trees are unchanged clones.
     stamps: Mutex<HashMap<Tree, Stamps>>,
-    /// Whether that is kept.
+    /// Whether stamps are kept.
     is_stamping: bool,
 }
 
-/// A whole clone that has no name yet, for [`StateRoot::exchange`]. Goes to the trash when dropped.
+/// A whole clone that has no name yet, for [`StateRoot::exchange`]. It is moved to the trash when dropped.
 #[derive(Debug)]
 pub struct Fresh {
     partial: Partial,
     /// The tree that was cloned.
     of: Tree,
-    /// Its number, where there are quotas.
+    /// The project number of the clone, if the file system has quotas.
     project: Option<Project>,
     /// The counts of the clone operation.
     pub cloned: Cloned,
 }
 
-/// A folder that has no name yet. Goes to the trash when dropped.
+/// A folder that has no name yet. It is moved to the trash when dropped, unless it has been named.
 #[derive(Debug)]
 struct Partial {
     inner: Arc<Inner>,
@@ -73,7 +73,7 @@ struct Partial {
 }
 
 impl StateRoot {
-    /// Opens the state root of a state directory; mounts its own disk first, where it has one.
+    /// Opens the state root of a state directory. If the state root has its own disk, the disk is mounted first.
     pub fn open_in(state_dir: &Path) -> Result<Self, StorageError> {
         disk::attach(state_dir)?;
         let root = Self::open(disk::stores(state_dir))?;
@@ -83,8 +83,8 @@ impl StateRoot {
         }
     }
 
-    /// Opens a state root, made if need be and closed to other users, and puts what a crash has left half-made into the
-    /// trash. There must be one opener at a time.
+    /// Opens a state root, and creates it if it does not exist. The state root is closed to other users, and incomplete
+    /// trees from before a crash are moved to the trash. Only one process may have it open at a time.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, StorageError> {
         let path = path.into();
         for folder in [path.clone(), path.join(SNAPSHOTS), path.join(INSTANCES), path.join(PARTIAL), path.join(TRASH)] {
@@ -100,7 +100,8 @@ impl StateRoot {
         Ok(root)
     }
 
-    /// The same, but every tree is exchanged as a whole: no call waits for the clock by which changes are stamped.
+    /// Opens a state root like [`Self::open`], but every tree is exchanged as a whole, so that no call waits for the
+    /// clock of the file system.
     pub fn open_unstamped(path: impl Into<PathBuf>) -> Result<Self, StorageError> {
         let mut root = Self::open(path)?;
         if let Some(inner) = Arc::get_mut(&mut root.inner) {
@@ -114,22 +115,22 @@ impl StateRoot {
         &self.inner.path
     }
 
-    /// Whether files can share their blocks here, so that clones cost nothing but their names.
+    /// Returns whether files can share their blocks here, so that a clone takes space only for its metadata.
     pub fn clones(&self) -> bool {
         self.inner.clones
     }
 
-    /// Where a tree is, for mounting it.
+    /// Returns the path of a tree's folder, for mounting it.
     pub fn folder(&self, tree: &Tree) -> PathBuf {
         self.inner.path.join(tree.folder())
     }
 
-    /// Whether a tree is there, and whole.
+    /// Returns whether a tree exists and is whole.
     pub fn is_whole(&self, tree: &Tree) -> bool {
         self.check(tree).is_ok()
     }
 
-    /// All trees, whole or not, in order of their names.
+    /// Returns all trees, whole or not, sorted by name.
     pub fn trees(&self) -> Result<Vec<Tree>, StorageError> {
         let mut trees = Vec::new();
         for snapshot in names(&self.inner.path.join(SNAPSHOTS))? {
@@ -149,7 +150,7 @@ impl StateRoot {
         Ok(trees)
     }
 
-    /// Makes a tree of the one folder that a tar archive holds. Blocks for as long as the archive takes to arrive.
+    /// Creates a tree from the single folder of a tar archive. Blocks until the whole archive has arrived.
     pub fn receive(&self, archive: impl Read, tree: &Tree, limits: Limits) -> Result<Received, StorageError> {
         self.check_free(tree)?;
         let partial = self.begin()?;
@@ -158,23 +159,24 @@ impl StateRoot {
         Ok(received)
     }
 
-    /// Writes a tree as a tar archive of one folder, which [`Self::receive`] takes.
+    /// Writes a tree as a tar archive of one folder, for [`Self::receive`].
     pub fn send(&self, tree: &Tree, to: impl io::Write) -> Result<(), StorageError> {
         self.check(tree)?;
         send::send(&Folder::open(self.folder(tree))?, to)
     }
 
-    /// Makes a tree that is a clone of another one, to which no process may write meanwhile.
+    /// Creates a tree as a clone of another one, to which no process may write meanwhile.
     pub fn clone_tree(&self, from: &Tree, to: &Tree) -> Result<Cloned, StorageError> {
         self.clone_limited(from, to, StateLimit::default())
     }
 
-    /// The same; an instance may write to it until it has grown so much, where there are quotas.
+    /// Creates a clone like [`Self::clone_tree`]. If the file system has quotas, the growth of an instance's tree is
+    /// limited.
     pub fn clone_limited(&self, from: &Tree, to: &Tree, limit: StateLimit) -> Result<Cloned, StorageError> {
         self.check_free(to)?;
         let fresh = match to {
             Tree::Instance { .. } => self.fresh_limited(from, limit)?,
-            // Snapshots are never written to.
+            // Snapshots never change, so they need no limit.
             Tree::Snapshot { .. } => self.make(from, None, limit)?,
         };
         self.name(fresh.partial, to)?;
@@ -182,7 +184,7 @@ impl StateRoot {
         Ok(fresh.cloned)
     }
 
-    /// Makes a tree that is a copy of another root's tree of that name.
+    /// Creates a tree as a copy of another root's tree with the same name.
     pub fn import(&self, from: &StateRoot, tree: &Tree) -> Result<Cloned, StorageError> {
         from.check(tree)?;
         self.check_free(tree)?;
@@ -193,12 +195,12 @@ impl StateRoot {
         Ok(copied)
     }
 
-    /// Makes a clone for an instance, which is limited where there are quotas.
+    /// Creates a clone for an instance. If the file system has quotas, the clone's growth is limited.
     pub fn fresh(&self, from: &Tree) -> Result<Fresh, StorageError> {
         self.fresh_limited(from, StateLimit::default())
     }
 
-    /// The same for stores whose limit is declared.
+    /// Creates a clone like [`Self::fresh`], with the declared limit of its stores.
     pub fn fresh_limited(&self, from: &Tree, limit: StateLimit) -> Result<Fresh, StorageError> {
         self.make(from, self.inner.quotas.as_ref(), limit)
     }
@@ -215,18 +217,20 @@ impl StateRoot {
         Ok(Fresh { partial, of: from.clone(), project, cloned })
     }
 
-    /// Whether a tree can be brought back to another one by what was touched in it.
+    /// Returns whether a tree can be restored to another one by its touched entries.
     pub fn knows_touched(&self, live: &Tree, from: &Tree) -> bool {
         self.inner.hold_stamps().get(live).is_some_and(|stamps| stamps.of == *from)
     }
 
-    /// Gives a tree, which may be mounted, the content and attributes of another one: by what was touched in it, where that
-    /// is known, and as a whole where not. No process may write to it meanwhile. After an error the tree is not whole.
+    /// Restores the content and attributes of a tree, which may be mounted, to those of another one: only its touched
+    /// entries if they are known, otherwise the whole tree. No process may write to it meanwhile. After an error the
+    /// tree may not be whole.
     pub fn restore(&self, live: &Tree, from: &Tree) -> Result<Restored, StorageError> {
         self.restore_stepwise(live, from, &mut |_| Ok(()))
     }
 
-    /// The same, asking before each step. If restoring the touched entries fails, the tree is exchanged.
+    /// Restores a tree like [`Self::restore`], and calls `before` before each step. If restoring the touched entries
+    /// fails, the tree is exchanged.
     pub fn restore_stepwise(&self, live: &Tree, from: &Tree, before: Before<'_>) -> Result<Restored, StorageError> {
         self.check(from)?;
         let known = self.inner.hold_stamps().remove(live).filter(|stamps| stamps.of == *from && self.is_whole(live));
@@ -265,7 +269,7 @@ impl StateRoot {
         Ok(restored)
     }
 
-    /// Takes note of a tree that is a clone of another one.
+    /// Stores the stamps of an instance's tree that is a clone of a snapshot's.
     fn stamp(&self, tree: &Tree, of: Tree) {
         if !self.inner.is_stamping || !matches!((tree, &of), (Tree::Instance { .. }, Tree::Snapshot { .. })) {
             return;
@@ -280,13 +284,15 @@ impl StateRoot {
         }
     }
 
-    /// Gives a tree, which may be mounted, the content and attributes of a fresh clone; its own goes to the trash.
-    /// No process may write to it meanwhile. After an error the tree is not whole, until an exchange succeeds.
+    /// Replaces the content and attributes of a tree, which may be mounted, by those of a fresh clone; the old content
+    /// is moved to the trash. No process may write to the tree meanwhile. After an error the tree may not be whole
+    /// until an exchange succeeds.
     pub fn exchange(&self, live: &Tree, fresh: Fresh) -> Result<Exchanged, StorageError> {
         self.exchange_stepwise(live, fresh, &mut |_| Ok(()))
     }
 
-    /// The same, asking before each step: an error stops there and leaves everything as a crash would.
+    /// Exchanges a tree like [`Self::exchange`], and calls `before` before each step. If `before` returns an error, the
+    /// exchange stops and leaves the state of a crash at this step.
     pub fn exchange_stepwise(&self, live: &Tree, fresh: Fresh, before: Before<'_>) -> Result<Exchanged, StorageError> {
         let folder = match Folder::open(self.folder(live)) {
             Err(StorageError::File { cause, .. }) if cause.kind() == io::ErrorKind::NotFound => {
@@ -310,7 +316,7 @@ impl StateRoot {
         Ok(exchanged)
     }
 
-    /// Puts a tree into the trash; says whether it was there. Costs a rename.
+    /// Moves a tree to the trash, which takes one rename, and returns whether the tree existed.
     pub fn discard(&self, tree: &Tree) -> Result<bool, StorageError> {
         let folder = self.folder(tree);
         self.inner.hold_stamps().remove(tree);
@@ -319,13 +325,13 @@ impl StateRoot {
             Err(Errno::NOENT) => false,
             Err(error) => return Err(StorageError::at("move to the trash", folder)(error)),
         };
-        // The mark goes after the tree, lest a tree that is not whole loses it first.
+        // The mark is removed after the tree, because a tree that is not whole must never be without its mark.
         remove_if_there(&self.inner.path.join(tree.mark()))?;
         self.remove_empty_parents(&folder);
         Ok(was_there)
     }
 
-    /// Removes what is in the trash, for which it takes its time.
+    /// Removes the content of the trash, which may take long.
     pub fn empty_trash(&self) -> Result<Removed, StorageError> {
         remove::empty(&Folder::open(self.inner.path.join(TRASH))?)
     }
@@ -338,13 +344,13 @@ impl StateRoot {
         }
     }
 
-    /// Insists that a tree, which may be in use, has no folder that is too deep to be cloned.
+    /// Checks that a tree, which may be in use, has no folder that is too deep to be cloned.
     pub fn check_depth(&self, tree: &Tree) -> Result<(), StorageError> {
         self.check(tree)?;
         usage::check_depth(&Folder::open(self.folder(tree))?)
     }
 
-    /// Measures what is in the trash.
+    /// Measures the size of the trash.
     pub fn trash_usage(&self) -> Result<Usage, StorageError> {
         usage::measure(&Folder::open(self.inner.path.join(TRASH))?)
     }
@@ -376,7 +382,7 @@ impl StateRoot {
         Ok(Partial { inner: self.inner.clone(), path, is_named: false })
     }
 
-    /// Gives what is whole its name; what is to outlive the host's next start has been brought to disk by then.
+    /// Names a tree that is whole. A snapshot, which must survive a restart of the host, is synced to disk first.
     fn name(&self, mut partial: Partial, tree: &Tree) -> Result<(), StorageError> {
         let is_lasting = matches!(tree, Tree::Snapshot { .. });
         if is_lasting {
@@ -402,7 +408,7 @@ impl StateRoot {
         Ok(())
     }
 
-    /// Clears away what a crash has left.
+    /// Moves the remains of a crash to the trash, and removes marks and folders without trees.
     fn sweep(&self) -> Result<(), StorageError> {
         let partial = self.inner.path.join(PARTIAL);
         for entry in entries(&partial)? {
@@ -415,7 +421,7 @@ impl StateRoot {
         Ok(())
     }
 
-    /// Removes marks whose trees are gone, and folders without trees.
+    /// Removes marks whose trees no longer exist, and folders without trees.
     fn sweep_below(&self, folder: &Path, levels: usize) -> Result<(), StorageError> {
         for name in entries(folder)? {
             let path = folder.join(&name);
@@ -471,7 +477,7 @@ fn unique_name() -> OsString {
     OsString::from_vec(remove::unique_name().into_bytes())
 }
 
-/// Makes a folder that is closed to other users, and those above it. One that is there is left as it is.
+/// Creates a folder that is closed to other users, with its parent folders. An existing folder is left unchanged.
 fn make_folder(path: &Path) -> Result<(), StorageError> {
     folders::make_private(path).map_err(StorageError::at("make the folder", path))
 }
@@ -492,7 +498,8 @@ fn entries(folder: &Path) -> Result<Vec<OsString>, StorageError> {
     listed.map_err(StorageError::at("read the folder", folder))
 }
 
-/// The names in a folder that can be those of trees. A folder that has just been removed has none.
+/// Returns the names in a folder that are valid UTF-8, as all names of trees are. A folder that has just been removed
+/// has none.
 fn names(folder: &Path) -> Result<Vec<String>, StorageError> {
     match entries(folder) {
         Ok(entries) => Ok(entries.into_iter().filter_map(|name| name.into_string().ok()).collect()),

@@ -1,5 +1,5 @@
-//! Packing a tree into a tar archive that [`super::receive`] unpacks: POSIX (pax), with owners, modes, times to the
-//! nanosecond, extended attributes and links of both kinds. Sockets are left out; their servers make them anew.
+//! Packs a tree into a tar archive that [`super::receive`] unpacks: POSIX (pax), with owners, modes, times in
+//! nanoseconds, extended attributes, and links of both kinds. Sockets are left out; their servers create them again.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, OsStr};
@@ -15,16 +15,17 @@ use super::StorageError;
 use super::attributes::Attributes;
 use super::walk::{Folder, as_path, file_flags};
 
-/// The name of the archive's one folder.
+/// The name of the archive's single folder.
 const TOP: &str = "store";
 
-/// The longest name that fits into a header.
+/// The maximum length of a name in a header, in bytes.
 const NAME_BYTES: usize = 100;
 
-/// How much is read at a time.
+/// The number of bytes that are read at a time.
 const BLOCK: usize = 256 << 10;
 
-/// Writes a tree, which no process changes meanwhile, as an archive of one folder. The same tree yields the same bytes.
+/// Writes a tree as an archive of one folder. No process may change the tree meanwhile. The same tree yields the same
+/// bytes.
 pub(super) fn send(tree: &Folder, to: impl Write) -> Result<(), StorageError> {
     let mut sending = Sending { tree, to: tar::Builder::new(to), first_names: HashMap::new() };
     let mut waiting = vec![PathBuf::new()];
@@ -37,7 +38,7 @@ pub(super) fn send(tree: &Folder, to: impl Write) -> Result<(), StorageError> {
 struct Sending<'a, W: Write> {
     tree: &'a Folder,
     to: tar::Builder<W>,
-    /// The first name of each file that has several, by device and inode.
+    /// The first name of each file with several names, by device and inode.
     first_names: HashMap<(u64, u64), PathBuf>,
 }
 
@@ -50,7 +51,7 @@ impl<W: Write> Sending<'_, W> {
         self.header(path, EntryType::Directory, &found, &attributes, None, 0)?;
         let mut children = folder.children()?;
         children.sort_by(|a, b| a.name.cmp(&b.name));
-        // The last one in is the first one out.
+        // `waiting` is a stack, so the order is reversed.
         let folders = children.iter().rev().filter(|child| child.is_folder);
         waiting.extend(folders.map(|child| path.join(as_path(&child.name))));
         children.iter().filter(|child| !child.is_folder).try_for_each(|child| self.entry(&folder, path, &child.name))
@@ -104,7 +105,7 @@ impl<W: Write> Sending<'_, W> {
         self.content(file.as_fd(), &at, size)
     }
 
-    /// The name by which the file went before, if it has several and was met; else this one is remembered.
+    /// Returns the first name of a file with several names, if one was found earlier; otherwise remembers this name.
     fn first_name(&mut self, found: &Stat, path: &Path) -> Option<PathBuf> {
         if found.st_nlink < 2 {
             return None;
@@ -151,7 +152,7 @@ impl<W: Write> Sending<'_, W> {
         header.set_uid(u64::from(attributes.uid));
         header.set_gid(u64::from(attributes.gid));
         header.set_size(size);
-        // Times before 1970 do not fit; the extension below has all.
+        // The header cannot hold times before 1970; the extension below holds all times.
         let modified = attributes.times.last_modification;
         header.set_mtime(modified.tv_sec.max(0).unsigned_abs());
         if matches!(kind, EntryType::Char | EntryType::Block) {
@@ -174,7 +175,7 @@ impl<W: Write> Sending<'_, W> {
     }
 }
 
-/// Puts a name into its place in the header, or into an extension where it is too long.
+/// Writes a name to its place in the header. If it is too long, an extension contains the whole name.
 fn put(name: &OsStr, place: &mut [u8; NAME_BYTES], key: &str, extensions: &mut Vec<(String, Vec<u8>)>) {
     let bytes = name.as_bytes();
     let length = bytes.len().min(NAME_BYTES);
@@ -188,7 +189,7 @@ fn within(path: &Path) -> std::ffi::OsString {
     Path::new(TOP).join(path).into_os_string()
 }
 
-/// Seconds since 1970 with a decimal fraction. Before 1970 the fraction counts downwards.
+/// Returns a time in seconds since 1970 with a decimal fraction. Times before 1970 are negative decimal numbers.
 fn time(time: rustix::fs::Timespec) -> Vec<u8> {
     let nanoseconds = i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec);
     let (sign, size) = if nanoseconds < 0 { ("-", -nanoseconds) } else { ("", nanoseconds) };

@@ -1,13 +1,13 @@
-//! Bringing a tree back to its snapshot by what was touched: what is still the clone that it was stays where it is, and only
-//! the rest is exchanged. The cost depends on how much a site has written, and not on how much it holds.
+//! Restores a tree to its snapshot by its touched entries: untouched entries remain in place, and only the others are
+//! exchanged. The cost depends on the amount of data that a site has written, not on the size of its stores.
 //!
-//! An entry is *untouched* if its inode and its time of change (ctime) are those that it had when the tree was last equal to
-//! the snapshot and no process was writing to it. The kernel alone sets that time, whenever content, attributes, names or places
-//! change; and a tree whose writers are at rest has no file mapped into memory that could be written without it. Changes that
-//! follow each other within one tick of the kernel's clock bear the same time, so the tick of the last change is waited out
-//! before anybody may write.
+//! An entry is *untouched* if it has the same inode and the same time of last status change (ctime) as when the tree
+//! was last equal to the snapshot and no process was writing to it. Only the kernel sets the ctime, at every change of
+//! content, attributes, names or places. While the writers of a tree are stopped, no file of it is mapped into memory
+//! and could be written to without a change of the ctime. Changes within one tick of the kernel's clock have the same
+//! time, so [`Stamps::take`] waits for the end of the tick of the last change before processes may write again.
 //!
-//! Stamps are kept in memory only: after a restart of the daemon, or after an error, a tree is exchanged as a whole once.
+//! Stamps are kept in memory only: after a restart of the daemon or an error, a tree is exchanged as a whole once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, CString};
@@ -26,32 +26,32 @@ use super::remove::unique_name;
 use super::walk::{Folder, as_path};
 use super::{StorageError, Tree};
 
-/// The most entries of a tree whose stamps are kept: some twenty megabytes of memory.
+/// The maximum number of entries of a tree whose stamps are kept; they take about twenty megabytes of memory.
 const ENTRIES_MAX: usize = 200_000;
 
-/// The longest path that a stamp is kept for, in bytes; the kernel takes 4095.
+/// The maximum length of a path with a stamp, in bytes; the kernel accepts 4095.
 const PATH_MAX: usize = 2_000;
 
-/// The pause between two looks at the kernel's clock, whose tick takes 1 to 10 ms.
+/// The pause between two readings of the kernel's clock, whose tick takes 1 to 10 ms.
 const TICK_LOOK: Duration = Duration::from_millis(1);
 
-/// Both times of a file that can be set.
+/// Sets both settable times of a file to the current time.
 const NOW: Timestamps = Timestamps {
     last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_NOW },
     last_modification: Timespec { tv_sec: 0, tv_nsec: UTIME_NOW },
 };
 
-/// How often it is looked at. A clock that was set back may not get there for hours.
+/// The maximum number of readings of the clock. A clock that was set back may not reach the required time for hours.
 const TICK_LOOKS: usize = 50;
 
 /// The counts of one restore of the touched entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Restored {
-    /// The number of entries that stayed.
+    /// The number of entries that remained in place.
     pub kept: u64,
-    /// Entries that went to the trash, each with all that was below it.
+    /// The number of entries that were moved to the trash; each counts once with everything below it.
     pub moved_out: u64,
-    /// Entries that were cloned anew, each with all that is below it.
+    /// The number of entries that were cloned again; each counts once with everything below it.
     pub cloned: u64,
 }
 
@@ -79,26 +79,27 @@ impl Stamp {
 pub(super) struct Stamps {
     /// The tree of the snapshot.
     pub(super) of: Tree,
-    /// By path relative to the tree, whose own is empty: a folder comes before what is in it.
+    /// Stamps by path relative to the tree; the path of the tree's own folder is empty. A folder precedes its content.
     entries: BTreeMap<PathBuf, Stamp>,
 }
 
 impl Stamps {
-    /// Those of a tree that is a clone of `of`, to which no process writes yet. Returns once no change can bear the time of an
-    /// earlier one. None: the tree has files of several names, which share their times; it is too large; or the clock was set
-    /// back.
-    /// `beside` is a folder of ours on the same file system.
+    /// Takes the stamps of a tree that is a clone of `of` and to which no process writes yet. Returns when no later
+    /// change can have the time of an earlier one. `beside` is a folder of the daemon on the same file system.
+    ///
+    /// Returns `None` if the tree has files with several names, which share their times, if the tree is too large, or
+    /// if the clock was set back.
     pub(super) fn take(tree: &Folder, of: Tree, beside: &Folder) -> Result<Option<Self>, StorageError> {
         let mut stamps = Self { of, entries: BTreeMap::new() };
         let is_past = stamps.add(tree, Path::new(""))? && stamps.is_past(beside)?;
         Ok(is_past.then_some(stamps))
     }
 
-    /// Whether the clock by which the file system stamps changes has gone past all of these.
+    /// Waits until the clock of the file system has passed the times of all stamps, and returns whether it has.
     fn is_past(&self, beside: &Folder) -> Result<bool, StorageError> {
         let newest = self.entries.values().map(|stamp| stamp.changed).max().unwrap_or_default();
         for _ in 0..TICK_LOOKS {
-            // The file system itself shows the time that a change would get now.
+            // A change of the folder's times shows the time that the file system would assign to any change now.
             let stamped = rustix::fs::futimens(beside, &NOW).and_then(|()| rustix::fs::fstat(beside));
             let stamped = stamped.map_err(StorageError::at("look at the time of", &beside.path))?;
             if Stamp::of(&stamped).changed > newest {
@@ -109,7 +110,8 @@ impl Stamps {
         Ok(false)
     }
 
-    /// Stamps an entry and all below it. `false`: something in there cannot be told by its stamp.
+    /// Adds the stamps of an entry and everything below it. Returns `false` if stamps cannot show the changes of one of
+    /// these entries, or if a limit is exceeded.
     fn add(&mut self, tree: &Folder, path: &Path) -> Result<bool, StorageError> {
         let mut waiting = vec![path.to_owned()];
         while let Some(path) = waiting.pop() {
@@ -128,9 +130,9 @@ impl Stamps {
         Ok(true)
     }
 
-    /// Forgets an entry and all below it; says how many that were.
+    /// Removes the stamps of an entry and everything below it, and returns their number.
     fn forget(&mut self, path: &Path) -> u64 {
-        // In the order of paths, what is below a folder follows it.
+        // In the order of paths, a folder is followed by its content.
         let below = self.entries.range(path.to_owned()..).map(|(known, _)| known);
         let below: Vec<PathBuf> = below.take_while(|known| known.starts_with(path)).cloned().collect();
         below.iter().for_each(|known| _ = self.entries.remove(known));
@@ -141,13 +143,14 @@ impl Stamps {
     fn touched(&self, tree: &Folder) -> Touched {
         let mut touched = Touched::default();
         for (path, stamp) in &self.entries {
-            // A link in the place of a folder is looked through here. Then that folder is gone itself, and comes before.
+            // This may follow a link that has replaced a folder. In that case the folder itself is gone, and was
+            // visited earlier.
             let now = look(tree, path).map(|found| Stamp::of(&found));
             if now.as_ref() == Ok(stamp) || touched.is_gone(path) {
                 continue;
             }
             match now {
-                // A number of a file that is gone may be a folder's by now.
+                // A folder may have received the inode number of a removed file.
                 Ok(now) if now.inode == stamp.inode && now.is_folder && stamp.is_folder => {
                     touched.folders.insert(path.clone());
                 }
@@ -164,14 +167,14 @@ impl Stamps {
 /// The changed entries of a tree.
 #[derive(Debug, Default)]
 struct Touched {
-    /// Folders in which something has come or gone, or whose attributes are others.
+    /// Folders whose entries or attributes have changed.
     folders: BTreeSet<PathBuf>,
-    /// Entries that are others than they were, or not there any more.
+    /// Entries that were changed, replaced or removed.
     gone: BTreeSet<PathBuf>,
 }
 
 impl Touched {
-    /// Whether it lies below something that is gone.
+    /// Returns whether a path equals or lies below an entry in `gone`.
     fn is_gone(&self, path: &Path) -> bool {
         !self.gone.is_empty() && path.ancestors().any(|above| self.gone.contains(above))
     }
@@ -183,16 +186,17 @@ pub(super) struct Restoring<'a> {
     pub(super) live: &'a Folder,
     /// The tree of the snapshot.
     pub(super) snapshot: &'a Folder,
-    /// Where what was touched goes.
+    /// The folder that receives the touched entries.
     pub(super) trash: &'a Folder,
     /// Whether files can share their blocks.
     pub(super) clones: bool,
 }
 
 impl Restoring<'_> {
-    /// Brings back what was touched. The tree's writers are at rest, and stay so until this returns.
+    /// Restores the touched entries. The tree's writers must be stopped until this returns. Without new stamps, the
+    /// tree is whole, but the next restore must exchange the whole tree.
     ///
-    /// After an error the tree is not whole. Without new stamps it is, but the next time it must be exchanged as a whole.
+    /// Errors: the tree is not whole after an error.
     pub(super) fn run(
         &self,
         mut stamps: Stamps,
@@ -201,7 +205,7 @@ impl Restoring<'_> {
         let touched = stamps.touched(self.live);
         let mut restored = Restored::default();
         if touched.gone.contains(Path::new("")) {
-            // The tree's own folder is another one: nothing that is known holds.
+            // The tree's own folder was replaced, so no stamp applies.
             return Err(StorageError::StillWritten { path: self.live.path.clone() });
         }
         let mut is_whole = true;
@@ -225,7 +229,8 @@ impl Restoring<'_> {
         Ok((restored, is_past.then_some(stamps)))
     }
 
-    /// Makes the entries and attributes of a folder those of the snapshot's; returns the names of those that were cloned.
+    /// Restores the entries and attributes of a folder to those of the snapshot's folder. Returns the names of the
+    /// cloned entries.
     fn folder(
         &self,
         path: &Path,

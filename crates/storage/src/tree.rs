@@ -1,4 +1,4 @@
-//! The names of trees, and the folders that they stand for.
+//! The names of trees and their folders.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::StorageError;
 use arenad_model::instance::InstanceId;
 
-/// The longest name of a snapshot or store.
+/// The maximum length of a snapshot's or store's name, in bytes.
 const NAME_MAX: usize = 100;
 
 /// One store of a snapshot or of a generation of an instance.
@@ -31,24 +31,28 @@ pub enum Tree {
 }
 
 impl Tree {
-    /// A store of a snapshot. Errors: [`StorageError::Name`] for what cannot be a folder's name.
+    /// Creates the name of a snapshot's tree.
+    ///
+    /// Errors: [`StorageError::Name`] if a name is not valid for a folder.
     pub fn snapshot(snapshot: &str, store: &str) -> Result<Self, StorageError> {
         Ok(Self::Snapshot { snapshot: name(snapshot)?, store: name(store)? })
     }
 
-    /// A store of an instance's generation. Errors: [`StorageError::Name`] for what cannot be a folder's name.
+    /// Creates the name of the tree of an instance's generation.
+    ///
+    /// Errors: [`StorageError::Name`] if the name of the store is not valid for a folder.
     pub fn instance(instance: &InstanceId, generation: u64, store: &str) -> Result<Self, StorageError> {
         Ok(Self::Instance { instance: instance.clone(), generation, store: name(store)? })
     }
 
-    /// The name of the store.
+    /// Returns the name of the store.
     pub fn store(&self) -> &str {
         match self {
             Self::Snapshot { store, .. } | Self::Instance { store, .. } => store,
         }
     }
 
-    /// The folder that holds the tree's folder, below the state root.
+    /// Returns the path of the tree's parent folder, relative to the state root.
     pub(super) fn parent(&self) -> PathBuf {
         match self {
             Self::Snapshot { snapshot, .. } => Path::new(SNAPSHOTS).join(snapshot),
@@ -58,29 +62,30 @@ impl Tree {
         }
     }
 
-    /// The tree's folder, below the state root.
+    /// Returns the path of the tree's folder, relative to the state root.
     pub(super) fn folder(&self) -> PathBuf {
         self.parent().join(self.store())
     }
 
-    /// The file that is there while the tree's content is exchanged. No store's name begins with a dot.
+    /// Returns the path of the file that exists while the tree's content is exchanged. Its name cannot be a store's,
+    /// because it begins with a dot.
     pub(super) fn mark(&self) -> PathBuf {
         self.parent().join(format!(".{}{MARK}", self.store()))
     }
 }
 
-/// The folder of snapshots.
+/// The name of the folder of snapshots.
 pub(super) const SNAPSHOTS: &str = "snapshots";
-/// The folder of instances.
+/// The name of the folder of instances.
 pub(super) const INSTANCES: &str = "instances";
-/// How the names of marks end.
+/// The suffix of the names of marks.
 pub(super) const MARK: &str = ".exchanging";
 
 fn instance_folder(instance: &InstanceId) -> String {
     format!("{}.{}.{}", instance.environment, instance.site, instance.number)
 }
 
-/// The instance that a folder is called after.
+/// Parses the name of an instance's folder.
 pub(super) fn parse_instance(folder: &str) -> Option<InstanceId> {
     // Names of environments and sites have no dots.
     let mut parts = folder.split('.');

@@ -1,4 +1,5 @@
-//! Whether a folder's file system lets files share their blocks: found by trying, for names of file systems do not say.
+//! Determines the abilities of a folder's file system. Whether files can share their blocks is found by a trial,
+//! because the kind of a file system does not determine it.
 
 use std::fs::File;
 use std::io::Write;
@@ -7,7 +8,7 @@ use std::path::Path;
 use rustix::fs::{Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 
-/// Whether one file can be cloned into another there; `None` where that could not be tried.
+/// Returns whether a file in the folder can be cloned into another one, or `None` if the trial was not possible.
 pub fn reflinks(folder: &Path) -> Option<bool> {
     let mut source = nameless_file(folder).ok()?;
     let target = nameless_file(folder).ok()?;
@@ -19,14 +20,16 @@ pub fn reflinks(folder: &Path) -> Option<bool> {
     }
 }
 
-/// Whether an error of `FICLONE` means that it does not work between these two files, rather than that it failed.
+/// Returns whether an error of `FICLONE` means that the two files cannot share blocks, rather than that the call
+/// failed.
 pub(super) fn is_refusal(error: Errno) -> bool {
     matches!(error, Errno::OPNOTSUPP | Errno::NOTTY | Errno::INVAL | Errno::XDEV | Errno::NOSYS)
 }
 
-/// Whether files there can be given to other owners, as sites' files have them; `None` where that could not be tried.
+/// Returns whether the owner of a file in the folder can be changed, which sites' files require, or `None` if the trial
+/// was not possible.
 pub fn gives_away(folder: &Path) -> Option<bool> {
-    /// Some owner who is not this one.
+    /// The number of a user other than this process's.
     const OTHER: u32 = 65_533;
     let file = nameless_file(folder).ok()?;
     match rustix::fs::fchown(&file, Some(Uid::from_raw(OTHER)), Some(Gid::from_raw(OTHER))) {
@@ -36,12 +39,12 @@ pub fn gives_away(folder: &Path) -> Option<bool> {
     }
 }
 
-/// A file that is gone with its handle, however this process ends.
+/// Creates a file that disappears with its handle, even if this process is killed.
 pub fn nameless_file(folder: &Path) -> Result<File, Errno> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     match rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR) {
         Ok(file) => Ok(file.into()),
-        // Some file systems have no nameless files: there one gets a name for an instant.
+        // Some file systems do not support files without a name, so the file has a name until it is unlinked.
         Err(Errno::OPNOTSUPP | Errno::ISDIR) => {
             let path = folder.join(format!(".arenad-trial-{:016x}", rand::random::<u64>()));
             let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
@@ -53,18 +56,18 @@ pub fn nameless_file(folder: &Path) -> Result<File, Errno> {
     }
 }
 
-/// The room on a file system.
+/// The free and total space of a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Room {
-    /// The space that may still be written, in bytes.
+    /// The free space, in bytes.
     pub free_bytes: u64,
-    /// All that it holds, in bytes.
+    /// The total space, in bytes.
     pub total_bytes: u64,
-    /// How many files may be made yet, where the file system counts them.
+    /// The number of files that can still be created, if the file system limits it.
     pub free_files: Option<u64>,
 }
 
-/// The room on the file system of a folder.
+/// Returns the free and total space of a folder's file system.
 pub fn room(folder: &Path) -> Result<Room, Errno> {
     let found = rustix::fs::statvfs(folder)?;
     Ok(Room {
@@ -74,7 +77,7 @@ pub fn room(folder: &Path) -> Result<Room, Errno> {
     })
 }
 
-/// A file system's kind by its magic number (`statfs(2)`).
+/// Returns the kind of a folder's file system, by its magic number (`statfs(2)`).
 pub fn kind(folder: &Path) -> String {
     let Ok(found) = rustix::fs::statfs(folder) else { return "an unknown file system".to_owned() };
     // The numbers are 32 bits wide; some architectures show them signed.

@@ -1,4 +1,4 @@
-//! How much room a tree takes, and how much of it alone.
+//! Measures the space that a tree takes, and the part of it that no other tree shares.
 
 use std::collections::HashSet;
 use std::ffi::CStr;
@@ -12,26 +12,26 @@ use rustix::io::Errno;
 use super::StorageError;
 use super::walk::{Folder, as_path, file_flags};
 
-/// The unit of `st_blocks`, in bytes, whatever the file system's own is (`stat(2)`).
+/// The unit of `st_blocks` on every file system, in bytes (`stat(2)`).
 const STAT_BLOCK: u64 = 512;
 
-/// How much room a tree takes.
+/// The space that a tree takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// Files, each once however many names it has.
+    /// The number of entries that are not folders; a file with several names counts once.
     pub files: u64,
-    /// Folders, the tree's own included.
+    /// The number of folders, including the tree's own.
     pub folders: u64,
-    /// The lengths of all files, holes included, in bytes.
+    /// The total length of all files, including holes, in bytes.
     pub apparent_bytes: u64,
     /// The space of the files on disk, shared or not, in bytes.
     pub allocated_bytes: u64,
-    /// How much of that no other file shares, in bytes: what removing the tree gives back. The same as
-    /// `allocated_bytes` where the file system does not say.
+    /// The part of `allocated_bytes` that no other file shares, in bytes: removing the tree frees this much. It equals
+    /// `allocated_bytes` if the file system does not report shared blocks.
     pub exclusive_bytes: u64,
 }
 
-/// Measures a tree, which may change meanwhile; what has gone or lies too deep for a path is left out.
+/// Measures a tree, which may change meanwhile. Entries that disappear or lie too deep for a path are left out.
 pub(super) fn measure(tree: &Folder) -> Result<Usage, StorageError> {
     let mut measuring = Measuring { usage: Usage::default(), seen: HashSet::new() };
     let mut waiting = vec![PathBuf::new()];
@@ -53,8 +53,8 @@ pub(super) fn measure(tree: &Folder) -> Result<Usage, StorageError> {
     Ok(measuring.usage)
 }
 
-/// Insists that every folder of a tree, which may change meanwhile, is reached by a path that the system takes: what lies deeper can be
-/// neither cloned nor compared.
+/// Checks that no folder of a tree, which may change meanwhile, lies deeper than the maximum length of paths, because
+/// deeper folders can be neither cloned nor compared.
 pub(super) fn check_depth(tree: &Folder) -> Result<(), StorageError> {
     let mut waiting = vec![PathBuf::new()];
     while let Some(path) = waiting.pop() {
@@ -104,7 +104,7 @@ impl Measuring {
     }
 }
 
-/// How much of a file shares its blocks with no other.
+/// Returns the size of the blocks of a file that it does not share with other files, in bytes.
 fn exclusive(file: OwnedFd, found: &Stat, allocated: u64) -> u64 {
     if found.st_blocks == 0 {
         return 0;
@@ -114,7 +114,7 @@ fn exclusive(file: OwnedFd, found: &Stat, allocated: u64) -> u64 {
         match extent {
             Ok(extent) if extent.fe_flags.contains(FiemapExtentFlags::SHARED) => shared += extent.fe_length,
             Ok(_) => {}
-            // The file system does not say.
+            // The file system does not report shared blocks.
             Err(_) => return allocated,
         }
     }

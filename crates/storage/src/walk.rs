@@ -1,4 +1,4 @@
-//! Folders of trees: opened without following links, below their tree and on its file system only.
+//! Opens folders of trees: without following links, and only below their tree and on its file system.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,10 +10,10 @@ use rustix::io::Errno;
 
 use super::StorageError;
 
-/// Room for some hundred names at a time.
+/// The size of the buffer for the names of a folder, in bytes; it holds several hundred names.
 const LISTING_BYTES: usize = 32 << 10;
 
-/// An open folder, and its path for errors.
+/// An open folder, with its path for error messages.
 #[derive(Debug)]
 pub(super) struct Folder {
     pub fd: OwnedFd,
@@ -28,7 +28,7 @@ pub(super) struct Child {
 }
 
 impl Folder {
-    /// Opens a folder that may be anywhere.
+    /// Opens a folder at any path.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, StorageError> {
         let path = path.into();
         match rustix::fs::openat(CWD, &path, folder_flags(), Mode::empty()) {
@@ -42,8 +42,9 @@ impl Folder {
         self.try_below(path).map_err(StorageError::at("open the folder", self.path.join(path)))
     }
 
-    /// The same, for callers with answers of their own to what the system says. Errors: `XDEV` where something is
-    /// mounted, `LOOP` at a link, `NAMETOOLONG` where the path has more than 4095 bytes.
+    /// Opens a folder like [`Self::below`], for callers that handle the system's error.
+    ///
+    /// Errors: `XDEV` at a mount point, `LOOP` at a link, `NAMETOOLONG` if the path has more than 4095 bytes.
     pub fn try_below(&self, path: &Path) -> Result<Self, Errno> {
         let beneath = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
@@ -81,7 +82,7 @@ impl Folder {
         Ok(FileType::from_raw_mode(found.st_mode))
     }
 
-    /// The path of an entry, for errors.
+    /// Returns the path of an entry, for error messages.
     pub fn path_of(&self, name: &CStr) -> PathBuf {
         self.path.join(as_path(name))
     }
@@ -93,7 +94,7 @@ impl AsFd for Folder {
     }
 }
 
-/// A name as a path of one part.
+/// Returns a name as a path of one part.
 pub(super) fn as_path(name: &CStr) -> &Path {
     Path::new(OsStr::from_bytes(name.to_bytes()))
 }
@@ -102,8 +103,8 @@ fn folder_flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
 }
 
-/// How a file of a tree is opened for reading: whatever has taken its place meanwhile, opening it neither waits nor
-/// leads elsewhere.
+/// Returns the flags for opening a file of a tree for reading. If another entry has replaced the file, opening it
+/// neither blocks nor follows a link.
 pub(super) fn file_flags() -> OFlags {
     OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC
 }

@@ -21,10 +21,10 @@ use super::values::{Cpus, Entries, KeyValues, OneOrMany, Part, Period, PortOrTex
     "models": "arenad runs web sites only"
 }))]
 pub(crate) struct RawCompose {
-    /// The project's name. Accepted because Compose accepts it; arenad names what it creates after the environment.
+    /// The project's name. Accepted because Compose accepts it; arenad uses the environment's name instead.
     #[serde(rename = "name")]
     pub(crate) _name: Option<String>,
-    /// The obsolete version of the file format. Accepted, without effect in Compose as here.
+    /// The obsolete version of the file format. Accepted, but without effect, as in Compose.
     #[serde(rename = "version")]
     pub(crate) _version: Option<String>,
     /// The containers by name. Each belongs to exactly one site of the environment file.
@@ -32,18 +32,18 @@ pub(crate) struct RawCompose {
     pub(crate) services: Entries<Part<RawService>>,
     /// The named volumes that services mount. Each instance of a site gets its own.
     pub(crate) volumes: Option<Entries<Option<RawVolume>>>,
-    /// Only `default`, and empty: arenad makes one network per instance.
+    /// Only the network `default`, without options: arenad creates one network per instance.
     pub(crate) networks: Option<Entries<Option<RawNetwork>>>,
 }
 
-/// One container.
+/// A service, which runs in one container.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = refused::mark_service)]
 pub(crate) struct RawService {
-    /// The image. Needed unless `build` is given; with `build`, the name of what is built.
+    /// The image. Required unless `build` is given; with `build`, the name of the built image.
     pub(crate) image: Option<String>,
-    /// How the image is built: the folder, or a mapping.
+    /// The build of the image: the context folder, or a mapping.
     pub(crate) build: Option<Build>,
     /// Replaces the image's command: a list, or a text that is split into words as a shell would.
     pub(crate) command: Option<CommandLine>,
@@ -55,28 +55,29 @@ pub(crate) struct RawService {
     pub(crate) env_file: Option<EnvFiles>,
     /// Labels of the container.
     pub(crate) labels: Option<KeyValues>,
-    /// The user inside of the container: name or number, optionally with a group.
+    /// The user inside the container: name or number, optionally with a group.
     pub(crate) user: Option<String>,
-    /// The working directory.
+    /// The working directory of the command. Default: the image's.
     pub(crate) working_dir: Option<String>,
     /// The host name. Default: the service's name.
     pub(crate) hostname: Option<String>,
-    /// Published ports. Only the site's entry may be published; arenad's gateway listens in the container's place.
+    /// Published ports. Only the site's entry may be published; arenad's gateway listens on the port instead of the
+    /// container.
     pub(crate) ports: Option<Vec<Part<PortEntry>>>,
-    /// Ports that other services may use. The key only documents: on the instance's network all ports are open.
+    /// Ports that other services may use. The key is only documentation: all ports are open on the instance's network.
     #[serde(rename = "expose")]
     pub(crate) _expose: Option<Vec<PortOrText>>,
     /// Named volumes, and files or folders below the environment's root (read-only).
     pub(crate) volumes: Option<Vec<Part<VolumeEntry>>>,
     /// Paths of file systems in memory (tmpfs).
     pub(crate) tmpfs: Option<OneOrMany>,
-    /// The health check that the engine runs inside of the container.
+    /// The health check that the engine runs inside the container.
     pub(crate) healthcheck: Option<RawHealthCheck>,
     /// Services of the same site that must reach a condition before this service is started.
     pub(crate) depends_on: Option<DependsOn>,
-    /// The memory limit.
+    /// The maximum memory that the container may use.
     pub(crate) mem_limit: Option<Size>,
-    /// The memory that the service needs at least; `up` refuses to start it on a host with less available memory.
+    /// The minimum memory that the service needs; `up` refuses to start it on a host with less available memory.
     pub(crate) mem_reservation: Option<Size>,
     /// The number of CPUs that the container may use.
     pub(crate) cpus: Option<Cpus>,
@@ -87,7 +88,7 @@ pub(crate) struct RawService {
     pub(crate) shm_size: Option<Size>,
     /// Limits per process, such as `nofile`.
     pub(crate) ulimits: Option<Entries<Part<Ulimit>>>,
-    /// Only `resources.limits`.
+    /// The form of limits that Swarm uses; only `resources.limits` is supported.
     pub(crate) deploy: Option<RawDeploy>,
     /// Capabilities added to the container.
     pub(crate) cap_add: Option<Vec<String>>,
@@ -97,9 +98,9 @@ pub(crate) struct RawService {
     pub(crate) security_opt: Option<Vec<String>>,
     /// Whether the root file system is read-only.
     pub(crate) read_only: Option<bool>,
-    /// Whether an init process is put in front of the command.
+    /// Whether an init process runs the command.
     pub(crate) init: Option<bool>,
-    /// How long the container may take to stop. Default: `10s`, as in Compose.
+    /// The time that the container may take to stop. Default: `10s`, as in Compose.
     pub(crate) stop_grace_period: Option<Period>,
     /// The signal that asks the container to stop. Default: the image's.
     pub(crate) stop_signal: Option<String>,
@@ -109,6 +110,6 @@ pub(crate) struct RawService {
     pub(crate) sysctls: Option<KeyValues>,
     /// The profiles of the service; it is started only if the environment file's `profiles` names one of them.
     pub(crate) profiles: Option<Vec<String>>,
-    /// Only `"no"`: arenad itself supervises the containers.
+    /// Only `"no"` is accepted: arenad itself supervises the containers.
     pub(crate) restart: Option<String>,
 }

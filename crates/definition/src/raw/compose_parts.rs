@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::values::{Cpus, Entries, KeyValues, Part, Period, Port, PortOrText, Size};
 
-/// A named volume: its body is empty.
+/// A named volume, which has no options.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "nothing: arenad makes a volume per instance", extend("x-refused-keys" = {
@@ -17,7 +17,7 @@ use super::values::{Cpus, Entries, KeyValues, Part, Period, Port, PortOrText, Si
 }))]
 pub(crate) struct RawVolume {}
 
-/// The network `default`: its body is empty.
+/// The network `default`, which has no options.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "nothing: arenad makes one network per instance", extend("x-refused-keys" = {
@@ -143,12 +143,12 @@ pub(crate) struct RawPortSpec {
     pub(crate) _protocol: Option<RawProtocol>,
 }
 
-/// A transport protocol.
+/// The transport protocol of a port.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub(crate) enum RawProtocol {
-    /// The protocol TCP.
+    /// TCP, the only supported protocol.
     Tcp,
 }
 
@@ -179,7 +179,7 @@ pub(crate) struct RawMount {
     pub(crate) target: String,
     /// Whether the mount is read-only. Required for `bind`.
     pub(crate) read_only: Option<bool>,
-    /// Options of `tmpfs`.
+    /// Options of the mount, with `type: tmpfs`.
     pub(crate) tmpfs: Option<RawTmpfs>,
 }
 
@@ -300,7 +300,7 @@ pub(crate) struct RawUlimit {
     "update_config": "arenad replaces instances itself"
 }))]
 pub(crate) struct RawDeploy {
-    /// Resource limits.
+    /// Resource limits of the container.
     pub(crate) resources: Option<RawResources>,
 }
 
@@ -321,7 +321,7 @@ pub(crate) struct RawResources {
 pub(crate) struct RawLimits {
     /// The number of CPUs.
     pub(crate) cpus: Option<Cpus>,
-    /// The memory limit.
+    /// The maximum memory that the container may use.
     pub(crate) memory: Option<Size>,
     /// The maximum number of processes and threads.
     #[schemars(range(min = 1, max = 4_194_304))]

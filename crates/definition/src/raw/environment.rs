@@ -263,15 +263,15 @@ pub(crate) enum RawThrough {
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub(crate) enum RawEngine {
-    /// A MariaDB server.
+    /// A MariaDB server; its default port is 3306.
     Mariadb,
-    /// A MySQL server.
+    /// A MySQL server; its default port is 3306.
     Mysql,
-    /// A PostgreSQL server.
+    /// A PostgreSQL server; its default port is 5432.
     Postgres,
     /// A PostgreSQL server (another spelling).
     Postgresql,
-    /// A SQLite file.
+    /// A SQLite database file in a container.
     Sqlite,
 }
 
@@ -356,7 +356,7 @@ pub(crate) enum RawVerify {
     Full,
 }
 
-/// A reset strategy.
+/// The strategy of a site's resets.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]

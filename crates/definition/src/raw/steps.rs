@@ -140,12 +140,12 @@ pub(crate) struct RawLogProbe {
     pub(crate) pattern: String,
 }
 
-/// The verdict of the container's own health check.
+/// The result of the container's own health check.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "a mapping: `{}` for the entry's service, or `{ service: name }`")]
 pub(crate) struct RawDockerHealth {
-    /// The service whose health is asked for. Default: the entry's.
+    /// The service whose health check is queried. Default: the entry's.
     pub(crate) service: Option<String>,
 }
 
@@ -155,7 +155,7 @@ pub(crate) struct RawDockerHealth {
 pub(crate) struct RawStep {
     /// The name shown to people. Default: derived from the kind.
     pub(crate) name: Option<String>,
-    /// How long a failing step is tried again, because services come up in their own time. Default: `60s`.
+    /// The period in which a failing step is tried again, because services need time to start. Default: `60s`.
     pub(crate) retry_for: Option<Period>,
     /// The condition under which the step is skipped.
     pub(crate) unless: Option<RawUnless>,
@@ -171,9 +171,9 @@ pub(crate) struct RawStep {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawUnless {
-    /// The step is left out when this passes.
+    /// The probe that is checked; the step is skipped if it passes.
     pub(crate) probe: Box<RawProbe>,
-    /// How long the probe gets to pass. Default: one attempt.
+    /// The period in which the probe may pass. Default: one attempt.
     pub(crate) within: Option<Period>,
 }
 
@@ -186,9 +186,9 @@ pub(crate) struct RawExec {
     /// The program and its arguments. No shell is involved unless it is the program.
     #[schemars(length(min = 1))]
     pub(crate) command: Vec<String>,
-    /// The user inside of the container. Default: the image's.
+    /// The user inside the container. Default: the image's.
     pub(crate) user: Option<String>,
-    /// The longest it may take. Default: `60s`.
+    /// The timeout of the command. Default: `60s`.
     pub(crate) timeout: Option<Period>,
 }
 
@@ -200,21 +200,21 @@ pub(crate) struct RawHttp {
     pub(crate) path: String,
     /// The service that answers. Default: the entry's.
     pub(crate) service: Option<String>,
-    /// The port inside of the container. Default: the entry's, if the service is the entry's.
+    /// The port inside the container. Default: the entry's, if the service is the entry's.
     pub(crate) port: Option<Port>,
-    /// The method. Default: `GET`.
+    /// The HTTP method. Default: `GET`.
     pub(crate) method: Option<RawMethod>,
-    /// Request headers.
+    /// The headers of the request.
     pub(crate) headers: Option<Entries<String>>,
     /// The body, sent as it is.
     pub(crate) body: Option<String>,
     /// The status codes that count as success. Default: 200.
     pub(crate) status: Option<Statuses>,
-    /// The longest it may take. Default: `30s`.
+    /// The timeout of the request. Default: `30s`.
     pub(crate) timeout: Option<Period>,
 }
 
-/// The method of a request.
+/// The HTTP method of a request.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 #[schemars(inline)]
@@ -239,17 +239,17 @@ pub(crate) enum RawMethod {
 pub(crate) struct RawSql {
     /// The name under `databases`. Default: the site's only one.
     pub(crate) database: Option<String>,
-    /// The statement.
+    /// The SQL statement to run.
     pub(crate) statement: String,
 }
 
-/// A warming request: a path, or a request.
+/// A request that fills caches: a path, or a mapping.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline, title = "a path such as `/search?q=lamp`, or a request with `path`, `status` and so on")]
 pub(crate) enum RawWarm {
     /// The path of a `GET` that must answer 200.
     Path(String),
-    /// A request.
+    /// A request with its own options.
     Request(Box<RawHttp>),
 }

@@ -116,7 +116,7 @@ pub(crate) struct RawScratch {
     pub(crate) path: String,
     /// The treatment of the path by a rewind. Default: `keep`.
     pub(crate) rewind: Option<RawOnRewind>,
-    /// The reason why it may differ.
+    /// The reason why the path may differ.
     #[schemars(required)]
     pub(crate) reason: Option<String>,
 }

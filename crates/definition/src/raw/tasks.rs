@@ -219,7 +219,7 @@ pub(crate) struct RawUrl {
 #[serde(untagged)]
 #[schemars(inline, title = "a number, or bounds such as `{ at_least: 1 }`")]
 pub(crate) enum RawCount {
-    /// This exact number.
+    /// Exactly this number of rows or members.
     Exactly(NumberOrVariable),
     /// A number within bounds.
     Between(RawBounds),
@@ -229,9 +229,9 @@ pub(crate) enum RawCount {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawBounds {
-    /// The minimum, inclusive.
+    /// The minimum number, inclusive.
     pub(crate) at_least: Option<NumberOrVariable>,
-    /// The maximum, inclusive.
+    /// The maximum number, inclusive.
     pub(crate) at_most: Option<NumberOrVariable>,
 }
 

@@ -286,7 +286,7 @@ impl Port {
 #[serde(untagged)]
 #[schemars(inline, title = "a text or a list of texts")]
 pub(crate) enum OneOrMany {
-    /// A single text.
+    /// One text instead of a list.
     One(String),
     /// A list of texts.
     Many(Vec<String>),

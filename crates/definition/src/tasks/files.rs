@@ -9,10 +9,10 @@ use crate::problems::Problems;
 use crate::{DefinitionError, SourceFile};
 use arenad_model::ids::EnvironmentName;
 
-/// The folder of an environment's tasks, below `environments/<name>/`.
+/// Name of the folder of an environment's tasks, below `environments/<name>/`.
 const TASKS: &str = "tasks";
 
-/// How many files a folder may have.
+/// Maximum number of task files in a folder.
 const FILES_MAX: usize = 200;
 
 /// Reads the task files of an environment, in the order of their names. The list is empty if the environment has no

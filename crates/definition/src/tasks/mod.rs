@@ -1,10 +1,10 @@
-//! Turns the task files of an environment into tasks, or into everything that is wrong with them.
+//! Turns the task files of an environment into tasks, or reports all problems in them.
 //!
 //! ```text
 //!   environments/x/tasks/*.yaml ─► parse ─► schema ─► for each entry of `each`: fill in ─► schema ─► validate ─► Task
 //! ```
-//! A template's task is looked at with its variables in place, so whatever is wrong with one is found; what is wrong with all
-//! of them is at one place of the file, and said once.
+//! Each task of a template is checked with its variables in place, so that problems of a single task are found. A
+//! problem that all tasks of a template share is reported once, because it has one place in the file.
 
 mod files;
 mod variables;
@@ -24,7 +24,7 @@ pub use files::{environment_of, read_file, read_folder, read_tasks};
 pub(super) use variables::is_name;
 use variables::{EACH, Variables};
 
-/// How many tasks a file may have, those of templates counted one by one.
+/// Maximum number of tasks in a file; each task of a template counts.
 const TASKS_MAX: usize = 1000;
 
 /// The tasks of one or several files.
@@ -133,7 +133,7 @@ fn entries<'a>(template: &'a Node, scope: Scope<'_>) -> Vec<&'a Node> {
         scope
             .index(0)
             .key(name)
-            .key_error("name", format!("`{name}` is no variable's name"))
+            .key_error("name", format!("invalid variable name `{name}`"))
             .expected("lower-case letters and `_`, such as `product`")
             .report();
     }
@@ -157,7 +157,7 @@ fn entries<'a>(template: &'a Node, scope: Scope<'_>) -> Vec<&'a Node> {
     items.iter().collect()
 }
 
-/// The tasks of the template with that index.
+/// Returns the valid tasks of the template with the given index.
 fn of_template<'f>(
     document: &Document<'f>,
     index: usize,

@@ -1,7 +1,7 @@
-//! Templates of tasks: `{{name}}` in texts becomes what an entry of `each` says.
+//! Templates of tasks: `{{name}}` in a text is replaced by the value in an entry of `each`.
 //!
-//! It is done on the marked tree, before the schema looks at a task, so that a variable may stand for a value of any type
-//! and every problem still points at the place in the file.
+//! The replacement is done on the marked tree before the schema check, so that a variable can have a value of any type
+//! and every problem still points to its place in the file.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub(super) struct Variables<'a> {
     values: Vec<(&'a str, &'a Node)>,
 }
 
-/// A name of a variable or captured value: such a name can stand in a locator's braces.
+/// Returns whether a text can be the name of a variable or captured value, which locators write in braces.
 pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }
@@ -134,7 +134,7 @@ impl<'a> Variables<'a> {
         for name in template.places().filter(|name| self.get(name).is_some()) {
             used.insert(name.to_owned());
             if self.get(name).is_some_and(|node| node.scalar().is_none()) {
-                let draft = scope.error("variable", format!("`{{{name}}}` is no single value"));
+                let draft = scope.error("variable", format!("`{{{name}}}` is not a single value"));
                 draft.expected("a text or a number: that can be bound").report();
             }
         }
@@ -147,7 +147,7 @@ impl<'a> Variables<'a> {
             false => format!("one of {}", quoted_list(known.clone())),
         };
         scope
-            .error("variable", format!("`{name}` is no variable of the task"))
+            .error("variable", format!("the task has no variable `{name}`"))
             .expected(expected)
             .maybe_help(did_you_mean(name, known))
             .report();

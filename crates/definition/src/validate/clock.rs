@@ -11,7 +11,7 @@ use arenad_model::clock::{Clock, ClockMode, ClockStart};
 /// The word for the time at which a snapshot was taken.
 const SNAPSHOT: &str = "snapshot";
 
-/// The years that a clock may start in: programs fail in strange ways outside of them.
+/// Years in which a clock may start; outside this range, programs fail in unpredictable ways.
 const YEARS: std::ops::RangeInclusive<i16> = 1980..=2037;
 
 pub(super) fn clock(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawClock) -> Option<Clock> {

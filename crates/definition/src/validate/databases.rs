@@ -1,4 +1,4 @@
-//! The databases of a site: servers with accounts, and SQLite's files.
+//! The databases of a site: servers with accounts, and SQLite files.
 
 use super::site_context::SiteContext;
 use super::support::{filled, key_name};
@@ -35,7 +35,7 @@ pub(super) fn database(site: &SiteContext<'_>, scope: Scope<'_>, name: &str, raw
     })
 }
 
-/// A file of a container.
+/// Reads a SQLite database in a container.
 fn file(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawDatabase) -> Option<Database> {
     let of_servers = [
         ("port", raw.port.is_some()),
@@ -68,7 +68,7 @@ fn file(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawDatabase) -> Option<D
     })
 }
 
-/// A key that this kind of database cannot do without.
+/// Reads a key that this kind of database requires.
 fn needed(scope: Scope<'_>, key: &str, text: Option<&str>, what: &str) -> Option<String> {
     match text {
         Some(text) => filled(scope.key(key), text, what),

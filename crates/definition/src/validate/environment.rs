@@ -1,4 +1,4 @@
-//! The environment as a whole: which service belongs to which site, and what sites must not share.
+//! The environment as a whole: the assignment of services to sites, and the properties that sites must not share.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -102,7 +102,7 @@ fn selected(context: Context<'_>, raw: &RawEnvironment, sites: Vec<Site>) -> Vec
 
 fn bad_name(scope: Scope<'_>, name: &str, error: &dyn Display) {
     scope
-        .key_error("name", format!("`{}` is no usable name", crate::tree::excerpt(name)))
+        .key_error("name", format!("invalid name `{}`", crate::tree::excerpt(name)))
         .expected(error.to_string())
         .report();
 }
@@ -132,7 +132,7 @@ fn head(context: Context<'_>, raw: &RawEnvironment) {
         if host.is_empty() || host.len() > 253 || !host.chars().all(is_fine) || host.starts_with(['-', '.']) {
             scope
                 .key("host")
-                .error("value", format!("`{}` is no host name", crate::tree::excerpt(host)))
+                .error("value", format!("invalid host name `{}`", crate::tree::excerpt(host)))
                 .expected("a name or IPv4 address without scheme and port, such as `localhost`")
                 .report();
         }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-/// Sorts names so that each comes after those it depends on; otherwise in the given order.
+/// Sorts names so that each comes after its dependencies; otherwise the given order is kept.
 ///
-/// Errors: a cycle, as the names along it with the first one repeated at the end.
+/// Errors: the names along a cycle, with the first one repeated at the end.
 pub(super) fn start_order<'a>(
     names: &[&'a str],
     depends_on: &BTreeMap<&'a str, Vec<&'a str>>,

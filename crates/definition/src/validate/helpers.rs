@@ -22,7 +22,7 @@ pub(super) fn helpers(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawSite) -
 fn one(site: &SiteContext<'_>, scope: Scope<'_>, name: &str, helper: &RawHelper, raw: &RawSite) -> Option<Helper> {
     if !is_name(name, |c| c.is_ascii_alphanumeric()) {
         scope
-            .key_error("value", format!("`{name}` is no helper's name"))
+            .key_error("value", format!("invalid helper name `{name}`"))
             .expected("letters, digits and `_`, as tasks call it")
             .report();
     }
@@ -30,7 +30,7 @@ fn one(site: &SiteContext<'_>, scope: Scope<'_>, name: &str, helper: &RawHelper,
     for (index, parameter) in parameters.iter().enumerate() {
         if !is_name(parameter, |c| c.is_ascii_lowercase()) {
             let draft =
-                scope.key("parameters").index(index).error("value", format!("`{parameter}` is no parameter's name"));
+                scope.key("parameters").index(index).error("value", format!("invalid parameter name `{parameter}`"));
             draft.expected("lower-case letters and `_`, such as `sku`").report();
         }
     }
@@ -40,7 +40,7 @@ fn one(site: &SiteContext<'_>, scope: Scope<'_>, name: &str, helper: &RawHelper,
         Ok(locator) => locator,
         Err(error) => {
             let draft =
-                locator_scope.error("value", format!("it is no locator: column {}: {}", error.column, error.problem));
+                locator_scope.error("value", format!("invalid locator: column {}: {}", error.column, error.problem));
             draft.expected(error.expected).report();
             return None;
         }
@@ -83,11 +83,11 @@ pub(super) struct Known<'a> {
     pub(super) accounts: Vec<&'a str>,
     pub(super) databases: Vec<&'a str>,
     pub(super) services: Vec<&'a str>,
-    /// Whether a statement needs to name no database.
+    /// Whether a statement may omit the database.
     pub(super) has_default: bool,
 }
 
-/// Databases, services and accounts must be the site's.
+/// Checks that the databases, services and accounts of a locator exist on the site.
 pub(super) fn known_names(scope: Scope<'_>, locator: &Locator, known: &Known<'_>) {
     let check = |what: &str, name: Option<&String>, known: &[&str]| {
         let Some(name) = name.filter(|name| !known.contains(&name.as_str())) else { return };
@@ -120,7 +120,8 @@ pub(super) fn known_names(scope: Scope<'_>, locator: &Locator, known: &Known<'_>
     }
 }
 
-/// Selectors and paths without places must parse, and so must filters; what has places is looked at when they are filled.
+/// Checks that the selector, path or filter of a locator can be parsed. A selector or path with placeholders is checked
+/// when they are replaced.
 pub(super) fn readable_selection(scope: Scope<'_>, locator: &Locator) {
     let reason = match &locator.kind {
         LocatorKind::Http(http) => match &http.selection {
@@ -141,14 +142,14 @@ pub(super) fn readable_selection(scope: Scope<'_>, locator: &Locator) {
     }
 }
 
-/// Why nothing can be asked by a query.
+/// Returns the reason why a query cannot be parsed.
 fn unreadable(query: &JsonQuery) -> Option<String> {
     match query {
         JsonQuery::Path { path, .. } if !path.contains('{') => {
             json_path::parse(path).err().map(|reason| format!("it has no JSONPath: {reason}"))
         }
         JsonQuery::Path { .. } => None,
-        // A place is a term of jq's own: an object with that field.
+        // A placeholder is also a valid term of jq: an object with that field.
         JsonQuery::Jq { filter, .. } => jq::check(filter).err().map(|reason| format!("it has no jq filter: {reason}")),
     }
 }

@@ -1,4 +1,4 @@
-//! Where images and data come from: archives, their mirrors, and the folders that data goes to.
+//! The sources of images and data: archives, their mirrors, and the folders that receive data.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,8 @@ use crate::source::Span;
 use crate::tree::excerpt;
 use arenad_model::archive::{Archive, DataSource, ImageSource, Placement, Unpacking, full_reference};
 
-/// The longest file name that is accepted: with what is appended while it is fetched, every file system takes it.
+/// Maximum length of a file name, in bytes: with the suffix of a partial download, it is still valid on every file
+/// system.
 const FILE_NAME_MAX: usize = 200;
 
 /// The four keys that all archives share.
@@ -29,7 +30,7 @@ struct RawArchive<'a> {
     mirrors: Option<&'a Vec<String>>,
 }
 
-/// Reads the section `images`; the services tell which images there are.
+/// Reads the section `images`, whose keys must be images of services.
 pub(super) fn images(
     context: Context<'_>,
     raw: Option<&Entries<Part<RawImage>>>,
@@ -83,7 +84,7 @@ pub(super) fn images(
     found
 }
 
-/// Reads the section `data`. Paths are resolved against the Compose file's folder, as those of its mounts are.
+/// Reads the section `data`. Paths are resolved against the Compose file's folder, like those of its mounts.
 pub(crate) fn data(
     environment: Scope<'_>,
     root: &Path,
@@ -140,7 +141,7 @@ pub(crate) fn data(
     found
 }
 
-/// Archives are kept in one folder, so that two of them cannot have one name.
+/// Reports archives with the same name, because all archives are kept in one folder.
 pub(super) fn unique_files(environment: Scope<'_>, images: &[ImageSource], data: &[DataSource]) {
     let (images_scope, data_scope) = (environment.key("images"), environment.key("data"));
     let of_images = images
@@ -169,7 +170,7 @@ fn overlaps(scope: Scope<'_>, result: &Path, others: &[(PathBuf, Span)]) {
     }
 }
 
-/// The folders that a path of the definition is resolved against, and stays in.
+/// The folders against which a path of the definition is resolved and which it must not leave.
 struct Folders<'a> {
     root: &'a Path,
     compose_folder: &'a Path,
@@ -177,7 +178,7 @@ struct Folders<'a> {
 }
 
 impl Folders<'_> {
-    /// A folder that need not exist yet.
+    /// Returns the path of a folder, which need not exist yet.
     fn inside(&self, scope: Scope<'_>, text: &str) -> Option<PathBuf> {
         let below_data = normal(self.compose_folder, text);
         if self.data_folder.is_some_and(|folder| below_data.starts_with(folder)) {
@@ -211,12 +212,12 @@ impl Folders<'_> {
     }
 }
 
-/// A folder of an archive, without dots and without slashes at its ends.
+/// Returns the path of a folder in an archive, without `.` components and without slashes at its ends.
 fn within_archive(scope: Scope<'_>, text: &str) -> Option<String> {
     let parts: Vec<&str> = text.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     if parts.contains(&"..") || text.contains('\0') || text.starts_with('/') {
         scope
-            .error("path", format!("`{}` is no folder of an archive", excerpt(text)))
+            .error("path", format!("invalid archive folder `{}`", excerpt(text)))
             .expected("a relative path such as `volumes/tiles/_data`")
             .report();
         return None;
@@ -251,7 +252,7 @@ fn file_name(scope: Scope<'_>, file: &str) {
     let begins = file.starts_with(|c: char| c.is_ascii_alphanumeric());
     if !begins || file.len() > FILE_NAME_MAX || !file.chars().all(is_fine) {
         scope
-            .error("value", format!("`{}` is no usable file name", excerpt(file)))
+            .error("value", format!("invalid file name `{}`", excerpt(file)))
             .expected(format!("1 to {FILE_NAME_MAX} letters, digits, `.`, `_`, `+` and `-`, without a folder"))
             .report();
     }
@@ -262,7 +263,7 @@ fn mirror(scope: Scope<'_>, url: &str, before: &[String]) {
     let host = parsed.as_ref().filter(|uri| matches!(uri.scheme_str(), Some("http" | "https"))).and_then(Uri::host);
     let Some(host) = host.filter(|host| !host.is_empty()) else {
         scope
-            .error("value", format!("`{}` is no URL of a file", excerpt(url)))
+            .error("value", format!("invalid URL `{}`", excerpt(url)))
             .expected("`https://` or `http://`, a host and a path")
             .report();
         return;

@@ -7,10 +7,10 @@ use crate::raw::values::{Cpus, Entries, Part, text_of};
 use crate::scope::Scope;
 use arenad_model::site::Limits;
 
-/// The smallest memory limit that Docker accepts, in bytes.
+/// Minimum memory limit that Docker accepts, in bytes.
 const MEMORY_MIN_BYTES: u64 = 6 << 20;
 
-/// More CPUs than any host has: a larger number is a mistaken unit.
+/// Maximum number of CPUs: more than any host has, so that a larger number is probably a mistaken unit.
 const CPUS_MAX: f64 = 4096.0;
 
 pub(super) fn limits(scope: Scope<'_>, raw: &RawService) -> Limits {
@@ -58,7 +58,7 @@ fn reservation(scope: Scope<'_>, raw: &RawService, limit: Option<u64>) -> Option
     Some(reserved)
 }
 
-/// One limit out of the two places where it can stand.
+/// Returns a limit from either of the two places where it may be set, which must agree.
 fn agreed<T: PartialEq>(
     scope: Scope<'_>,
     key: &str,
@@ -83,15 +83,12 @@ fn cpus(scope: Scope<'_>, raw: Option<&Cpus>) -> Option<f64> {
     let text = text_of(&raw?.0);
     let found = text.parse::<f64>().ok().filter(|cpus| *cpus > 0.0 && *cpus <= CPUS_MAX);
     if found.is_none() {
-        scope
-            .error("value", format!("`{text}` is no usable number of CPUs"))
-            .expected("a number such as `1.5`")
-            .report();
+        scope.error("value", format!("invalid number of CPUs: `{text}`")).expected("a number such as `1.5`").report();
     }
     found
 }
 
-/// The limits that Linux knows, by the names that Docker uses.
+/// The limits that Linux supports, by the names that Docker uses.
 const ULIMITS: [&str; 16] = [
     "as",
     "core",

@@ -1,4 +1,4 @@
-//! The accounts of a site and how they sign in.
+//! The accounts of a site and their login methods.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use arenad_model::login::{FormLogin, Login, LoginRecipe, Template, TokenLogin};
 use arenad_model::probe::HttpProbe;
 use arenad_model::site::{Account, Secret};
 
-/// The longest that a log-in may take: three pages of a cold PHP application.
+/// Default timeout of a login: enough for three pages of a cold PHP application.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The placeholders for an account's credentials.
@@ -64,7 +64,8 @@ fn login(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawLogin) -> Option<Log
     Some(Login { recipe, proof: proof?, timeout })
 }
 
-/// A session is the entry's: its cookies belong to the public address, behind which is nothing else.
+/// Reads the proof of a login. It must be a request to the site's entry, because the session's cookies belong to the
+/// public address, which leads only there.
 fn proof(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawHttpProbe) -> Option<HttpProbe> {
     let proof = probes::http(site, scope, raw)?;
     let entry = site.entry.as_ref()?;
@@ -89,7 +90,7 @@ fn form(scope: Scope<'_>, raw: &RawFormLogin) -> FormLogin {
     {
         scope
             .key("form")
-            .error("value", format!("`{}` is no CSS selector: {error}", excerpt(selector)))
+            .error("value", format!("invalid CSS selector `{}`: {error}", excerpt(selector)))
             .expected("a selector of the form, such as `#login_form`")
             .report();
     }
@@ -123,7 +124,7 @@ fn headers(scope: Scope<'_>, raw: &Entries<String>, places: &[&str]) -> Vec<(Str
     headers.map(|(name, text)| (name.clone(), template(scope.key(&name), &text, places))).collect()
 }
 
-/// Looks at every text of a JSON value.
+/// Checks the placeholders in every text of a JSON value.
 fn json_places(scope: Scope<'_>, value: &Json) {
     match value {
         Json::String(text) => drop(template(scope, text, &OF_ACCOUNT)),
@@ -135,7 +136,7 @@ fn json_places(scope: Scope<'_>, value: &Json) {
     }
 }
 
-/// A text whose places are all known.
+/// Reads a text with placeholders, which must all be in `places`.
 fn template(scope: Scope<'_>, text: &str, places: &[&str]) -> Template {
     let template = Template::new(text);
     for unknown in template.places().filter(|place| !places.contains(place)) {

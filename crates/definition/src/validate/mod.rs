@@ -1,4 +1,4 @@
-//! From what the files say to what is believed: every cross check, with the place of everything that fails one.
+//! Validates the raw content of the files: makes all cross-checks, and reports every failure with its place.
 
 mod clock;
 mod databases;
@@ -40,24 +40,24 @@ pub(crate) use tasks::task;
 /// The context that all checks of an environment share.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
-    /// The folder that no path leaves, with symbolic links resolved.
+    /// Folder that no path may leave, with symbolic links resolved.
     pub(crate) root: &'a Path,
-    /// The folder of the Compose file, against which its paths are resolved.
+    /// Folder of the Compose file, against which its paths are resolved.
     pub(crate) compose_folder: &'a Path,
-    /// The folder of the host that holds what is too large for snapshots.
+    /// Folder of the host for data that is too large for snapshots.
     pub(crate) data_folder: Option<&'a Path>,
-    /// The profiles whose services are started.
+    /// Profiles whose services are started.
     pub(crate) profiles: &'a [String],
     /// Name of the environment.
     pub(crate) name: &'a str,
-    /// The address that public ports listen on.
+    /// Address that public ports listen on.
     pub(crate) listen: IpAddr,
     /// Scope of the environment file.
     pub(crate) environment: Scope<'a>,
     /// Scope of the Compose file.
     pub(crate) compose: Scope<'a>,
-    /// The data that services mount, whether it is there yet or not.
+    /// Data that services mount, even if it has not been fetched yet.
     pub(crate) data: &'a [DataSource],
-    /// The variables that values may use.
+    /// Variables that values may use.
     pub(crate) variables: &'a Variables<'a>,
 }

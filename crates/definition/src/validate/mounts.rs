@@ -182,13 +182,14 @@ impl Reader<'_> {
     }
 }
 
-/// The path inside of the container, without a slash at its end: the engine would take `/data/` for another than `/data`.
+/// Returns a path inside the container, without a slash at its end, because the engine distinguishes `/data/` from
+/// `/data`.
 fn target(scope: Scope<'_>, text: &str) -> Option<String> {
     let is_clean =
         text.starts_with('/') && !text.contains([':', '\0', ',']) && !text.split('/').any(|part| part == "..");
     if !is_clean || text.trim_end_matches('/').is_empty() {
         scope
-            .error("value", format!("`{text}` is no place to mount at"))
+            .error("value", format!("invalid mount path `{text}`"))
             .expected("an absolute path inside of the container, other than `/`")
             .report();
         return None;

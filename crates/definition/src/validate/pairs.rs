@@ -1,4 +1,4 @@
-//! Names and values of `environment`, `labels`, `args` and `sysctls`, and files of them.
+//! Names and values of `environment`, `labels`, `args` and `sysctls`, and of `env_file`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -94,13 +94,13 @@ fn absent(scope: Scope<'_>, name: &str, missing: Missing<'_>) -> Option<String> 
 fn check_name(scope: Scope<'_>, name: &str) {
     if name.is_empty() || name.contains(['=', '\0']) || name.chars().any(char::is_whitespace) {
         scope
-            .key_error("name", format!("`{}` is no name", crate::tree::excerpt(name)))
+            .key_error("name", format!("invalid name `{}`", crate::tree::excerpt(name)))
             .expected("a name without white space and `=`")
             .report();
     }
 }
 
-/// Reads the files that `env_file` names, the later ones over the earlier ones.
+/// Reads the files that `env_file` names. A value in a later file replaces one from an earlier file.
 pub(super) fn env_files(context: Context<'_>, scope: Scope<'_>, raw: Option<&EnvFiles>) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let files: Vec<(Scope<'_>, &str, bool)> = match raw {

@@ -1,4 +1,4 @@
-//! Paths that a definition names: they stay below the root folder, symbolic links included.
+//! Paths in a definition. They must not leave the root folder, even through symbolic links.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -14,9 +14,9 @@ pub(crate) enum Kind {
     Either,
 }
 
-/// The folder of the host that holds what is too large for snapshots; it need not exist.
+/// Returns the folder of the host for data that is too large for snapshots. The folder need not exist.
 ///
-/// A definition cannot name a folder outside of its own: only a variable that comes from outside can.
+/// A definition itself cannot name a folder outside the root folder; only a variable from outside can.
 pub(crate) fn data_folder(scope: Scope<'_>, root: &Path, base: &Path, text: Option<&str>) -> Option<PathBuf> {
     let text = text?;
     let folder = normal(base, text);
@@ -33,7 +33,7 @@ pub(crate) fn data_folder(scope: Scope<'_>, root: &Path, base: &Path, text: Opti
     None
 }
 
-/// A path by its letters, without `.` and `..`.
+/// Returns a path without `.` and `..`, without access to the disk.
 pub(crate) fn normal(base: &Path, text: &str) -> PathBuf {
     let mut joined = PathBuf::new();
     for component in base.join(text).components() {
@@ -46,7 +46,7 @@ pub(crate) fn normal(base: &Path, text: &str) -> PathBuf {
     joined
 }
 
-/// Resolves a path that the file names against `base`; reports it unless it exists below `root`.
+/// Resolves a path of the file against `base`, and reports it unless it exists below `root`.
 pub(crate) fn inside(
     scope: Scope<'_>,
     root: &Path,
@@ -83,7 +83,7 @@ pub(crate) fn inside(
     Some(real)
 }
 
-/// The part of [`inside`] that needs no disk: the path by its letters.
+/// Does the part of [`inside`] that needs no access to the disk.
 pub(crate) fn inside_by_name(scope: Scope<'_>, root: &Path, base: &Path, text: &str, what: &str) -> Option<PathBuf> {
     let refuse = |why: &str| {
         scope
@@ -105,7 +105,7 @@ pub(crate) fn inside_by_name(scope: Scope<'_>, root: &Path, base: &Path, text: &
         return refuse("is absolute");
     }
     if text.starts_with('~') {
-        return refuse("begins in somebody's home");
+        return refuse("begins in a home folder");
     }
     let mut joined = base.to_path_buf();
     for component in Path::new(text).components() {

@@ -1,4 +1,4 @@
-//! Published ports. Only the site's entry has one: the gateway listens on it in the container's place.
+//! Published ports. Only the site's entry has one: the gateway listens on it instead of the container.
 
 use std::net::IpAddr;
 
@@ -18,7 +18,7 @@ pub(super) struct Published {
 
 const FORMS: &str = "`published:container` such as `8080:80`, optionally with an address before and `/tcp` after it";
 
-/// Reads `ports`; container ports without a published one are left out, as they only document.
+/// Reads `ports`. Container ports without a published port are left out, because they are only documentation.
 pub(super) fn published(scope: Scope<'_>, raw: Option<&Vec<Part<PortEntry>>>) -> Vec<Published> {
     let entries = raw.into_iter().flatten().enumerate();
     entries.filter_map(|(index, entry)| one(scope.index(index), entry.good()?)).collect()
@@ -71,7 +71,7 @@ fn number(scope: Scope<'_>, text: &str) -> Option<u16> {
     let port = text.parse::<u16>().ok().filter(|port| is_plain && *port > 0);
     if port.is_none() {
         scope
-            .error("value", format!("`{text}` is no port"))
+            .error("value", format!("invalid port `{text}`"))
             .expected(format!("{FORMS}; ports are from 1 to 65535"))
             .report();
     }
@@ -81,7 +81,7 @@ fn number(scope: Scope<'_>, text: &str) -> Option<u16> {
 fn address(scope: Scope<'_>, text: &str) -> Option<IpAddr> {
     let address = text.parse().ok();
     if address.is_none() {
-        scope.error("value", format!("`{text}` is no IP address")).expected(FORMS).report();
+        scope.error("value", format!("invalid IP address `{text}`")).expected(FORMS).report();
     }
     address
 }

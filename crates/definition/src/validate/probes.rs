@@ -1,4 +1,4 @@
-//! When a site is ready: its probes.
+//! The probes of a site, and its readiness.
 
 use std::time::Duration;
 
@@ -16,19 +16,19 @@ use crate::scope::Scope;
 use arenad_model::probe::{HttpProbe, JsonExpectation, Probe, ProbeKind};
 use arenad_model::site::Readiness;
 
-/// How long an instance may take to be ready: the slowest site of WebArena (GitLab) needs about 100 s.
+/// Default time to become ready: the slowest site of WebArena (GitLab) needs about 100 s.
 const READY_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The pause between rounds: short, because it is added to every reset, and a round costs a few milliseconds.
+/// Default pause between rounds. It is short because it adds to every reset, and a round takes a few milliseconds.
 const READY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The longest one probe may take: a page that needs longer is not ready.
+/// Default timeout of a probe: a page that needs longer is not ready.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Default status codes of an expected redirect.
 const REDIRECT_STATUS: [u16; 5] = [301, 302, 303, 307, 308];
 
-/// The largest program that a regular expression may compile to, in bytes.
+/// Maximum size of a compiled regular expression, in bytes.
 const REGEX_MAX_BYTES: usize = 1 << 20;
 
 pub(super) fn readiness(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawReady) -> Readiness {
@@ -39,7 +39,7 @@ pub(super) fn readiness(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawReady
     }
 }
 
-/// The probes of a list, without those that have been refused.
+/// Reads a list of probes, without the refused ones.
 pub(super) fn probe_list(site: &SiteContext<'_>, scope: Scope<'_>, raw: &[Part<RawProbe>]) -> Vec<Probe> {
     raw.iter().enumerate().filter_map(|(index, raw)| probe(site, scope.index(index), raw.good()?)).collect()
 }
@@ -150,13 +150,13 @@ pub(super) fn http(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawHttpProbe)
     })
 }
 
-/// A JSON pointer; `begin` begins the problem where it is written.
+/// Checks a JSON pointer. `begin` starts a problem at its place.
 pub(super) fn pointer<'a>(text: &str, begin: impl FnOnce(String) -> Draft<'a>) {
     let escapes_are_fine = text.split('~').skip(1).all(|after| after.starts_with(['0', '1']));
     if (text.is_empty() || text.starts_with('/')) && escapes_are_fine {
         return;
     }
-    begin(format!("`{}` is no JSON pointer", crate::tree::excerpt(text)))
+    begin(format!("invalid JSON pointer `{}`", crate::tree::excerpt(text)))
         .expected("keys that each follow a `/`, such as `/database/ok`; `~0` is a tilde and `~1` a slash in a key")
         .maybe_help(
             (!text.starts_with('/') && !text.contains('~')).then(|| format!("write `/{}`", text.replace('.', "/"))),
@@ -198,7 +198,7 @@ fn pattern(scope: Scope<'_>, text: &str) {
         let reason = error.to_string();
         let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
         scope
-            .error("value", format!("`{}` is no regular expression: {reason}", crate::tree::excerpt(text)))
+            .error("value", format!("invalid regular expression `{}`: {reason}", crate::tree::excerpt(text)))
             .expected("the syntax of Rust's `regex` crate: https://docs.rs/regex/#syntax")
             .report();
     }

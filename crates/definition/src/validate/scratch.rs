@@ -66,7 +66,7 @@ fn one(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawScratch, stores: &[Sto
     }
     if let Err(error) = GlobBuilder::new(path).literal_separator(true).build() {
         place
-            .error("value", format!("`{}` is no pattern of files: {}", excerpt(path), error.kind()))
+            .error("value", format!("invalid file pattern `{}`: {}", excerpt(path), error.kind()))
             .expected("a pattern such as `/var/log/nginx/*.log`")
             .report();
         return None;

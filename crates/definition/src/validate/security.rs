@@ -31,7 +31,7 @@ pub(super) fn capabilities(scope: Scope<'_>, raw: Option<&Vec<String>>, adds: bo
         let name = upper.strip_prefix("CAP_").unwrap_or(&upper).to_owned();
         if name.is_empty() || !name.bytes().all(|b| b.is_ascii_uppercase() || b == b'_') {
             scope
-                .error("value", format!("`{text}` is no capability"))
+                .error("value", format!("invalid capability `{text}`"))
                 .expected("a name such as `NET_BIND_SERVICE`")
                 .report();
         } else if adds && REFUSED_CAPABILITIES.contains(&name.as_str()) {
@@ -64,7 +64,7 @@ pub(super) fn security_options(scope: Scope<'_>, raw: Option<&Vec<String>>) -> V
             ("apparmor" | "label", _) => {}
             _ => {
                 scope
-                    .error("value", format!("`{text}` is no security option that arenad supports"))
+                    .error("value", format!("unsupported security option `{text}`"))
                     .expected("`no-new-privileges:true`, `apparmor=<profile>` or `label=<option>`")
                     .report();
             }
@@ -128,7 +128,7 @@ pub(super) fn extra_hosts(scope: Scope<'_>, raw: Option<&HostList>) -> Vec<(Stri
                     if address.is_empty() {
                         "the address is missing".to_owned()
                     } else {
-                        format!("`{address}` is no IP address")
+                        format!("invalid IP address `{address}`")
                     },
                 )
                 .expected("`name:address`, such as `cdn.test:127.0.0.1`")

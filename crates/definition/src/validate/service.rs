@@ -20,20 +20,20 @@ use crate::values::words;
 use arenad_model::ids::ServiceName;
 use arenad_model::site::{BuildSpec, Dependency, DependencyCondition, HealthCheck, ServiceSpec};
 
-/// How long a container may take to stop where the file does not say: Compose's own default.
+/// Default time that a container may take to stop, as in Compose.
 const STOP_GRACE_PERIOD: Duration = Duration::from_secs(10);
 
-/// A service and what concerns the site rather than the container.
+/// A service, with the properties that concern the site rather than the container.
 pub(super) struct Service<'a> {
     pub(super) spec: ServiceSpec,
     pub(super) published: Vec<Published>,
-    /// Whether one of its profiles is active, or it has none.
+    /// Whether the service has no profiles, or one of them is active.
     pub(super) is_active: bool,
     pub(super) scope: Scope<'a>,
 }
 
 impl Service<'_> {
-    /// Whether the file switches the health check off, or gives none.
+    /// Returns whether the file disables the health check or does not define one.
     pub(super) fn has_no_health_check(&self) -> bool {
         let is_none = |check: &HealthCheck| check.test == ["NONE"];
         self.spec.health_check.as_ref().is_none_or(is_none)
@@ -112,7 +112,7 @@ fn image(context: Context<'_>, scope: Scope<'_>, name: &ServiceName, raw: &RawSe
             if !is_reference {
                 scope
                     .key("image")
-                    .error("value", format!("`{}` is no image", crate::tree::excerpt(image)))
+                    .error("value", format!("invalid image reference `{}`", crate::tree::excerpt(image)))
                     .expected("a reference such as `nginx:1.27` or `registry.test/team/site@sha256:...`")
                     .report();
             }
@@ -160,7 +160,7 @@ fn command_line(scope: Scope<'_>, raw: Option<&CommandLine>) -> Option<Vec<Strin
     Some(found)
 }
 
-/// Prefixes of labels by which arenad and Compose recognise what is theirs.
+/// Prefixes of labels that arenad and Compose reserve.
 const RESERVED_LABELS: [&str; 2] = ["arenad.", "com.docker.compose."];
 
 fn labels(scope: Scope<'_>, raw: &RawService) -> BTreeMap<String, String> {
@@ -176,14 +176,14 @@ fn labels(scope: Scope<'_>, raw: &RawService) -> BTreeMap<String, String> {
     found
 }
 
-/// The longest host name of one label, by RFC 1035.
+/// Maximum length of a host name that consists of one label, by RFC 1035.
 const HOSTNAME_MAX: usize = 63;
 
 fn hostname(scope: Scope<'_>, text: &str) {
     let is_fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
     if text.is_empty() || text.len() > HOSTNAME_MAX || !text.chars().all(is_fine) || text.starts_with(['-', '.']) {
         scope
-            .error("value", format!("`{}` is no host name", crate::tree::excerpt(text)))
+            .error("value", format!("invalid host name `{}`", crate::tree::excerpt(text)))
             .expected(format!("1 to {HOSTNAME_MAX} letters, digits, `-` and `.`"))
             .report();
     }
@@ -193,7 +193,7 @@ fn signal(scope: Scope<'_>, text: &str) {
     filled(scope, text, "the signal");
     if !text.chars().all(|c| c.is_ascii_alphanumeric() || c == '+') || text.len() > 12 {
         scope
-            .error("value", format!("`{text}` is no signal"))
+            .error("value", format!("invalid signal `{text}`"))
             .expected("a name such as `SIGTERM`, or a number")
             .report();
     }
@@ -227,7 +227,7 @@ fn dependencies(scope: Scope<'_>, raw: Option<&DependsOn>) -> Vec<Dependency> {
             }
             Ok(service) => found.push(Dependency { service, condition }),
             Err(error) => {
-                scope.key_error("name", format!("`{name}` is no service")).expected(error.to_string()).report()
+                scope.key_error("name", format!("invalid service name `{name}`")).expected(error.to_string()).report()
             }
         }
     }

@@ -1,4 +1,4 @@
-//! One site: its services, its addresses, its accounts and databases.
+//! One site: its services, addresses, accounts and databases.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -31,17 +31,17 @@ use arenad_model::site::{Entry, PublicAddress, Recorded, ResetSpec, ResetStrateg
 use arenad_model::standby_schedule::StandbyTime;
 use arenad_model::verify::VerifyPolicy;
 
-/// How many requests the gateway holds during a reset: a browser opens six connections per site, so this is enough for
-/// more agents than a host serves, and costs a few megabytes.
+/// Default number of requests that the gateway holds during a reset. A browser opens six connections per site, so this
+/// is enough for more agents than a host serves, and takes a few megabytes.
 const HOLD_REQUESTS: usize = 1024;
 
-/// More standbys of one site than any host has memory for.
+/// Maximum number of standbys of one site: more than any host has memory for.
 const MOST_STANDBYS: u32 = 100;
 
-/// How long the gateway holds a request: what browsers and harnesses wait for a page by default.
+/// Default time for which the gateway holds a request: browsers and harnesses wait this long for a page by default.
 const HOLD_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Reads a site whose services have been found: `names` are those that exist and belong to it alone.
+/// Reads a site. `names` are its services that exist and belong to no other site.
 pub(super) fn site<'a>(
     context: Context<'a>,
     scope: Scope<'a>,
@@ -68,7 +68,7 @@ pub(super) fn site<'a>(
         scratch = Vec::new();
     }
     let clock = raw.clock.as_ref().and_then(|raw| clock(&site, scope.key("clock"), raw));
-    // Only a site with writers is ever rewound, and a definition as it was resolved names them already.
+    // Only sites with writers are rewound. A resolved definition already contains these paths.
     for built_in in clock.iter().flat_map(Clock::scratch).filter(|_| writers.is_some()) {
         if !scratch.contains(&built_in) {
             scratch.push(built_in);
@@ -107,7 +107,7 @@ pub(super) fn site<'a>(
     })
 }
 
-/// The databases that steps and probes may ask: not files.
+/// Returns the databases that steps and probes may query: servers, but not files.
 fn servers(raw: &RawSite) -> Vec<&str> {
     let databases = raw.databases.iter().flat_map(|databases| databases.iter());
     let is_file = |raw: &Part<RawDatabase>| raw.good().is_some_and(|raw| matches!(raw.engine, RawEngine::Sqlite));
@@ -172,7 +172,7 @@ fn public(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawPublic) -> Option<P
     }
     if let Some(name) = raw.variable.as_deref().filter(|name| !is_variable(name)) {
         not_a_variable(
-            public_scope.key("variable").error("value", format!("`{}` is no variable's name", excerpt(name))),
+            public_scope.key("variable").error("value", format!("invalid variable name `{}`", excerpt(name))),
         );
     }
     let published = published_port(site);
@@ -211,27 +211,27 @@ fn public(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawPublic) -> Option<P
     })
 }
 
-/// The paths whose requests only read.
+/// Reads the paths whose requests only read.
 fn reads(scope: Scope<'_>, raw: &RawPublic) -> Vec<String> {
     let patterns = raw.reads.iter().flatten().enumerate();
     for (index, pattern) in patterns {
         let scope = scope.index(index);
         if !pattern.starts_with('/') {
-            let message = format!("`{}` is no path", excerpt(pattern));
+            let message = format!("invalid path `{}`", excerpt(pattern));
             scope
                 .error("value", message)
                 .expected("a path or a pattern that begins with `/`, such as `/search/*`")
                 .report();
         } else if let Err(error) = GlobBuilder::new(pattern).literal_separator(true).build() {
-            let message = format!("`{}` is no pattern of paths: {}", excerpt(pattern), error.kind());
+            let message = format!("invalid path pattern `{}`: {}", excerpt(pattern), error.kind());
             scope.error("value", message).expected("a pattern such as `/search/*`").report();
         }
     }
     raw.reads.clone().unwrap_or_default()
 }
 
-/// The port that the Compose file publishes for the entry. Everything else that it publishes is refused: only the
-/// gateway is reachable from outside.
+/// Returns the port that the Compose file publishes for the entry. All other published ports are refused, because only
+/// the gateway is reachable from outside.
 fn published_port(site: &SiteContext<'_>) -> Option<(u16, crate::source::Span)> {
     let entry = site.entry.as_ref()?;
     let mut found: Option<(u16, crate::source::Span)> = None;
@@ -293,7 +293,7 @@ fn exports(scope: Scope<'_>, raw: &RawSite) -> Vec<(String, String)> {
     let exports: Vec<(&str, &String)> = raw.exports.iter().flat_map(|exports| exports.iter()).collect();
     for (name, value) in &exports {
         if !is_variable(name) {
-            not_a_variable(scope.key(name).key_error("value", format!("`{}` is no variable's name", excerpt(name))));
+            not_a_variable(scope.key(name).key_error("value", format!("invalid variable name `{}`", excerpt(name))));
         }
         one_line(scope.key(name), value, "the value");
     }
@@ -322,7 +322,7 @@ fn reset(scope: Scope<'_>, raw: Option<&RawReset>) -> ResetSpec {
     }
 }
 
-/// How many standbys are wanted.
+/// Reads the number of standbys.
 fn standby(scope: Scope<'_>, raw: Option<&RawReset>) -> usize {
     let wanted = raw.and_then(|raw| raw.standby).unwrap_or(0);
     if wanted > 0 && is_kept(raw) {
@@ -331,7 +331,7 @@ fn standby(scope: Scope<'_>, raw: Option<&RawReset>) -> usize {
     bounded(scope, wanted)
 }
 
-/// How many standbys are wanted when.
+/// Reads the numbers of standbys by time.
 fn schedule(scope: Scope<'_>, raw: Option<&RawReset>) -> Vec<StandbyTime> {
     let Some(entries) = raw.and_then(|raw| raw.schedule.as_ref()) else { return Vec::new() };
     let scope = scope.key("schedule");

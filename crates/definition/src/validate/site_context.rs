@@ -1,4 +1,4 @@
-//! The names that the parts of a site may refer to: its services, its entry, its databases.
+//! The names that the parts of a site may refer to: its services, its entry and its databases.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +10,21 @@ use crate::scope::Scope;
 use arenad_model::ids::ServiceName;
 use arenad_model::site::Entry;
 
-/// The services of the Compose file by name; `None` for one that has been refused.
+/// The services of the Compose file by name; `None` for a refused service.
 pub(super) type Services<'a> = BTreeMap<String, Option<Service<'a>>>;
 
 /// The names that the parts of a site may refer to.
 pub(super) struct SiteContext<'a> {
     pub(super) context: Context<'a>,
     pub(super) services: &'a Services<'a>,
-    /// The names of the site's services.
+    /// Names of the site's services.
     pub(super) names: Vec<ServiceName>,
     pub(super) entry: Option<Entry>,
     pub(super) databases: Vec<&'a str>,
 }
 
 impl SiteContext<'_> {
-    /// The service that is named, or the entry's.
+    /// Returns the named service, or by default the entry's.
     pub(super) fn service(&self, scope: Scope<'_>, named: Option<&str>) -> Option<ServiceName> {
         match named {
             Some(name) => self.own_service(scope, name),
@@ -32,7 +32,7 @@ impl SiteContext<'_> {
         }
     }
 
-    /// The service and port that are named, or the entry's.
+    /// Returns the named service and port, or by default the entry's.
     pub(super) fn service_port(
         &self,
         scope: Scope<'_>,
@@ -55,7 +55,7 @@ impl SiteContext<'_> {
         Some((service, entry.port))
     }
 
-    /// The database that is named, or the only one.
+    /// Returns the named database, or by default the only one.
     pub(super) fn database(&self, scope: Scope<'_>, named: Option<&str>) -> Option<String> {
         match (named, self.databases.as_slice()) {
             (Some(name), known) if known.contains(&name) => Some(name.to_owned()),
@@ -88,13 +88,13 @@ impl SiteContext<'_> {
         }
     }
 
-    /// Whether the Compose file switches the health check of a service off.
+    /// Returns whether the Compose file disables the health check of a service.
     pub(super) fn health_check_is_off(&self, service: &ServiceName) -> bool {
         let service = self.services.get(service.as_str()).and_then(Option::as_ref);
         service.is_some_and(|service| service.spec.health_check.is_some() && service.has_no_health_check())
     }
 
-    /// A service of the site by its name.
+    /// Returns a service of the site by its name.
     pub(super) fn own_service(&self, scope: Scope<'_>, name: &str) -> Option<ServiceName> {
         let found = self.names.iter().find(|own| own.as_str() == name);
         if found.is_none() {

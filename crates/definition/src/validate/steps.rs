@@ -1,4 +1,4 @@
-//! The steps that run once before the snapshot: configuration, warming, quiescing.
+//! The steps that run once before the snapshot: configuration, filling of caches, and stopping of writers.
 
 use std::time::Duration;
 
@@ -12,13 +12,14 @@ use crate::raw::values::{Entries, Part, Statuses};
 use crate::scope::Scope;
 use arenad_model::site::{BaselineSpec, ConfigureAction, ConfigureStep, ExecStep, HttpStep, Unless};
 
-/// How long a failing step is tried again: services that were started a moment ago refuse their first connections.
+/// Default period in which a failing step is tried again, because services refuse connections shortly after their
+/// start.
 const RETRY_FOR: Duration = Duration::from_secs(60);
 
-/// The longest a command may take: indexing a shop takes half of it.
+/// Default timeout of a command: indexing a shop takes half of it.
 const EXEC_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The longest a request may take: the first page of a cold PHP application takes up to 20 s.
+/// Default timeout of a request: the first page of a cold PHP application takes up to 20 s.
 const HTTP_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) fn baseline(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawBaseline) -> BaselineSpec {
@@ -32,7 +33,7 @@ pub(super) fn baseline(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawBaseli
     }
 }
 
-/// Commands in file order.
+/// Reads a list of commands, in file order.
 pub(super) fn exec_list(site: &SiteContext<'_>, scope: Scope<'_>, raw: Option<&[Part<RawExec>]>) -> Vec<ExecStep> {
     let commands = raw.into_iter().flatten().enumerate();
     commands.filter_map(|(index, raw)| exec(site, scope.index(index), raw.good()?)).collect()
@@ -129,12 +130,12 @@ fn http(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawHttp) -> Option<HttpS
     Some(HttpStep { service, port, method, path: raw.path.clone(), headers, body: raw.body.clone(), status, timeout })
 }
 
-/// The one key out of `kinds` that a mapping has; reports a mapping that has none or several.
+/// Returns the only key out of `kinds` that a mapping has, and reports a mapping that has none or several.
 pub(super) fn exactly_one<'k>(scope: Scope<'_>, kinds: &[&'k str], what: &str) -> Option<&'k str> {
     let given: Vec<&'k str> = kinds.iter().copied().filter(|kind| scope.has(kind)).collect();
     let message = match given.as_slice() {
         [only] => return Some(only),
-        // The misspelt one has been reported as an unknown key.
+        // The misspelt key has been reported as unknown.
         [] if kinds.iter().any(|kind| scope.is_misspelt(kind)) => return None,
         [] => format!("{what} is of no kind"),
         several => format!("{what} is of several kinds: {}", quoted_list(several.iter().copied())),
@@ -144,12 +145,12 @@ pub(super) fn exactly_one<'k>(scope: Scope<'_>, kinds: &[&'k str], what: &str) -
     None
 }
 
-/// A path of a URL with its query.
+/// Checks a URL's path and query.
 pub(super) fn path(scope: Scope<'_>, text: &str) {
     let is_printable = text.chars().all(|c| c.is_ascii_graphic());
     if !text.starts_with('/') || !is_printable || text.contains('#') {
         scope
-            .error("value", format!("`{}` is no path", crate::tree::excerpt(text)))
+            .error("value", format!("invalid path `{}`", crate::tree::excerpt(text)))
             .expected("a path with its query, beginning with `/`, other characters than ASCII percent-encoded")
             .maybe_help(
                 (is_printable && !text.contains([':', '#']))
@@ -159,14 +160,14 @@ pub(super) fn path(scope: Scope<'_>, text: &str) {
     }
 }
 
-/// Request headers, in file order.
+/// Reads request headers, in file order.
 pub(super) fn headers(scope: Scope<'_>, raw: Option<&Entries<String>>) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (name, value) in raw.into_iter().flat_map(Entries::iter) {
         let is_token =
             !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b));
         if !is_token {
-            scope.key(name).key_error("value", format!("`{name}` is no header's name")).report();
+            scope.key(name).key_error("value", format!("invalid header name `{name}`")).report();
         }
         if value.chars().any(|c| c.is_control() && c != '\t') {
             scope.key(name).error("value", format!("the header `{name}` has control characters")).report();
@@ -176,7 +177,7 @@ pub(super) fn headers(scope: Scope<'_>, raw: Option<&Entries<String>>) -> Vec<(S
     found
 }
 
-/// Status codes; at least one.
+/// Reads status codes, of which there must be at least one.
 pub(super) fn statuses(scope: Scope<'_>, raw: Option<&Statuses>, default: &[u16]) -> Vec<u16> {
     let codes: Vec<u16> = match raw {
         None => return default.to_vec(),
@@ -192,7 +193,7 @@ pub(super) fn statuses(scope: Scope<'_>, raw: Option<&Statuses>, default: &[u16]
     codes
 }
 
-/// The text of a plain value as the file has it: `1.10` stays `1.10`.
+/// Returns the text of a scalar as the file writes it: `1.10` remains `1.10`.
 pub(super) fn written_text(scope: Scope<'_>, otherwise: &str) -> String {
     scope.scalar().map_or_else(|| otherwise.to_owned(), |scalar| scalar.text.clone())
 }

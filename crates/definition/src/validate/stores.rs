@@ -20,7 +20,7 @@ use arenad_model::store::{
     is_within,
 };
 
-/// The port on which Redis and Valkey listen unless they are told otherwise.
+/// Default port of Redis and Valkey.
 const REDIS_PORT: u16 = 6379;
 
 /// Reads the section `stores` of a site, in file order.
@@ -72,7 +72,7 @@ fn control(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawControl) -> Option
 fn socket_path(scope: Scope<'_>, path: &str, example: &str) {
     if !path.starts_with('/') {
         scope
-            .error("value", format!("`{}` is no place in a container", excerpt(path)))
+            .error("value", format!("invalid socket path `{}`", excerpt(path)))
             .expected(format!("an absolute path, such as `{example}`"))
             .report();
     }
@@ -80,7 +80,7 @@ fn socket_path(scope: Scope<'_>, path: &str, example: &str) {
 
 struct Reader<'a> {
     site: &'a SiteContext<'a>,
-    /// The store's place in the file.
+    /// Place of the store in the file.
     scope: Scope<'a>,
     databases: &'a BTreeMap<String, Database>,
 }
@@ -158,7 +158,7 @@ impl Reader<'_> {
         Some(access)
     }
 
-    /// The keys of the databases through which a server's data folder is read.
+    /// Returns the keys of the databases through which a server's data folder is read.
     fn read_through(&self, raw: &RawStore, engine: DatabaseEngine) -> Option<Vec<String>> {
         let scope = self.scope.key("database");
         let is_fitting = |name: &&str| self.databases.get(*name).is_none_or(|database| database.engine == engine);
@@ -207,7 +207,8 @@ impl Reader<'_> {
         (!named.is_empty()).then_some(named)
     }
 
-    /// A server's data folder lies where the server runs.
+    /// Returns the service whose container holds the store. For a server's data folder, it is the service of the
+    /// database.
     fn service(&self, raw: &RawStore, kind: &StoreKind) -> Option<ServiceName> {
         let scope = self.scope.key("service");
         let (StoreKind::Postgres { databases } | StoreKind::Mysql { databases }) = kind else {
@@ -258,13 +259,14 @@ impl Reader<'_> {
     }
 }
 
-/// Refuses two stores of which neither is files, or that are the same: what belongs to both would be restored twice.
+/// Refuses two stores at the same path, and a store inside another one that is not a folder of files, because the
+/// common part would be restored twice.
 fn apart(scope: Scope<'_>, store: &Store, first_scope: Scope<'_>, first: &Store) {
     if store.service != first.service {
         return;
     }
     let is_inside = |inner: &Store, outer: &Store| {
-        // SQLite's own files beside a database are a part of it.
+        // SQLite's companion files are part of the database.
         let companions = SQLITE_COMPANIONS.iter().map(|suffix| format!("{}{suffix}", outer.path));
         outer.kind == StoreKind::Sqlite && companions.into_iter().any(|path| path == inner.path)
             || is_within(&inner.path, &outer.path)
@@ -286,7 +288,7 @@ fn apart(scope: Scope<'_>, store: &Store, first_scope: Scope<'_>, first: &Store)
         .report();
 }
 
-/// Refuses a store in what is not the instance's own to restore.
+/// Refuses a store inside a mount that a reset does not restore.
 fn mounted(site: &SiteContext<'_>, scope: Scope<'_>, store: &Store) {
     let Some(service) = site.services.get(store.service.as_str()).and_then(Option::as_ref) else { return };
     for mount in &service.spec.mounts {
@@ -362,7 +364,7 @@ fn file(scope: Scope<'_>, text: &str) -> Option<VolatilePart> {
     }
     if let Err(error) = GlobBuilder::new(text).literal_separator(true).build() {
         scope
-            .error("value", format!("`{}` is no pattern of files: {}", excerpt(text), error.kind()))
+            .error("value", format!("invalid file pattern `{}`: {}", excerpt(text), error.kind()))
             .expected("a pattern such as `logs/**` or `cache/*.tmp`")
             .report();
         return None;

@@ -6,21 +6,21 @@ use crate::raw::values::{Period, Size, text_of};
 use crate::scope::Scope;
 use crate::values::{self, PERIOD_MAX};
 
-/// A period, or the default where none is given.
+/// Reads a period, or returns the default if it is missing.
 pub(super) fn period(scope: Scope<'_>, raw: Option<&Period>, default: Duration) -> Duration {
     let Some(raw) = raw else {
         return default;
     };
     values::period(&text_of(&raw.0)).unwrap_or_else(|| {
         scope
-            .error("value", format!("`{}` is no usable duration", text_of(&raw.0)))
+            .error("value", format!("invalid duration `{}`", text_of(&raw.0)))
             .expected(format!("a duration of at most {}", values::period_text(PERIOD_MAX)))
             .report();
         default
     })
 }
 
-/// A period that is longer than nothing.
+/// Reads a period, which must be longer than zero.
 pub(super) fn positive_period(scope: Scope<'_>, raw: Option<&Period>, default: Duration) -> Duration {
     let found = period(scope, raw, default);
     if found.is_zero() {
@@ -32,20 +32,20 @@ pub(super) fn positive_period(scope: Scope<'_>, raw: Option<&Period>, default: D
     found
 }
 
-/// A size in bytes.
+/// Reads a size, in bytes.
 pub fn size(scope: Scope<'_>, raw: Option<&Size>) -> Option<u64> {
     let text = text_of(&raw?.0);
     let found = values::size(&text);
     if found.is_none() {
         scope
-            .error("value", format!("`{text}` is no usable size"))
+            .error("value", format!("invalid size `{text}`"))
             .expected("a size such as `512m`, of at most 64 TiB")
             .report();
     }
     found
 }
 
-/// A size of something that is there.
+/// Reads a size in bytes, which must not be zero.
 pub(super) fn positive_size(scope: Scope<'_>, raw: Option<&Size>) -> Option<u64> {
     let found = size(scope, raw);
     if found == Some(0) {
@@ -54,17 +54,17 @@ pub(super) fn positive_size(scope: Scope<'_>, raw: Option<&Size>) -> Option<u64>
     found
 }
 
-/// A text that must say something.
+/// Reports a text that is empty or consists of white space.
 pub(super) fn filled(scope: Scope<'_>, text: &str, what: &str) {
     if text.trim().is_empty() {
         scope.error("value", format!("{what} is empty")).report();
     }
 }
 
-/// The longest text that is shown as a title or name, in characters.
+/// Maximum length of a title or name, in characters.
 const SHOWN_MAX: usize = 200;
 
-/// A text that is shown in one line of a table.
+/// Checks a text that tables show in one line.
 pub(super) fn one_line(scope: Scope<'_>, text: &str, what: &str) {
     if text.chars().any(char::is_control) || text.chars().count() > SHOWN_MAX {
         scope
@@ -74,18 +74,18 @@ pub(super) fn one_line(scope: Scope<'_>, text: &str, what: &str) {
     }
 }
 
-/// A key that becomes a name in the API: of an account or a database.
+/// Checks a key that becomes a name in the API, such as that of an account or a database.
 pub(super) fn key_name(scope: Scope<'_>, name: &str, what: &str) {
     let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name.len() > 40 || !name.chars().all(is_fine) {
         scope
-            .key_error("name", format!("`{}` is no name for {what}", crate::tree::excerpt(name)))
+            .key_error("name", format!("invalid name `{}` for {what}", crate::tree::excerpt(name)))
             .expected("1 to 40 letters, digits, `-`, `_` and `.`")
             .report();
     }
 }
 
-/// A command whose program is named.
+/// Checks that a command names its program and has no NUL characters.
 pub(super) fn command(scope: Scope<'_>, words: &[String]) {
     if words.first().is_some_and(|program| program.is_empty()) {
         scope.index(0).error("value", "the command names no program").report();

@@ -1,4 +1,4 @@
-//! How a ready site is watched: its shallow and deep probes and their schedules.
+//! The health checks of a ready site: its shallow and deep probes and their schedules.
 
 use std::time::Duration;
 
@@ -13,25 +13,25 @@ use arenad_model::health::{HealthProbes, HealthSpec};
 use arenad_model::probe::Probe;
 use arenad_model::schedule::{CronSchedule, InvalidSchedule, Schedule};
 
-/// The pause between shallow rounds: short enough to notice a failure within an episode's step or two.
+/// Default pause between shallow rounds: short enough to detect a failure within one or two steps of an episode.
 const SHALLOW_EVERY: Duration = Duration::from_secs(3);
 
-/// The longest a shallow probe may take.
+/// Default timeout of a shallow probe.
 const SHALLOW_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How many shallow rounds must fail in a row: one failure is a hiccup.
+/// Default number of consecutive shallow rounds that must fail; a single failure may be transient.
 const SHALLOW_FAILURES: u32 = 2;
 
-/// The longest a deep probe may take: it may place an order or search an index.
+/// Default timeout of a deep probe, which may place an order or search an index.
 const DEEP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How many deep rounds must fail in a row: they are too seldom to wait for a second one.
+/// Default number of consecutive deep rounds that must fail; they are too infrequent to wait for a second one.
 const DEEP_FAILURES: u32 = 1;
 
-/// The time zone of cron expressions that name none.
+/// Default time zone of cron expressions.
 const TIME_ZONE: &str = "UTC";
 
-/// Reads how a site is watched; without a word about it, by its readiness probes.
+/// Reads the health checks of a site. By default, they use its readiness probes.
 pub(super) fn health(site: &SiteContext<'_>, scope: Scope<'_>, raw: Option<&RawHealth>, ready: &[Probe]) -> HealthSpec {
     let default = RawShallow::default();
     let shallow_raw = raw.and_then(|raw| raw.shallow.as_ref()).unwrap_or(&default);
@@ -87,7 +87,7 @@ pub(super) fn cron(scope: Scope<'_>, expression: &str, time_zone: Option<&str>) 
         Ok(schedule) => return Some(schedule),
         Err(InvalidSchedule::TimeZone) => {
             unknown_zone(scope.key("time_zone"), zone);
-            // The expression has not been looked at yet.
+            // The expression has not been checked yet.
             if let Err(error) = CronSchedule::parse(expression, TIME_ZONE) {
                 bad_expression(scope.key("cron"), expression, &error);
             }
@@ -100,7 +100,7 @@ pub(super) fn cron(scope: Scope<'_>, expression: &str, time_zone: Option<&str>) 
 fn bad_expression(scope: Scope<'_>, expression: &str, error: &InvalidSchedule) {
     let shown = excerpt(expression);
     let message = match error {
-        InvalidSchedule::Expression(reason) => format!("`{shown}` is no cron expression: {reason}"),
+        InvalidSchedule::Expression(reason) => format!("invalid cron expression `{shown}`: {reason}"),
         InvalidSchedule::NeverDue | InvalidSchedule::TimeZone => format!("no day of any year matches `{shown}`"),
     };
     scope

@@ -1,5 +1,5 @@
--- What is there, one JSON array to a row:
---   ["column", table, column, type]      of the tables whose rows are to be hashed
+-- Yields the columns and the next numbers of tables, one JSON array per row:
+--   ["column", table, column, type]      of the tables whose rows are hashed
 --   ["counter", table, next number]
 select json_array('column', table_name, column_name, data_type)
 from information_schema.columns join information_schema.tables using (table_schema, table_name)

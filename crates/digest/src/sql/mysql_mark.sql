@@ -1,6 +1,6 @@
--- InnoDB's log knows of every change to its tables, the handlers of those to others, the counts of statements of what is a file
--- of its own, such as a view. The start tells servers apart that have written as much, but not the same. MySQL, which skips what
--- only MariaDB reads, has no mark.
+-- The log of InnoDB contains every change to its tables. The counters of handlers cover the tables of other engines, and the
+-- counters of statements cover objects that are files of their own, such as views. The start time distinguishes servers that
+-- have written the same amount, but not the same data. MySQL has no mark, because it skips the part that only MariaDB reads.
 select json_array('mark', concat_ws(' ', null
     /*M! , (select concat_ws(' ', unix_timestamp() - max(if(variable_name = 'UPTIME', variable_value, null)),
             max(if(variable_name = 'INNODB_LSN_CURRENT', variable_value, null)),

@@ -1,4 +1,4 @@
--- How what is there is defined, one JSON array to a row: ["object", kind, name, MD5 of its definition]
+-- Yields the definitions of all objects, one JSON array per row: ["object", kind, name, MD5 of its definition]
 select json_array('object', kind, name, md5(definition)) from (
     select 'table' as kind, table_name as name,
         json_array(table_type, engine, row_format, table_collation, create_options, table_comment) as definition

@@ -1,4 +1,4 @@
--- What of mysql_objects.sql the server keeps in tables of its own: the other definitions are files.
+-- Yields those definitions of mysql_objects.sql that the server keeps in its own tables. It keeps the others in files.
 select json_array('object', kind, name, md5(definition)) from (
     select lower(routine_type) as kind, routine_name as name,
         json_array(dtd_identifier, routine_definition, is_deterministic, sql_data_access, security_type, sql_mode, definer) as definition

@@ -1,4 +1,5 @@
--- Settings on which the text of a value or of a definition depends; with row security off, a policy that would hide rows is an error.
+-- These settings determine the text of a value or of a definition.
+-- With row security off, a policy that would hide rows causes an error.
 begin isolation level repeatable read read only;
 set local search_path = pg_catalog;
 set local timezone = 'UTC';

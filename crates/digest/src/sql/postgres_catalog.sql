@@ -1,8 +1,8 @@
--- What is there, one JSON array to a row:
---   ["table", name, identifier, [[column, identifier], ...]]    whose rows are to be hashed
---   ["sequence", name, identifier, table to whose column it belongs or null]
+-- Yields the tables, sequences and objects, one JSON array per row:
+--   ["table", name, identifier, [[column, identifier], ...]]    of the tables whose rows are hashed
+--   ["sequence", name, identifier, table whose column owns it, or null]
 --   ["object", kind, name, MD5 of its definition]
--- Names carry their schema unless it is `public`. What an extension brought along is the extension's definition.
+-- Names include their schema unless it is `public`. The name and version of an extension stand for its functions and types.
 with space as (
     select oid, nspname, nspowner, nspacl, case when nspname = 'public' then '' else nspname || '.' end as prefix
     from pg_namespace where nspname !~ '^pg_' and nspname <> 'information_schema'
@@ -72,6 +72,6 @@ select json_build_array('object', object.kind, object.name, md5(object.definitio
     select 'role', rolname, json_build_array(rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication, rolbypassrls, rolconnlimit, rolvaliduntil)
     from pg_roles where rolname !~ '^pg_'
     union all
-    -- What is in them only their owner can read; that there are others shows.
+    -- Only the owner of a large object can read it, so the list of their numbers stands for their content.
     select 'large objects', 'all', json_agg(oid order by oid) from pg_largeobject_metadata having count(*) > 0
 ) object;

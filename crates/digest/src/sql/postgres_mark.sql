@@ -1,5 +1,5 @@
--- Every change is in the write-ahead log, but for numbers that a sequence has logged ahead. The time of the start tells servers
--- apart that have written as much, but not the same.
+-- The write-ahead log contains every change except those numbers of a sequence that were logged in advance. The start time
+-- distinguishes servers that have written the same amount, but not the same data.
 select json_build_array('mark', concat_ws(' ',
     extract(epoch from pg_postmaster_start_time())::text,
     pg_current_wal_insert_lsn(),

@@ -1,4 +1,5 @@
-//! One question to one mirror: what is asked for, whether the answer is about the same file, and what is taken of it.
+//! One request to one mirror: the range that is requested, the check whether the response belongs to the same file, and
+//! the content that is appended.
 
 use std::time::Duration;
 
@@ -12,10 +13,10 @@ use crate::space::shown;
 use crate::watch::Watch;
 use arenad_model::archive::Archive;
 
-/// How much is fetched twice when a download goes on, to see that it is the same file, in bytes.
+/// Number of bytes that are fetched again when a download resumes, to check that the file is the same.
 const OVERLAP: u64 = 64 << 10;
 
-/// Asks one mirror once for what is missing.
+/// Requests the missing content once from one mirror.
 pub(super) async fn attempt(
     fetcher: &Fetcher,
     url: &str,
@@ -28,7 +29,7 @@ pub(super) async fn attempt(
     let mut answer = exchange::get(&fetcher.connector, url, &headers, fetcher.patience.stall).await?;
     let known = part.origin.clone();
     let is_first = known.as_ref().is_none_or(|known| known.mirror == url);
-    // Its file is shorter than what is there of it.
+    // The mirror's file is shorter than the partial download.
     if answer.status == StatusCode::RANGE_NOT_SATISFIABLE && part.length() > 0 {
         if let Some(known) = known.filter(|_| !is_first) {
             return Err(FetchError::Different(known.mirror).into());
@@ -84,7 +85,7 @@ pub(super) async fn attempt(
                         part.restart().await.map_err(Stop::Disk)?;
                         return Err(FetchError::Changed.into());
                     }
-                    // The new file is coming from its start: it is the same up to here.
+                    // The response starts at the beginning of the new file, which equals the old one up to here.
                     (true, true) => part.change_from(offset + equal as u64).await.map_err(Stop::Disk)?,
                 }
             }
@@ -101,7 +102,7 @@ pub(super) async fn attempt(
     }
     match (total, part.origin.clone()) {
         (Some(total), _) if part.length() < total => return Err(FetchError::Short.into()),
-        // It was not known how much would come, and the end of it was marked as one.
+        // The length was unknown, and the response has ended properly, so the length is known now.
         (None, Some(origin)) => {
             let length = offset.max(part.length());
             part.remember(Origin { total_bytes: Some(length), ..origin }).map_err(Stop::Disk)?;
@@ -111,7 +112,7 @@ pub(super) async fn attempt(
     Ok(())
 }
 
-/// The headers that ask for what is missing, and a little before it.
+/// Returns the headers that request the missing content and a short overlap before it.
 fn wish(url: &str, part: &Part) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let Some(origin) = part.origin.as_ref().filter(|_| part.length() > 0) else {
@@ -121,7 +122,7 @@ fn wish(url: &str, part: &Part) -> HeaderMap {
     if let Ok(range) = HeaderValue::try_from(format!("bytes={start}-")) {
         headers.insert(header::RANGE, range);
     }
-    // Another mirror's names for its content mean nothing to this one.
+    // Validators of another mirror do not apply to this one.
     let strong = origin.etag.as_ref().filter(|etag| !etag.starts_with("W/"));
     let validator = strong.or(origin.last_modified.as_ref()).filter(|_| origin.mirror == url);
     if let Some(validator) = validator.and_then(|validator| HeaderValue::try_from(validator).ok()) {
@@ -130,7 +131,7 @@ fn wish(url: &str, part: &Part) -> HeaderMap {
     headers
 }
 
-/// Which part of the file an answer holds.
+/// The range of the file that a response contains.
 struct Range {
     start: u64,
     total: Option<u64>,
@@ -159,7 +160,7 @@ impl Range {
     }
 }
 
-/// Reads `bytes 200-999/1000`: the first byte, and the length of the whole if it is known.
+/// Parses `bytes 200-999/1000`: returns the offset of the first byte, and the total length if it is given.
 fn content_range(text: &str) -> Option<(u64, Option<u64>)> {
     let (range, total) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
     let (start, _) = range.split_once('-')?;
@@ -170,7 +171,7 @@ fn retry_after(answer: &Answer) -> Option<Duration> {
     answer.header(header::RETRY_AFTER)?.trim().parse().ok().map(Duration::from_secs)
 }
 
-/// Refuses what cannot be the file.
+/// Rejects responses that cannot contain the file.
 fn usable_body(answer: &Answer, archive: &Archive) -> Result<(), FetchError> {
     let is_page = answer.header(header::CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/html"));
     if is_page && !archive.file.ends_with(".html") {
@@ -182,7 +183,8 @@ fn usable_body(answer: &Answer, archive: &Archive) -> Result<(), FetchError> {
     }
 }
 
-/// Sizes are said roughly, in units of a thousand or 1024; a file of another order is another file.
+/// Rejects a file whose size differs by more than a factor of two from the declared size. Declared sizes are
+/// approximate, and based on multiples of 1000 or of 1024.
 fn plausible(archive: &Archive, total: u64) -> Result<(), FetchError> {
     match archive.size_bytes {
         _ if total == 0 => Err(FetchError::Refused("its file is empty".to_owned())),
@@ -194,12 +196,12 @@ fn plausible(archive: &Archive, total: u64) -> Result<(), FetchError> {
     }
 }
 
-/// Whether an answer is about another file than what is there began with.
+/// Returns whether a response belongs to a different file than the partial download.
 fn is_other(known: &Origin, answer: &Answer, total: Option<u64>, is_first: bool, length: u64) -> bool {
     let etag = answer.header(header::ETAG);
     let is_renamed = is_first && matches!((etag, &known.etag), (Some(now), Some(then)) if now != then);
     let is_resized = match (total, known.total_bytes) {
-        // A mirror that promised more than it has: what is there is all there is.
+        // The mirror declared a larger size than it has; the partial download is already the whole file.
         (Some(total), Some(_)) if is_first && total == length => false,
         (Some(total), Some(known)) => total != known,
         _ => false,

@@ -1,4 +1,4 @@
-//! One download over all its mirrors: whose turn it is, what counts as a failure, and when it is whole.
+//! One download from all its mirrors: selects the mirror, counts failures, and decides when the file is complete.
 
 use std::io;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::{ImagesError, file};
 use arenad_model::archive::Archive;
 use arenad_model::error::describe;
 
-/// How often a mirror's file may change while it is being fetched.
+/// Maximum number of times that a mirror's file may change during the download.
 const CHANGES_MAX: u32 = 3;
 
-/// The pause after the first failure; it doubles up to [`PAUSE_MAX`].
+/// Pause after the first failure; it doubles up to [`PAUSE_MAX`].
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// The longest pause, also where a mirror asks for a longer one.
+/// Maximum pause, even if a mirror asks for a longer one.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// What is fetched, where to, and who is told.
+/// The task of a download: the archive, its place, and the watch that reports progress.
 #[derive(Clone, Copy)]
 pub(super) struct Order<'a> {
     pub(super) archive: &'a Archive,
@@ -34,33 +34,33 @@ pub(super) struct Order<'a> {
     pub(super) watch: &'a Arc<Watch>,
 }
 
-/// How a mirror has done so far.
+/// A mirror and its failures so far.
 struct Mirror<'a> {
     url: &'a str,
-    /// In a row, none of which brought a byte.
+    /// Consecutive failures without any new byte.
     failures: u32,
     changes: u32,
     is_lost: bool,
     fault: String,
 }
 
-/// A download at work.
+/// A running download, which asks the mirrors in turn.
 pub(super) struct Download<'a> {
     fetcher: &'a Fetcher,
     order: Order<'a>,
     part: &'a mut Part,
     mirrors: Vec<Mirror<'a>>,
-    /// Whose turn it is.
+    /// Index of the mirror that is asked next.
     current: usize,
-    /// The most that there has been of the file as it is now, in bytes.
+    /// Maximum length that the partial download has had since the last restart, in bytes.
     best: u64,
-    /// Set when mirrors together have made a file that none of them has.
+    /// Set once the bytes of several mirrors did not form a valid file. From then on, bytes are not mixed.
     is_unmixed: bool,
     bad_content: Option<ImagesError>,
 }
 
 impl<'a> Download<'a> {
-    /// Goes on with what there is.
+    /// Resumes a partial download.
     pub(super) fn new(fetcher: &'a Fetcher, order: Order<'a>, part: &'a mut Part) -> Self {
         let fresh = |url| Mirror { url, failures: 0, changes: 0, is_lost: false, fault: String::new() };
         let mirrors = order.archive.mirrors.iter().map(|url| fresh(url.as_str())).collect();
@@ -71,7 +71,7 @@ impl<'a> Download<'a> {
         download
     }
 
-    /// Asks mirrors until the file is whole, or none is left.
+    /// Asks mirrors until the file is complete or no usable mirror is left.
     pub(super) async fn run(mut self) -> Result<Record, ImagesError> {
         loop {
             if self.part.is_complete()
@@ -109,7 +109,7 @@ impl<'a> Download<'a> {
         }
     }
 
-    /// Reads the file as a whole. What is not what it should be is thrown away.
+    /// Reads the complete file. If its content is wrong, the file is discarded.
     async fn finish(&mut self) -> Result<Option<Record>, ImagesError> {
         let synced = self.part.sync().await;
         synced.map_err(|cause| self.disk(cause))?;
@@ -135,7 +135,7 @@ impl<'a> Download<'a> {
         }
     }
 
-    /// Notes a mirror's failure and makes the pause that follows from it.
+    /// Records a mirror's failure and waits before the next attempt.
     async fn blame(&mut self, error: &FetchError) -> Result<(), ImagesError> {
         let first_is_lost = self.first().is_none_or(|first| !self.is_usable(first));
         let has_grown = self.part.length() > self.best;
@@ -147,7 +147,7 @@ impl<'a> Download<'a> {
         match error {
             FetchError::Changed => return Ok(()),
             FetchError::Different(_) if first_is_lost => return self.restart().await,
-            // It goes on; where bytes come from there are more.
+            // The attempt brought new bytes, so the same mirror is asked again.
             _ if has_grown => {
                 mirror.failures = 0;
                 return Ok(());
@@ -156,7 +156,7 @@ impl<'a> Download<'a> {
         }
         let pause = pause(error, mirror.failures);
         self.current = (self.current + 1) % self.mirrors.len();
-        // The next mirror is asked at once; one that has failed before, after a pause.
+        // The next mirror is asked without a pause unless it has failed before.
         if self.next().is_some_and(|next| self.mirrors[next].failures > 0) {
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
@@ -166,7 +166,7 @@ impl<'a> Download<'a> {
         Ok(())
     }
 
-    /// The mirror that the first byte came from.
+    /// Returns the index of the mirror that delivered the first byte.
     fn first(&self) -> Option<usize> {
         let origin = self.part.origin.as_ref()?;
         self.mirrors.iter().position(|mirror| mirror.url == origin.mirror)
@@ -177,7 +177,7 @@ impl<'a> Download<'a> {
         !mirror.is_lost && mirror.failures < self.fetcher.patience.tries
     }
 
-    /// The current mirror, or the next one that is usable.
+    /// Returns the index of the current mirror if it is usable, otherwise that of the next usable one.
     fn next(&self) -> Option<usize> {
         let count = self.mirrors.len();
         (0..count).map(|step| (self.current + step) % count).find(|index| self.is_usable(*index))
@@ -205,7 +205,7 @@ impl<'a> Download<'a> {
     }
 }
 
-/// The same error about the mirror, not about a file that goes.
+/// Replaces the path in an error by the mirror, because the file is about to be removed.
 fn about(mut error: ImagesError, mirror: &str) -> ImagesError {
     if let ImagesError::Unsound { path, .. }
     | ImagesError::OtherContent { path, .. }

@@ -1,4 +1,5 @@
-//! One request to a mirror and its answer, redirects followed. Each on a connection of its own: a download is one body.
+//! One request to a mirror and its response, following redirects. Each request uses a new connection, because a
+//! download is a single body.
 
 use std::future::poll_fn;
 use std::io;
@@ -15,21 +16,21 @@ use url::Url;
 use super::FetchError;
 use arenad_outbound::Connector;
 
-/// How many redirects are followed; archive.org needs two.
+/// Maximum number of redirects; archive.org needs two.
 const REDIRECTS_MAX: usize = 10;
 
-/// How long a connection, TLS included, may take to be made.
+/// Maximum time for connecting, including TLS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// An answer whose body has not been read yet.
+/// A response whose body has not been read yet.
 pub struct Answer {
-    /// The status.
+    /// Status code of the response.
     pub status: StatusCode,
-    /// The headers.
+    /// Header fields of the response.
     pub headers: HeaderMap,
     body: Incoming,
     patience: Duration,
-    /// Carries the bytes; ends with the answer.
+    /// Task that drives the connection; it is aborted when the response is dropped.
     _connection: Carrier,
 }
 
@@ -42,7 +43,7 @@ impl Drop for Carrier {
 }
 
 impl Answer {
-    /// The next piece of the body; `None` at an end that the mirror meant as one.
+    /// Returns the next piece of the body, or `None` at its proper end.
     pub async fn piece(&mut self) -> Result<Option<Bytes>, FetchError> {
         loop {
             let frame = poll_fn(|context| Pin::new(&mut self.body).poll_frame(context));
@@ -59,23 +60,24 @@ impl Answer {
         }
     }
 
-    /// A header as text.
+    /// Returns a header as text.
     pub fn header(&self, name: header::HeaderName) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Whether the body says where it ends. One that just ends with its connection cannot be told from a broken one.
+    /// Returns whether the end of the body is marked. Otherwise the end of the body cannot be distinguished from a
+    /// broken connection.
     pub fn is_delimited(&self) -> bool {
         self.headers.contains_key(header::CONTENT_LENGTH) || self.headers.contains_key(header::TRANSFER_ENCODING)
     }
 
-    /// The body's length, where it is given.
+    /// Returns the length of the body if it is declared.
     pub fn length(&self) -> Option<u64> {
         self.header(header::CONTENT_LENGTH)?.trim().parse().ok()
     }
 }
 
-/// Asks for a file.
+/// Requests a file, following redirects.
 pub async fn get(
     connector: &Connector,
     url: &str,
@@ -106,7 +108,7 @@ async fn ask(connector: &Connector, url: &Url, headers: &HeaderMap, patience: Du
     let handshake = hyper::client::conn::http1::handshake(TokioIo::new(connected.wire)).await;
     let (mut sender, connection) = handshake.map_err(|cause| FetchError::Broken(cause.into()))?;
     let carrier = Carrier(tokio::spawn(async move {
-        // What goes wrong is told to whoever reads the answer.
+        // The reader of the response receives any error.
         let _ = connection.await;
     }));
     let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
@@ -114,7 +116,7 @@ async fn ask(connector: &Connector, url: &Url, headers: &HeaderMap, patience: Du
     let mut request = Request::get(format!("{}{}{query}", connected.prefix, url.path()))
         .header(header::HOST, format!("{}{port}", url.host_str().unwrap_or_default()))
         .header(header::USER_AGENT, concat!("arenad/", env!("CARGO_PKG_VERSION")))
-        // A compressed transfer has other lengths and ranges than the file.
+        // With a compressed transfer, lengths and ranges would differ from those of the file.
         .header(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     if let Some(value) = connected.proxy_authorization {
         request = request.header(header::PROXY_AUTHORIZATION, value);

@@ -1,12 +1,12 @@
-//! Fetches an archive from its mirrors in turn, for as long as it takes, and lets nothing pass for it that is not.
+//! Fetches an archive from its mirrors in turn, however long it takes, and rejects any other content.
 //!
-//! What mirrors do, and what is done about it:
+//! Faults of mirrors, and the reactions to them:
 //! ```text
-//!   cut the connection, stall, answer 5xx   go on from what there is, here or at the next mirror
-//!   ignore ranges                           read through what there is, comparing, and go on behind it
-//!   have changed the file                   begin anew (ETag, Last-Modified, length and 64 KiB of overlap tell)
-//!   are another file than the first mirror  leave them alone, or begin anew if the first one is lost
-//!   lie about the length, damage the file   found out when it is read as a whole: leave them alone
+//!   connection breaks, stalls, or 5xx status   resume, from this mirror or the next one
+//!   ranges are ignored                         compare the known bytes and continue after them
+//!   the file has changed                       start again (detected by ETag, Last-Modified, length, 64 KiB of overlap)
+//!   another file than at the first mirror      ignore the mirror; start again if the first mirror is lost
+//!   wrong length or damaged content            detected when the whole file is read: ignore the mirror
 //! ```
 
 mod attempt;
@@ -30,16 +30,17 @@ use arenad_model::archive::Archive;
 use arenad_model::error::describe;
 use arenad_outbound::Connector;
 
-/// How patient fetching is.
+/// Limits on waiting for mirrors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
-    /// How long nothing may arrive.
+    /// Maximum time without any new byte.
     pub stall: Duration,
-    /// How many failures in a row, none of which brought a byte, lose a mirror.
+    /// Number of consecutive failures without a new byte after which a mirror is not asked again.
     pub tries: u32,
 }
 
-/// Asked once the length is known: whether there is room for so many bytes in all, of which so many are there.
+/// Checks whether there is room for a download. Its arguments are the total size and the size that is already present,
+/// in bytes.
 pub type Room<'a> = &'a (dyn Fn(u64, u64) -> Result<(), ImagesError> + Send + Sync);
 
 /// Fetches archives from their mirrors.
@@ -48,42 +49,42 @@ pub struct Fetcher {
     patience: Patience,
 }
 
-/// Why one attempt at one mirror came to nothing.
+/// The reason why an attempt at a mirror failed.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// No connection.
+    /// The mirror cannot be connected to.
     #[error("it cannot be reached")]
     Unreachable(#[source] io::Error),
-    /// The exchange broke off.
+    /// The connection broke during the exchange.
     #[error("the connection broke off")]
     Broken(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// Nothing arrived.
+    /// No data arrived for the given time.
     #[error("nothing arrived for {0:?}")]
     Stalled(Duration),
-    /// A status other than success.
+    /// The response has a status other than success.
     #[error("it answered {status}")]
     Status {
-        /// Which.
+        /// Status code of the response.
         status: StatusCode,
-        /// How long it wants to be left alone.
+        /// Time to wait before the next request, as the mirror asks.
         pause: Option<Duration>,
     },
-    /// It answered what cannot be used.
+    /// The response cannot be used; the text is the reason.
     #[error("{0}")]
     Refused(String),
-    /// The file is another one than at the last attempt.
+    /// The file has changed since the previous attempt.
     #[error("the file changed while it was being fetched")]
     Changed,
-    /// The file is another one than the mirror's that the download began at.
+    /// The file differs from that of the mirror where the download began.
     #[error("it has another file of that name than {0}")]
     Different(String),
-    /// The body ended well before its time.
+    /// The body ended before its declared length.
     #[error("it sent less than it said")]
     Short,
 }
 
 impl FetchError {
-    /// Whether asking again is useless.
+    /// Returns whether further attempts are useless.
     fn is_final(&self) -> bool {
         match self {
             Self::Status { status, .. } => status.is_client_error() && *status != StatusCode::TOO_MANY_REQUESTS,
@@ -93,13 +94,13 @@ impl FetchError {
     }
 }
 
-/// Why an attempt ended.
+/// The reason why an attempt ended.
 enum Stop {
-    /// The mirror is to blame.
+    /// The mirror caused the failure.
     Mirror(FetchError),
-    /// The disk is.
+    /// Writing to the disk failed.
     Disk(io::Error),
-    /// It is of no use to go on.
+    /// Further attempts at any mirror are useless.
     Fatal(ImagesError),
 }
 
@@ -110,12 +111,12 @@ impl From<FetchError> for Stop {
 }
 
 impl Fetcher {
-    /// A fetcher with the proxies and certificates of this process.
+    /// Creates a fetcher that uses the proxies and certificates of this process.
     pub fn new(patience: Patience) -> Self {
         Self { connector: Connector::default(), patience }
     }
 
-    /// Fetches an archive to its place, unless it is there. The caller has the turn.
+    /// Fetches an archive to its place, unless it is already there. The caller holds the turn.
     pub async fn fetch(
         &self,
         archive: &Archive,
@@ -127,7 +128,8 @@ impl Fetcher {
         if place.file.is_file() {
             let source = place.file.display().to_string();
             match proven(place, archive, &place.file, wanted, &source, watch).await {
-                // What was fetched once and is damaged since is fetched again; what someone else put there is not ours.
+                // A file that was fetched and has been damaged since is fetched again. A file outside the shelf may
+                // belong to the user, so it is not replaced.
                 Err(error) if error.is_about_content() && place.is_on_shelf() && !archive.mirrors.is_empty() => {
                     tracing::debug!(error = describe(&error), "{} is fetched anew", place.name);
                     std::fs::remove_file(&place.file).map_err(file("remove", &place.file))?;
@@ -139,7 +141,7 @@ impl Fetcher {
         let order = Order { archive, place, wanted, room, watch };
         let fetched = Download::new(self, order, &mut part).run().await;
         if fetched.is_err() {
-            // However it ended, what has arrived is kept.
+            // In any case, the content that has arrived is kept.
             let _ = match part.length() {
                 0 => std::fs::remove_file(place.part()),
                 _ => part.sync().await,

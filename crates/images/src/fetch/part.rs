@@ -1,4 +1,4 @@
-//! A download on its way: the bytes, and where they came from.
+//! A partial download: its bytes and their origin.
 
 use std::fs;
 use std::io::{self, SeekFrom};
@@ -9,40 +9,41 @@ use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 
 use crate::shelf::{Place, write_whole};
 
-/// After how many bytes what was written is made to last.
+/// Number of written bytes after which they are synced to the disk.
 const SYNC_BYTES: u64 = 256 << 20;
 
-/// What is remembered of a download.
+/// The origin and state of a partial download. It is stored as JSON.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// The mirror that the first byte came from.
+    /// URL of the mirror that delivered the first byte.
     pub mirror: String,
-    /// Its name for this very content.
+    /// ETag of the mirror's file.
     pub etag: Option<String>,
-    /// When it says that the file was changed last.
+    /// Modification time that the mirror reported.
     pub last_modified: Option<String>,
-    /// How large the whole file is.
+    /// Size of the complete file in bytes, if it is known.
     pub total_bytes: Option<u64>,
-    /// Whether other mirrors have contributed.
+    /// Whether other mirrors have delivered parts of it.
     pub is_mixed: bool,
-    /// How much has been made to last.
+    /// Number of bytes that have been synced to the disk.
     pub synced_bytes: u64,
-    /// The run of the system that wrote it: what was not made to last survives a crash of the program, not of the system.
+    /// Boot ID of the system that wrote the file. Bytes that are not synced survive a crash of the program, but not of
+    /// the system.
     pub boot: String,
 }
 
-/// A download on its way.
+/// A partial download that is open.
 pub struct Part {
     file: tokio::fs::File,
     state: PathBuf,
     length: u64,
     restarts: u32,
-    /// What is known of where it came from; nothing before the first byte.
+    /// Origin of the bytes; `None` before the first byte.
     pub origin: Option<Origin>,
 }
 
 impl Part {
-    /// Opens what there is, or begins.
+    /// Opens a partial download, or creates an empty one.
     pub async fn open(place: &Place) -> io::Result<Self> {
         let state = place.part_state();
         let origin: Option<Origin> = fs::read(&state).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
@@ -52,7 +53,7 @@ impl Part {
         let length = match &origin {
             Some(origin) if origin.boot == boot() => found,
             Some(origin) => found.min(origin.synced_bytes),
-            // Nobody knows what these bytes are the beginning of.
+            // The origin of these bytes is unknown.
             None => 0,
         };
         let mut part = Self { file, state, length, restarts: 0, origin };
@@ -60,17 +61,17 @@ impl Part {
         Ok(part)
     }
 
-    /// How much there is, in bytes.
+    /// Returns the length of the partial download, in bytes.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// Whether all of it is there, as far as anyone has said how much that is.
+    /// Returns whether the download is complete, as far as its size is known.
     pub fn is_complete(&self) -> bool {
         self.origin.as_ref().and_then(|origin| origin.total_bytes) == Some(self.length)
     }
 
-    /// Remembers where it comes from. Before the first byte is written, so that no byte is of unknown origin.
+    /// Records the origin. This happens before the first byte is written, so that no byte has an unknown origin.
     pub fn remember(&mut self, origin: Origin) -> io::Result<()> {
         let origin = Origin { boot: boot(), ..origin };
         write_whole(&self.state, &origin)?;
@@ -78,7 +79,7 @@ impl Part {
         Ok(())
     }
 
-    /// Appends.
+    /// Appends bytes, and syncs the file from time to time.
     pub async fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes).await?;
         self.length += bytes.len() as u64;
@@ -89,7 +90,7 @@ impl Part {
         Ok(())
     }
 
-    /// Makes what is there last.
+    /// Syncs the file to the disk and records its length.
     pub async fn sync(&mut self) -> io::Result<()> {
         self.file.flush().await?;
         self.file.sync_data().await?;
@@ -99,7 +100,7 @@ impl Part {
         Ok(())
     }
 
-    /// Reads what is there, from an offset.
+    /// Reads bytes from an offset on.
     pub async fn read(&mut self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
         self.file.flush().await?;
         self.file.seek(SeekFrom::Start(offset)).await?;
@@ -109,7 +110,7 @@ impl Part {
         Ok(bytes)
     }
 
-    /// Gives up everything from an offset on.
+    /// Truncates the file to a length.
     async fn cut(&mut self, length: u64) -> io::Result<()> {
         self.file.flush().await?;
         self.file.set_len(length).await?;
@@ -121,18 +122,18 @@ impl Part {
         Ok(())
     }
 
-    /// How often it turned out that what was there belongs to another file.
+    /// Returns how often the download turned out to belong to an outdated file.
     pub fn restarts(&self) -> u32 {
         self.restarts
     }
 
-    /// Gives up everything from an offset on, where the file has changed.
+    /// Truncates the file to an offset from which the mirror's file has changed.
     pub async fn change_from(&mut self, offset: u64) -> io::Result<()> {
         self.restarts += 1;
         self.cut(offset).await
     }
 
-    /// Begins anew.
+    /// Discards all bytes and their origin.
     pub async fn restart(&mut self) -> io::Result<()> {
         self.restarts += 1;
         self.origin = None;
@@ -144,7 +145,7 @@ impl Part {
     }
 }
 
-/// What tells one run of the system from the next.
+/// Returns an ID that differs between boots of the system.
 fn boot() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
@@ -176,9 +177,9 @@ mod tests {
         part.file.flush().await.expect("room");
         let origin = part.origin.clone().expect("an origin");
         drop(part);
-        // The program crashed: the system still has all of it.
+        // After a crash of the program, the system still has all bytes.
         assert_eq!(Part::open(&place).await.expect("it opens").length(), 23);
-        // The system crashed.
+        // After a crash of the system, only the synced bytes are trusted.
         write_whole(&place.part_state(), &Origin { boot: "another".to_owned(), ..origin }).expect("a state");
         assert_eq!(Part::open(&place).await.expect("it opens").length(), 7);
     }

@@ -2,9 +2,9 @@
 //! state root.
 //!
 //! ```text
-//!   STATE/disk.json     the record: which file; whoever opens the state root mounts it, as after the host's start
-//!   STATE/stores.xfs    the file, unless another place was wished; takes what is in it, not what it could hold
-//!   STATE/stores/       where it is mounted: the state root
+//!   STATE/disk.json     the record, which names the file; opening the state root mounts it if it is not mounted
+//!   STATE/stores.xfs    the file, unless another path was requested; sparse, so it takes the size of its content
+//!   STATE/stores/       the mount point, which is the state root
 //! ```
 //! Creating a disk copies the snapshots of the existing state root to it. Until the record is written, nothing has
 //! changed.
@@ -43,9 +43,9 @@ const STORES: &str = "stores";
 /// The record of the disk, which outlives the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnDisk {
-    /// The file that the file system is in.
+    /// The file that contains the file system.
     pub file: PathBuf,
-    /// How large it is, in bytes; it takes as much as is in it.
+    /// The size of the file system, in bytes. The sparse file takes only the size of its content.
     pub size_bytes: u64,
 }
 
@@ -242,8 +242,10 @@ pub fn init(state_dir: &Path, file: Option<PathBuf>, size: Option<u64>) -> Resul
     Ok(disk)
 }
 
-/// Unmounts the disk of a state directory if it is mounted, and returns whether it was. An error if the disk is in use.
-/// The next opener of the state root mounts it again.
+/// Unmounts the disk of a state directory if it is mounted, and returns whether it was. The next opening of the state
+/// root mounts it again.
+///
+/// Errors: if the disk is in use.
 pub fn detach(state_dir: &Path) -> Result<bool, DiskError> {
     match standing(state_dir)? {
         Standing::Mounted(_) => mount::unmount(&stores(state_dir)).map(|()| true),
@@ -369,7 +371,9 @@ fn check_free(state_dir: &Path, file: &Path) -> Result<(), DiskError> {
     }
 }
 
-/// Returns the snapshots to copy to the disk; an error if there are instances.
+/// Returns the snapshots to copy to the disk.
+///
+/// Errors: if there are instances.
 fn snapshots(state_dir: &Path, file: &Path) -> Result<Vec<Tree>, DiskError> {
     let at = stores(state_dir);
     if !at.exists() {
@@ -399,7 +403,7 @@ fn check_size(disk: &OwnDisk, free: u64) -> Result<(), DiskError> {
     Ok(())
 }
 
-/// Creates a sparse file of that length, closed to other users. Replaces the file of an earlier attempt.
+/// Creates a sparse file of the given length, closed to other users. Replaces the file of an earlier attempt.
 fn make_file(path: &Path, size: u64) -> Result<(), DiskError> {
     remove_file(path)?;
     let file = File::options().create_new(true).write(true).mode(0o600).open(path);

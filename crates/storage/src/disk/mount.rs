@@ -12,7 +12,7 @@ use super::DiskError;
 
 /// `noatime` avoids a write for every access; `logbsize` groups the changes of thousands of small files into few large
 /// writes to the log. `discard` is absent: it took a fifth of the processor time of a reset, so [`trim`] returns freed
-/// space to the file system beneath from time to time. `nosuid` and `nodev` prevent sites from gaining power over the
+/// space to the file system beneath from time to time. `nosuid` and `nodev` prevent sites from gaining rights on the
 /// host through programs and devices in their stores; containers get the same options when they mount a store.
 const OPTIONS: &str = "nosuid,nodev,noatime,logbsize=256k";
 
@@ -40,7 +40,7 @@ pub(super) fn make_file_system(file: &Path) -> Result<(), DiskError> {
 /// mounted.
 pub(super) fn mount(file: &Path, at: &Path) -> Result<(), DiskError> {
     for device in devices(file)?.lines() {
-        // The device may be about to disappear.
+        // The device may disappear before it is mounted.
         if mount_device(device, at).is_ok() {
             return Ok(());
         }
@@ -108,7 +108,7 @@ fn is_mount_point(folder: &Path) -> Option<bool> {
     told.then(|| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
-/// Whether a folder lies on an XFS.
+/// Returns whether a folder lies on an XFS.
 fn is_on_xfs(folder: &Path) -> bool {
     // The number is 32 bits wide; some architectures show it signed.
     statfs(folder).is_ok_and(|found| found.f_type as u32 == XFS)

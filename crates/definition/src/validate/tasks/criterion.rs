@@ -11,7 +11,7 @@ use crate::validate::steps::exactly_one;
 use crate::validate::support::{filled, one_line};
 use arenad_model::task::{Criterion, CriterionKind};
 
-/// The keys of which a check has exactly one.
+/// The keys of the kinds of checks; a check has exactly one of them.
 const KINDS: [&str; 6] = ["all", "any", "not", "locate", "answer", "url"];
 
 /// The keys that belong to `locate` only.
@@ -88,7 +88,7 @@ fn answer(context: &TaskContext<'_>, scope: Scope<'_>, raw: &RawAnswer) -> Optio
     }
 }
 
-/// Keys of a mapping that mean nothing beside its kind.
+/// Reports keys of a mapping that have no meaning with its kind.
 fn misplaced(scope: Scope<'_>, kind: &str) {
     let keys = OF_LOCATE.iter().chain(&matcher::KINDS).chain(&matcher::EXTRAS);
     for key in keys.filter(|key| scope.has(key)) {

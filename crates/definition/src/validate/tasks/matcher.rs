@@ -1,4 +1,4 @@
-//! How values have to be.
+//! The matchers of a task, which define the expected values.
 
 use std::str::FromStr;
 
@@ -18,7 +18,7 @@ use arenad_model::task::{Bounds, Margin, Matcher, Rule};
 pub(super) const KINDS: [&str; 9] =
     ["equals", "contains", "matches", "number", "set", "json", "count", "difference", "same_as"];
 
-/// The keys of what belongs to some of them.
+/// The keys of options that belong to some matchers.
 pub(super) const EXTRAS: [&str; 3] = ["tolerance", "percent", "ignore_case"];
 
 /// The source of the matched value.
@@ -28,7 +28,8 @@ pub(super) enum Subject {
     Answer,
 }
 
-/// The rule of a mapping. `others` are further keys of which one may stand in a matcher's place; then there is no rule.
+/// Reads the rule of a mapping. `others` are further keys, one of which may replace the matcher; then the result is
+/// `None`.
 pub(super) fn rule(
     context: &TaskContext<'_>,
     scope: Scope<'_>,
@@ -51,7 +52,7 @@ pub(super) fn rule(
             Matcher::Matches(raw.matches?.to_owned())
         }
         "number" => Matcher::Number(number(raw.number?)?, margin(scope, raw)),
-        // A variable that stands there still has been reported.
+        // A variable that has not been replaced has been reported.
         "set" => Matcher::Set(raw.set?.0.as_array()?.iter().map(value).collect()),
         "json" => Matcher::Json(json(scope.key("json"), raw.json?)?),
         "count" => Matcher::Count(match raw.count? {
@@ -68,7 +69,7 @@ pub(super) fn rule(
     Some(Rule { matcher, ignore_case: raw.ignore_case.unwrap_or(false) })
 }
 
-/// Keys that mean nothing with the matcher.
+/// Reports options that have no meaning with the matcher.
 fn extras(scope: Scope<'_>, kind: &str, raw: RawMatcher<'_>, subject: Subject) {
     for key in ["tolerance", "percent"] {
         if scope.has(key) && kind != "number" {
@@ -98,7 +99,7 @@ fn extras(scope: Scope<'_>, kind: &str, raw: RawMatcher<'_>, subject: Subject) {
     }
 }
 
-/// An expected value; lists and mappings as JSON text.
+/// Returns an expected value; lists and mappings become JSON text.
 fn value(json: &Json) -> Value {
     match json {
         Json::Null => Value::Null,
@@ -133,7 +134,7 @@ fn contained(scope: Scope<'_>, raw: &Json) -> Vec<Value> {
     items.iter().map(value).collect()
 }
 
-/// How large a compiled pattern may become, in bytes.
+/// Maximum size of a compiled pattern, in bytes.
 const PATTERN_MAX: usize = 1 << 20;
 
 /// Checks a regular expression.
@@ -152,14 +153,14 @@ pub(super) fn pattern(scope: Scope<'_>, text: &str) -> Option<()> {
         Err(error) => {
             let reason = error.to_string();
             let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ");
-            let draft = scope.error("value", format!("this is no regular expression: {reason}"));
+            let draft = scope.error("value", format!("invalid regular expression: {reason}"));
             draft.expected("the syntax of Rust's `regex`: no look-around, no back-references").report();
             None
         }
     }
 }
 
-/// The number; nothing if a variable stands there still, which has been reported.
+/// Returns the number, or `None` if a variable has not been replaced, which has been reported.
 fn number(raw: &NumberOrVariable) -> Option<BigDecimal> {
     match &raw.0 {
         Json::Number(number) => BigDecimal::from_str(&number.to_string()).ok(),
@@ -187,7 +188,7 @@ fn json(scope: Scope<'_>, raw: &Json) -> Option<String> {
         Json::Object(entries) => entries.is_empty(),
         Json::Array(_) => false,
         _ => {
-            let draft = scope.error("value", "a single value is no JSON to look into");
+            let draft = scope.error("value", "`json` does not accept a single value");
             draft.expected("a mapping or a list").help("use `equals` for single values").report();
             return None;
         }

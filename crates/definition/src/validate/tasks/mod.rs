@@ -1,4 +1,4 @@
-//! Tasks of an environment that is known to be valid.
+//! The tasks of a valid environment.
 
 mod criterion;
 mod matcher;
@@ -24,17 +24,18 @@ use arenad_model::task::{Criterion, CriterionKind, Reading, Task, TaskKind};
 /// The context that the parts of a task share.
 struct TaskContext<'a> {
     environment: &'a Environment,
-    /// The sites of the task.
+    /// Sites of the task.
     sites: Vec<&'a Site>,
     variables: Arguments,
-    /// The names of captured values that may be asked for here.
+    /// Names of the captured values.
     captured: Vec<&'a str>,
-    /// Those that were asked for.
+    /// Names of the captured values that were used.
     used: RefCell<BTreeSet<String>>,
 }
 
 impl<'a> TaskContext<'a> {
-    /// The site of that name, which must be one of the task's; without a name, the task's only one.
+    /// Returns the site with the given name, which must be one of the task's. Without a name, returns the task's only
+    /// site.
     fn site(&self, scope: Scope<'_>, name: Option<&str>) -> Option<&'a Site> {
         let names = || self.sites.iter().map(|site| site.name.as_str());
         match (name, self.sites.as_slice()) {
@@ -52,7 +53,7 @@ impl<'a> TaskContext<'a> {
                 if found.is_none() && !sites.is_empty() {
                     scope
                         .key("site")
-                        .error("unknown-site", format!("`{name}` is no site of the task"))
+                        .error("unknown-site", format!("the task has no site `{name}`"))
                         .expected(format!("one of {}", quoted_list(names())))
                         .maybe_help(did_you_mean(name, names()))
                         .report();
@@ -62,7 +63,7 @@ impl<'a> TaskContext<'a> {
         }
     }
 
-    /// A captured value that is asked for.
+    /// Records the use of a captured value, and reports it if it does not exist.
     fn capture(&self, scope: Scope<'_>, name: &str) {
         self.used.borrow_mut().insert(name.to_owned());
         if self.captured.contains(&name) {
@@ -157,7 +158,7 @@ fn sites<'a>(scope: Scope<'_>, names: &[String], environment: &'a Environment) -
     found
 }
 
-/// The entries of a mapping whose keys are sites of the task.
+/// Returns the entries of a mapping whose keys are sites of the task.
 fn by_site<'a, 'c>(
     context: &'c TaskContext<'a>,
     scope: Scope<'c>,
@@ -169,7 +170,7 @@ fn by_site<'a, 'c>(
         let found = context.sites.iter().find(|site| site.name.as_str() == name);
         if found.is_none() && !context.sites.is_empty() {
             scope
-                .key_error("unknown-site", format!("`{name}` is no site of the task"))
+                .key_error("unknown-site", format!("the task has no site `{name}`"))
                 .expected(format!("one of {}", quoted_list(names())))
                 .maybe_help(did_you_mean(name, names()))
                 .report();
@@ -211,7 +212,7 @@ fn captures(context: &TaskContext<'_>, scope: Scope<'_>, raw: &RawTask) -> Vec<(
     for (name, raw) in raw.before.iter().flat_map(Entries::iter) {
         let scope = scope.key(name);
         if !is_name(name) {
-            let draft = scope.key_error("name", format!("`{name}` is no captured value's name"));
+            let draft = scope.key_error("name", format!("invalid name `{name}` for a captured value"));
             draft.expected("lower-case letters and `_`, such as `orders`").report();
         }
         if context.variables.get(name).is_some() {
@@ -231,7 +232,7 @@ fn captures(context: &TaskContext<'_>, scope: Scope<'_>, raw: &RawTask) -> Vec<(
     captures
 }
 
-/// Whether what is looked at is what a task of the kind is about.
+/// Checks that the conditions include one that a task of the kind requires.
 fn fits_kind(scope: Scope<'_>, kind: TaskKind, criterion: &Criterion) {
     let leaves = criterion.leaves();
     let has = |is: fn(&CriterionKind) -> bool| leaves.iter().any(|leaf| is(&leaf.kind));

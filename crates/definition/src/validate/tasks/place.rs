@@ -8,7 +8,7 @@ use crate::validate::steps::path;
 use arenad_model::site::Site;
 use arenad_model::task::{Address, PathRule};
 
-/// The URL that the agent begins at.
+/// Returns the URL at which the agent starts.
 pub(super) fn start(context: &TaskContext<'_>, scope: Scope<'_>, raw: Option<&RawStart>) -> Option<String> {
     let scope = scope.key("start");
     let named = raw.and_then(|raw| raw.site.as_deref());
@@ -27,7 +27,7 @@ fn origin(context: &TaskContext<'_>, site: &Site) -> String {
     format!("http://{}:{}", context.environment.host, site.public.port)
 }
 
-/// Where the agent has to be in the end.
+/// Reads the page on which the agent must end.
 pub(super) fn address(context: &TaskContext<'_>, scope: Scope<'_>, raw: &RawUrl) -> Option<Address> {
     let site = context.site(scope, raw.site.as_deref());
     let rule = match (&raw.path, &raw.path_matches) {

@@ -1,4 +1,4 @@
-//! Locators and helpers' calls of tasks.
+//! The locators and helper calls of tasks.
 
 use super::TaskContext;
 use crate::problems::{did_you_mean, quoted_list};
@@ -20,11 +20,11 @@ pub(super) struct What<'a> {
     pub(super) text: &'a str,
     pub(super) account: Option<&'a str>,
     pub(super) page: Option<&'a str>,
-    /// Whether values that were captured at the beginning are known already.
+    /// Whether captured values may be used, because the reading takes place after the capture.
     pub(super) may_use_captured: bool,
 }
 
-/// A value of a site, with names that the site knows.
+/// Reads a locator or helper call, whose names must exist on the site.
 pub(super) fn reading(context: &TaskContext<'_>, scope: Scope<'_>, what: &What<'_>) -> Option<Reading> {
     let site = context.site(scope, what.site);
     let text_scope = scope.key("locate");
@@ -68,7 +68,7 @@ pub(super) fn reading(context: &TaskContext<'_>, scope: Scope<'_>, what: &What<'
     })
 }
 
-/// A check sees what the gateway records, and no other traffic.
+/// Checks that the gateway records the requests that a `trace:` locator reads.
 fn is_recorded(scope: Scope<'_>, trace: &TraceLocator, site: &Site) {
     let (lacks, expected) = match site.public.recorded {
         Recorded::All => return,
@@ -83,7 +83,7 @@ fn is_recorded(scope: Scope<'_>, trace: &TraceLocator, site: &Site) {
 }
 
 fn misread(scope: Scope<'_>, error: &SyntaxError) {
-    let draft = scope.error("value", format!("it is no locator: column {}: {}", error.column, error.problem));
+    let draft = scope.error("value", format!("invalid locator: column {}: {}", error.column, error.problem));
     draft.expected(error.expected.clone()).report();
 }
 
@@ -118,7 +118,7 @@ fn known(site: &Site) -> Known<'_> {
     }
 }
 
-/// An account of a site.
+/// Checks that a site has an account.
 pub(super) fn account(scope: Scope<'_>, site: &Site, name: &str) {
     let names = || site.accounts.iter().map(|account| account.name.as_str());
     if names().any(|known| known == name) {
@@ -135,7 +135,7 @@ pub(super) fn account(scope: Scope<'_>, site: &Site, name: &str) {
         .report();
 }
 
-/// Whether an account beside the locator means something, and nothing else than the locator itself.
+/// Checks that the locator can use an account, and does not name one itself.
 fn takes_account(scope: Scope<'_>, locator: &Locator) {
     let own = match &locator.kind {
         LocatorKind::Http(http) => http.account.as_ref(),
