@@ -79,7 +79,7 @@ pub fn split<'a>(environment: Option<&'a str>, name: &'a str) -> Result<(Option<
         (Some((of, site)), Some(environment)) if of == environment => Ok((Some(of), site)),
         (Some((of, _)), Some(environment)) => {
             let failure =
-                Failure::usage(format!("`{name}` names the environment {of}, and --environment {environment}"));
+                Failure::usage(format!("`{name}` names the environment {of}, but --environment is {environment}"));
             Err(failure.hint("name the environment once"))
         }
     }

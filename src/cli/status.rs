@@ -126,7 +126,7 @@ fn print_human(status: &Status, is_verbose: bool) {
     let unused: Vec<String> = sites.iter().filter(|site| awaits_use(site)).map(|site| name(site)).collect();
     if !unused.is_empty() {
         outln!("\nno standby yet: {}", unused.join(", "));
-        outln!("  one is made once the site has been written to or reset");
+        outln!("  one is created once the site has been written to or reset");
     }
 }
 

@@ -52,11 +52,11 @@ pub struct ConfigArgs {
 /// The kinds of files that have schemas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SchemaFile {
-    /// Environment file: environments/NAME.yaml
+    /// The environment file: environments/NAME.yaml
     Environment,
-    /// Compose file: compose/NAME.yaml
+    /// The Compose file: compose/NAME.yaml
     Compose,
-    /// Task files: environments/NAME/tasks/*.yaml
+    /// The task files: environments/NAME/tasks/*.yaml
     Tasks,
 }
 
@@ -84,7 +84,7 @@ pub struct InitArgs {
     /// directory upwards, else the working directory]
     #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]
     pub root: Option<PathBuf>,
-    /// Overwrite existing files
+    /// Overwrite files that already exist
     #[arg(long)]
     pub force: bool,
     /// Address of the Docker engine, for --running

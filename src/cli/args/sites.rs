@@ -32,7 +32,7 @@ pub struct UpArgs {
     /// If creating a baseline fails, keep its containers for inspection with `arenad shell`
     #[arg(long)]
     pub keep_failed: bool,
-    /// What to do before starting a daemon if the file system can only make full copies of the state of sites
+    /// Action if this command starts the daemon on a file system that can only make full copies of the state of sites
     #[arg(long, env = "ARENAD_STORAGE", value_enum, default_value_t = StorageChoice::Ask, value_name = "CHOICE")]
     pub storage: StorageChoice,
     #[command(flatten)]

@@ -98,7 +98,7 @@ pub struct TasksLintArgs {
 
 #[derive(Debug, Args)]
 pub struct TasksLsArgs {
-    /// Environment [default: mini]
+    /// Name of the environment [default: mini]
     #[arg(value_name = "ENVIRONMENT", conflicts_with = "named")]
     pub environment: Option<String>,
     /// Environment, the same as the argument ENVIRONMENT
@@ -114,7 +114,7 @@ pub struct TasksShowArgs {
     /// Name of the task
     #[arg(value_name = "TASK")]
     pub task: String,
-    /// Environment [default: mini]
+    /// Name of the environment [default: mini]
     #[arg(short, long, value_name = "NAME")]
     pub environment: Option<String>,
     /// Folder that contains environments/ and compose/ [default: the nearest one, from the working directory upwards]

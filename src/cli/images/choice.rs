@@ -82,7 +82,7 @@ impl Choice {
             return Ok(());
         }
         let known: Vec<&str> = self.archives().map(|archive| archive.file.as_str()).collect();
-        let failure = Failure::usage(format!("{} is none of the archives {}", from.display(), known.join(", ")));
-        Err(failure.hint("name the one image or data that it is meant for"))
+        let failure = Failure::usage(format!("{} is not one of the archives {}", from.display(), known.join(", ")));
+        Err(failure.hint("name the image or data that it belongs to"))
     }
 }

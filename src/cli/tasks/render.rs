@@ -44,8 +44,8 @@ pub async fn run(global: &Global, args: &RenderArgs) -> Result<u8, Failure> {
     let urls = places::of(global, named, Some(named.unwrap_or(definition::DEFAULT)), &args.sites).await?;
     let files = TaskFiles::open(args.benchmark, &args.tasks).map_err(|error| Failure::new(exit_code::USAGE, error))?;
     if files.lists().is_empty() {
-        return Err(Failure::usage(format!("{} has tasks that are rendered already", args.tasks.display()))
-            .hint("give the benchmark's own file, such as test.raw.json"));
+        return Err(Failure::usage(format!("{} contains tasks that are already rendered", args.tasks.display()))
+            .hint("pass the benchmark's own file, such as test.raw.json"));
     }
     let mut written = Vec::new();
     for list in files.lists() {
@@ -74,7 +74,7 @@ pub async fn run(global: &Global, args: &RenderArgs) -> Result<u8, Failure> {
 
 fn write(rendered: &Rendered, whole: &Path, folder: &Path) -> anyhow::Result<()> {
     let put = |path: &Path, text: &str| std::fs::write(path, text).with_context(|| format!("write {}", path.display()));
-    std::fs::create_dir_all(folder).with_context(|| format!("make the folder {}", folder.display()))?;
+    std::fs::create_dir_all(folder).with_context(|| format!("create the folder {}", folder.display()))?;
     put(whole, &rendered.whole)?;
     for (index, text) in &rendered.tasks {
         put(&folder.join(format!("{index}.json")), text)?;
