@@ -135,7 +135,7 @@ fn named<'a>(status: &'a Status, name: &str) -> Result<&'a Environment, Failure>
     Err(match (close(&known, name), known.is_empty()) {
         (Some(close), _) => failure.hint(format!("did you mean `{close}`?")),
         (None, true) => failure.hint("`arenad up` brings sites up"),
-        (None, false) => failure.hint(format!("up are {}", known.join(", "))),
+        (None, false) => failure.hint(format!("name one that is up: {}", known.join(", "))),
     })
 }
 
@@ -154,7 +154,7 @@ fn unknown_site(status: &Status, environment: Option<&str>, name: &str) -> Failu
         )),
         Some(close) => failure.hint(format!("did you mean `{close}`?")),
         None if known.is_empty() => failure.hint("`arenad up` brings sites up"),
-        None => failure.hint(format!("up are {}", known.join(", "))),
+        None => failure.hint(format!("name one that is up: {}", known.join(", "))),
     }
 }
 

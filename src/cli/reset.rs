@@ -80,7 +80,7 @@ pub fn stages(stages: &[Stage]) -> String {
 /// Returns a short description of a reset that succeeded.
 pub fn told(way: Option<ResetWay>, took: &str) -> String {
     match way {
-        Some(ResetWay::Keep) => format!("unchanged: only read, and equal to its snapshot (compared in {took})"),
+        Some(ResetWay::Keep) => format!("unchanged: read-only, and equal to its snapshot (compared in {took})"),
         Some(ResetWay::Untouched) => format!("unchanged: equal to its snapshot (compared in {took})"),
         Some(ResetWay::Swap | ResetWay::Rewind | ResetWay::Recreate) | None => format!("reset in {took}"),
     }

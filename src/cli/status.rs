@@ -102,11 +102,11 @@ fn print_human(status: &Status, is_verbose: bool) {
         if let Some(written) = &site.written {
             let since = age(&written.since);
             match (&written.difference, written.requests) {
-                (Some(difference), _) => outln!("\n{name} is only read, but was written to: {difference}"),
-                (None, 1) => outln!("\n{name} is only read, but a request that may write reached it {since} ago"),
+                (Some(difference), _) => outln!("\n{name} is read-only, but was written to: {difference}"),
+                (None, 1) => outln!("\n{name} is read-only, but a request that may write reached it {since} ago"),
                 (None, requests) => {
                     outln!(
-                        "\n{name} is only read, but {requests} requests that may write reached it, the first {since} ago"
+                        "\n{name} is read-only, but {requests} requests that may write reached it, the first {since} ago"
                     );
                 }
             }

@@ -20,7 +20,7 @@ pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, Failure> {
             let failure = Failure::usage(format!("{} has no site `{site}`", environment.name));
             return Err(match find::close(&known, site) {
                 Some(close) => failure.hint(format!("did you mean `{close}`?")),
-                None => failure.hint(format!("it has {}", known.join(", "))),
+                None => failure.hint(format!("choose one of {}", known.join(", "))),
             });
         }
     }

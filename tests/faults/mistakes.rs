@@ -14,7 +14,7 @@ fn unknown_names_are_answered_with_those_that_are_close() {
     assert!(!world.state_dir().join("lock").exists(), "no daemon was started for it");
     world.up();
     world.run(&["reset", "toyy"]).code(2).says("site `toyy` is not up").says("hint: did you mean `toy`?");
-    world.run(&["reset", "shop"]).code(2).says("hint: up are toy");
+    world.run(&["reset", "shop"]).code(2).says("hint: name one that is up: toy");
     world.run(&["logs", "shop"]).code(2).says("site `shop` is not up");
     world.run(&["down", "shop"]).code(2).says("site `shop` is not up");
     world.run(&["reset"]).code(2).says("--all");

@@ -161,7 +161,7 @@ fn only_the_image_that_is_meant_gets_the_name() {
 fn mistakes_are_answered_with_what_there_is() {
     let project = Project::new("mistakes", "");
     project.save("one.tar", 1, 1000);
-    project.images("load", &["nothing"]).code(2).says("has no site, image or data `nothing`").says("it has toy");
+    project.images("load", &["nothing"]).code(2).says("has no site, image or data `nothing`").says("choose one of toy");
     project.images("load", &["--from", "nowhere"]).code(2).says("nowhere does not exist");
     project.world.run(&["images", "ls", "nothing-like-it"]).code(2);
     let mut command = project.world.command(&project.words("ls", &[]));

@@ -54,7 +54,7 @@ impl Choice {
                 let data = self.data.iter().map(|data| data.name.clone());
                 let known: Vec<String> = sites.chain(images).chain(data).collect();
                 let message = format!("{} has no site, image or data `{name}`", environment.name);
-                return Err(Failure::usage(message).hint(format!("it has {}", known.join(", "))));
+                return Err(Failure::usage(message).hint(format!("choose one of {}", known.join(", "))));
             }
         }
         self.images.retain(|image| names.iter().any(|name| is_image(image, name)));
