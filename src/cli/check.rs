@@ -46,7 +46,7 @@ async fn check(global: &Global, args: &CheckArgs) -> Result<u8, Failure> {
     };
     let mut checked: Checked = client.send(Method::POST, &address, &request).await?;
     if let (Some(file), Some(evidence)) = (&args.evidence, checked.evidence.take()) {
-        let text = serde_json::to_string(&evidence).context("write what was seen as JSON")?;
+        let text = serde_json::to_string(&evidence).context("write the observations as JSON")?;
         std::fs::write(file, text + "\n").with_context(|| format!("write {}", file.display()))?;
     }
     print(global, &checked)
@@ -57,7 +57,7 @@ fn again(global: &Global, args: &CheckArgs, file: &Path) -> Result<u8, Failure> 
     let begun = Instant::now();
     let wrong = |error: anyhow::Error| {
         let failure = Failure::new(exit_code::USAGE, error.context(format!("read {}", file.display())));
-        failure.hint("`arenad check TASK --evidence FILE` writes it")
+        failure.hint("`arenad check TASK --evidence FILE` writes such a file")
     };
     let text = std::fs::read_to_string(file).map_err(|error| wrong(error.into()))?;
     let kept: Evidence = serde_json::from_str(&text).map_err(|error| wrong(error.into()))?;
@@ -69,7 +69,7 @@ fn again(global: &Global, args: &CheckArgs, file: &Path) -> Result<u8, Failure> 
     let chosen = chosen.first().ok_or_else(|| Failure::usage("there are no tasks"))?;
     let task = chosen.find(name)?;
     let captured = kept.captured.iter().map(|(name, value)| {
-        let read = json::from_typed(value).ok_or_else(|| anyhow::anyhow!("`{name}` is no value"));
+        let read = json::from_typed(value).ok_or_else(|| anyhow::anyhow!("the value of `{name}` is invalid"));
         Ok((name.clone(), read.map_err(wrong)?))
     });
     let captured = captured.collect::<Result<BTreeMap<_, _>, Failure>>()?;
@@ -102,7 +102,7 @@ async fn begin(global: &Global, args: &CheckBeginArgs) -> Result<u8, Failure> {
     match &args.out {
         None => output::print_json(&begun)?,
         Some(file) => {
-            let text = serde_json::to_string_pretty(&begun).context("write what was captured as JSON")?;
+            let text = serde_json::to_string_pretty(&begun).context("write the captured values as JSON")?;
             std::fs::write(file, text + "\n").with_context(|| format!("write {}", file.display()))?;
         }
     }
@@ -117,7 +117,7 @@ fn read_begun(path: &Path) -> Result<Begun, Failure> {
     };
     let wrong = |error: anyhow::Error| {
         let failure = Failure::new(exit_code::USAGE, error.context(format!("read {}", path.display())));
-        failure.hint("`arenad check begin TASK --out FILE` writes it")
+        failure.hint("`arenad check begin TASK --out FILE` writes such a file")
     };
     read.map_err(|error| wrong(error.into()))?;
     serde_json::from_str(&text).map_err(|error| wrong(error.into()))
@@ -152,13 +152,13 @@ impl Meant {
         let loaded = tasks::load(&chosen.files, &chosen.environment);
         match (loaded.tasks.as_slice(), &loaded.problems) {
             (_, Some(problems)) => {
-                Err(Failure::new(exit_code::USAGE, anyhow::anyhow!("understand the tasks\n\n{}", rendered(problems))))
+                Err(Failure::new(exit_code::USAGE, anyhow::anyhow!("parse the tasks\n\n{}", rendered(problems))))
             }
             ([only], None) => Ok(meant(only.name.clone())),
             (several, None) => {
                 let names: Vec<&str> = several.iter().map(|task| task.name.as_str()).collect();
                 let failure = Failure::usage(format!("{} has {} tasks", path.display(), several.len()));
-                Err(failure.hint(format!("name one of them, and the file with --file: {}", names.join(", "))))
+                Err(failure.hint(format!("name one of them, and pass the file with --file: {}", names.join(", "))))
             }
         }
     }

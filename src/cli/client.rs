@@ -42,7 +42,7 @@ pub fn state_dir(global: &Global) -> anyhow::Result<PathBuf> {
     }
     let state_home = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
-    let base = state_home.or_else(home).context("find a state directory: HOME is not set; give --state-dir")?;
+    let base = state_home.or_else(home).context("find a state directory: HOME is not set; pass --state-dir")?;
     Ok(base.join("arenad"))
 }
 
@@ -183,7 +183,7 @@ impl Client {
             Err(_) if serde_json::from_str::<serde::de::IgnoredAny>(&text).is_err() => {
                 Err(self.place.failure(&foreign(status, &text)))
             }
-            Err(error) => Err(anyhow::Error::from(error).context("understand the daemon's answer").into()),
+            Err(error) => Err(anyhow::Error::from(error).context("parse the daemon's answer").into()),
         }
     }
 
@@ -214,7 +214,7 @@ impl Client {
                 Err(silence) => silence,
             };
             let ended = match (&mut child, &silence) {
-                (Some(child), _) => child.try_wait().context("look after the daemon")?,
+                (Some(child), _) => child.try_wait().context("check whether the daemon still runs")?,
                 (None, Silence::NobodyListens { .. }) => {
                     engine::insist(&engine.engine).await?;
                     child = Some(self.spawn_daemon(engine, daemon, &log_path)?);
@@ -230,16 +230,16 @@ impl Client {
                     child = None;
                     None
                 }
-                Some(status) => Some(format!("the daemon ended ({status}) before it answered")),
+                Some(status) => Some(format!("the daemon exited ({status}) before it answered")),
                 None if Instant::now() >= deadline => {
-                    Some(format!("the daemon does not answer after {START_PATIENCE:?}"))
+                    Some(format!("the daemon did not answer within {START_PATIENCE:?}"))
                 }
                 None => None,
             };
             if let Some(message) = failed {
                 let text = format!("{message}\n{}", log_tail(&log_path));
                 let failure = Failure::new(exit_code::FAILED, anyhow::anyhow!("{}", text.trim_end()));
-                return Err(failure.hint(format!("its log is {}", log_path.display())));
+                return Err(failure.hint(format!("see its log {}", log_path.display())));
             }
             tokio::time::sleep(LOOK_PAUSE).await;
         }
@@ -248,7 +248,7 @@ impl Client {
     /// Starts a daemon in the background. It exits with [`exit_code::BUSY`] if another one holds the lock.
     fn spawn_daemon(&self, engine: &EngineArgs, daemon: Option<&DaemonArgs>, log_path: &Path) -> anyhow::Result<Child> {
         arenad_folders::make_private(&self.state_dir)
-            .with_context(|| format!("make the state directory {}", self.state_dir.display()))?;
+            .with_context(|| format!("create the state directory {}", self.state_dir.display()))?;
         let log = File::options()
             .create(true)
             .append(true)
@@ -256,7 +256,7 @@ impl Client {
             .open(log_path)
             .with_context(|| format!("open the daemon's log {}", log_path.display()))?;
         let parallel = daemon.and_then(|daemon| daemon.parallel);
-        let program = std::env::current_exe().context("find arenad's own program")?;
+        let program = std::env::current_exe().context("find arenad's executable")?;
         std::process::Command::new(program)
             .args(["serve", "--background", "--engine", &engine.engine])
             .args(daemon.iter().flat_map(|daemon| ["--subnets".to_owned(), daemon.subnets.to_string()]))
@@ -287,8 +287,11 @@ impl Client {
         // The daemon releases the lock last.
         while self.is_locked() {
             if Instant::now() >= deadline {
-                let failure = Failure::new(exit_code::FAILED, anyhow::anyhow!("the daemon does not stop"));
-                return Err(failure.hint(format!("its log is {}", self.state_dir.join("arenad.log").display())));
+                let failure = Failure::new(
+                    exit_code::FAILED,
+                    anyhow::anyhow!("the daemon did not stop within {START_PATIENCE:?}"),
+                );
+                return Err(failure.hint(format!("see its log {}", self.state_dir.join("arenad.log").display())));
             }
             tokio::time::sleep(LOOK_PAUSE).await;
         }

@@ -51,8 +51,8 @@ fn roots(given: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
         }
     }
     if roots.is_empty() {
-        return Err(Failure::usage("no folder from here upwards has environments/ and compose/")
-            .hint("change into a folder that has them, name one with --root, ARENAD_ROOT or ARENAD_PATH, or make new ones with `arenad init NAME`"));
+        return Err(Failure::usage("no folder from the working directory upwards contains environments/ and compose/")
+            .hint("change to a folder that contains them, name one with --root, ARENAD_ROOT or ARENAD_PATH, or create them with `arenad init NAME`"));
     }
     Ok(roots)
 }

@@ -28,12 +28,12 @@ fn print(df: &Df) {
     let size = output::bytes;
     match &df.state_root {
         Some(root) => outln!(
-            "state root {}: {} of {} are free ({}, {}); the trash takes {}\n",
+            "state root {}: {} of {} free ({}, {}); the trash takes {}\n",
             root.path,
             size(root.free_bytes),
             size(root.total_bytes),
             root.file_system,
-            if root.clones { "copies share their blocks" } else { "full copies: `arenad storage init` cures that" },
+            if root.clones { "copies share blocks" } else { "full copies; `arenad storage init` avoids them" },
             size(root.trash_bytes)
         ),
         None => outln!("there is no state root: sites keep their state in their containers\n"),
@@ -68,8 +68,8 @@ fn print(df: &Df) {
     }
     print_rows(&mut table, 0);
     let total = |files: &[DfFile]| size(files.iter().map(|file| file.size_bytes).sum());
-    outln!("archives of images take {}, archives of volumes {}", total(&df.archives), total(&df.volumes));
-    outln!("ALONE is what removing it gives back; layers of images are counted with each image that has them");
+    outln!("image archives take {}, volume archives {}", total(&df.archives), total(&df.volumes));
+    outln!("ALONE is the space that removing the item frees; shared image layers are counted for each image");
 }
 
 /// Prints a table and an empty line after it; prints nothing if the table has no rows.

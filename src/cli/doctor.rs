@@ -98,7 +98,7 @@ fn print(findings: &[Finding], environment: Option<&str>) {
     );
     if environment.is_none() {
         outln!(
-            "`arenad doctor {}` also looks at what the environment needs: ports, memory, images",
+            "`arenad doctor {}` also checks the requirements of the environment: ports, memory, images",
             definition::DEFAULT
         );
     }

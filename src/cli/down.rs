@@ -22,7 +22,7 @@ pub async fn run(global: &Global, args: &DownArgs) -> Result<u8, Failure> {
         return done(global, &[], false);
     }
     if args.purge && !args.yes && !confirmed(&client)? {
-        return Err(Failure::usage("not confirmed").hint("--yes confirms"));
+        return Err(Failure::usage("not confirmed").hint("pass --yes to confirm"));
     }
     // Containers may exist although no daemon runs: a daemon is started to remove them.
     client.ensure_daemon(&args.engine, None).await?;
@@ -46,7 +46,7 @@ pub async fn run(global: &Global, args: &DownArgs) -> Result<u8, Failure> {
         let done = tokio::select! {
             done = work => done,
             _ = tokio::signal::ctrl_c() => {
-                return Err(Failure::interrupted().hint("the work goes on in the background: `arenad status` shows it"));
+                return Err(Failure::interrupted().hint("the work continues in the background; `arenad status` shows its progress"));
             }
         };
         // The other environments go down in spite of a failure; the first failure is reported.
@@ -162,17 +162,19 @@ async fn give_up(
     let daemon = match status.daemon.background {
         true => {
             client.stop_daemon().await?;
-            "the daemon has ended"
+            "the daemon has stopped"
         }
-        false => "the daemon in the foreground goes on",
+        false => "the daemon in the foreground keeps running",
     };
     if left.is_empty() {
         say(global.json, &format!("{daemon}; nothing had been created, because the engine never answered: {trouble}"));
         return done(global, &[], false);
     }
     let again = if args.purge { "arenad down --purge" } else { "arenad down" };
-    let message =
-        format!("{daemon}, but the engine cannot be reached, so these could not be removed: {}", left.join("; "));
+    let message = format!(
+        "{daemon}, but the engine cannot be reached, so the following could not be removed: {}",
+        left.join("; ")
+    );
     let failure = Failure::new(exit_code::FAILED, failure.error.context(message));
     let kept = client.state_dir().display();
     Err(failure.hint(format!("{trouble}; then `{again}` removes them. Their records are kept in {kept}")))
@@ -187,10 +189,10 @@ fn was_never_reached(status: &Status) -> bool {
 
 fn confirmed(client: &Client) -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() {
-        return Err(Failure::usage("--purge wants --yes where nobody can be asked"));
+        return Err(Failure::usage("--purge requires --yes if standard input is not a terminal"));
     }
     err!(
-        "This removes all containers, snapshots and built images of this installation, and {}. Go on? [y/N] ",
+        "This removes all containers, snapshots and built images of this installation, and {}. Continue? [y/N] ",
         client.state_dir().display()
     );
     std::io::stderr().flush()?;
@@ -221,7 +223,7 @@ fn remove_files(client: &Client) -> Result<(), Failure> {
     }
     let archives = folder.join("archives");
     if archives.exists() {
-        errln!("what `arenad images` has fetched stays in {}", archives.display());
+        errln!("the archives that `arenad images` has fetched stay in {}", archives.display());
     }
     // The folder is not empty if it contains foreign files.
     let _ = std::fs::remove_dir(folder);

@@ -52,7 +52,7 @@ pub async fn renew_daemon(client: &Client, is_silent: bool) -> Result<bool, Fail
         return Ok(false);
     }
     let pid = status.daemon.pid;
-    say(is_silent, &format!("replacing the daemon (pid {pid}): it cannot reach its engine, and nothing is up in it"));
+    say(is_silent, &format!("replacing the daemon (pid {pid}): it cannot reach its engine, and no site is up"));
     client.stop_daemon().await?;
     Ok(true)
 }

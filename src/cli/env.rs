@@ -33,7 +33,7 @@ const VISUALWEBARENA: Names = Names {
     prefix: "VWA_",
 };
 
-/// Prints the variables.
+/// Prints the variables in the chosen format.
 pub async fn run(global: &Global, args: &EnvArgs) -> Result<u8, Failure> {
     let given = &args.definition;
     let located = definition::locate(given.name(), given.file.as_deref(), given.root.as_deref())?;
@@ -43,7 +43,7 @@ pub async fn run(global: &Global, args: &EnvArgs) -> Result<u8, Failure> {
     // The note goes to standard error: on standard output, `eval` without quotes would join the lines, and a comment
     // would swallow the rest.
     if let Some((name, value)) = variables.iter().find(|(name, _)| name.ends_with("_FULL_RESET")) {
-        errln!("note: no reset server listens at {value} yet; BrowserGym goes on without resets if {name} is unset");
+        errln!("note: no reset server listens at {value} yet; BrowserGym continues without resets if {name} is unset");
     }
     let unnamed: Vec<&str> = found
         .loaded
@@ -55,11 +55,11 @@ pub async fn run(global: &Global, args: &EnvArgs) -> Result<u8, Failure> {
         .collect();
     if unnamed.len() == found.loaded.environment.sites.len() {
         errln!(
-            "note: no site of {} has a name for its address, so there is nothing to print",
+            "note: no site of {} declares a variable for its address, so there is nothing to print",
             found.loaded.environment.name
         );
         errln!(
-            "hint: give {} one in the environment file, such as `public: {{ variable: SHOPPING }}`",
+            "hint: declare one for {} in the environment file, such as `public: {{ variable: SHOPPING }}`",
             unnamed.join(", ")
         );
     }

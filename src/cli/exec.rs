@@ -49,7 +49,7 @@ pub async fn shell(global: &Global, args: &ShellArgs) -> Result<u8, Failure> {
 async fn run(global: &Global, args: &ContainerArgs, command: &[String]) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     if client.is_remote() {
-        let failure = Failure::usage("a command in a container is run through the engine of the daemon's machine");
+        let failure = Failure::usage("commands in containers run through the engine of the daemon's machine");
         return Err(failure.hint("run it on that machine, without --host and ARENAD_HOST"));
     }
     let status = client.status().await?;
@@ -74,10 +74,10 @@ fn notice(entry: &Entry) -> String {
     let Entry { environment, site, service, .. } = entry;
     match entry.generation {
         Some(_) => format!(
-            "note: what this changes in {service} of {environment}/{site} is not proven; the next reset makes new containers"
+            "note: changes in {service} of {environment}/{site} are not verified; the next reset creates new containers"
         ),
         None => format!(
-            "note: this is {service} of {environment}/{site} as its baseline failed; `arenad prune` or the next `arenad up` removes it"
+            "note: this is {service} of {environment}/{site}, kept after its baseline failed; `arenad prune` or the next `arenad up` removes it"
         ),
     }
 }

@@ -1,6 +1,6 @@
 //! Exit codes. Scripts rely on them; every change is listed in CHANGELOG.md.
 
-/// The command succeeded.
+/// The command succeeded; for `check` and `eval`, the agent accomplished the task.
 pub const OK: u8 = 0;
 /// The command failed; standard error states the reason. `verify`: an instance differs; standard output states the
 /// differences. `doctor`: there is a problem; standard output states it.
@@ -9,7 +9,7 @@ pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
 /// `status`: a site is not ready, or no daemon runs.
 pub const NOT_READY: u8 = 3;
-/// Another operation must end first.
+/// Another operation must finish first.
 pub const BUSY: u8 = 4;
 /// `check`, `eval`: the agent did not accomplish the task.
 pub const NOT_DONE: u8 = 5;

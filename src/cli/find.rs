@@ -79,7 +79,7 @@ pub fn split<'a>(environment: Option<&'a str>, name: &'a str) -> Result<(Option<
         (Some((of, site)), Some(environment)) if of == environment => Ok((Some(of), site)),
         (Some((of, _)), Some(environment)) => {
             let failure =
-                Failure::usage(format!("`{name}` names the environment {of}, and --environment {environment}"));
+                Failure::usage(format!("`{name}` names the environment {of}, but --environment is {environment}"));
             Err(failure.hint("name the environment once"))
         }
     }
@@ -135,7 +135,7 @@ fn named<'a>(status: &'a Status, name: &str) -> Result<&'a Environment, Failure>
     Err(match (close(&known, name), known.is_empty()) {
         (Some(close), _) => failure.hint(format!("did you mean `{close}`?")),
         (None, true) => failure.hint("`arenad up` brings sites up"),
-        (None, false) => failure.hint(format!("up are {}", known.join(", "))),
+        (None, false) => failure.hint(format!("name one that is up: {}", known.join(", "))),
     })
 }
 
@@ -154,7 +154,7 @@ fn unknown_site(status: &Status, environment: Option<&str>, name: &str) -> Failu
         )),
         Some(close) => failure.hint(format!("did you mean `{close}`?")),
         None if known.is_empty() => failure.hint("`arenad up` brings sites up"),
-        None => failure.hint(format!("up are {}", known.join(", "))),
+        None => failure.hint(format!("name one that is up: {}", known.join(", "))),
     }
 }
 

@@ -21,14 +21,14 @@ pub async fn run(global: &Global, args: &HarArgs) -> Result<u8, Failure> {
     };
     let [(environment, sites)] = chosen.as_slice() else {
         let names: Vec<&str> = chosen.iter().map(|(name, _)| name.as_str()).collect();
-        return Err(find::ambiguous(&format!("the sites are of {}", names.join(" and ")), &names));
+        return Err(find::ambiguous(&format!("the sites belong to {}", names.join(" and ")), &names));
     };
     let har = fetch(&client, environment, sites).await?;
     let known = har["log"]["_arenad"]["sites"].as_array().cloned().unwrap_or_default();
     let (silent, recorded): (Vec<&Value>, Vec<&Value>) = known.iter().partition(|site| site["records"] == "none");
     if recorded.is_empty() {
-        return Err(Failure::usage("the gateway records nothing of these sites")
-            .hint("`public: { record: all }` of a site in the environment file has its traffic recorded"));
+        return Err(Failure::usage("the gateway does not record the traffic of these sites")
+            .hint("set `public: { record: all }` for a site in the environment file to record its traffic"));
     }
     for site in recorded {
         if let Some(lacks) = site["lacks"].as_str() {

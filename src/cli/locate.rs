@@ -49,7 +49,8 @@ pub async fn run(global: &Global, args: &LocateArgs) -> Result<u8, Failure> {
 
 fn har(path: &Path) -> Result<Box<RawValue>, Failure> {
     let text = std::fs::read_to_string(path).with_context(|| format!("read the traffic in {}", path.display()))?;
-    RawValue::from_string(text).map_err(|error| Failure::usage(format!("{} is no HAR: {error}", path.display())))
+    RawValue::from_string(text)
+        .map_err(|error| Failure::usage(format!("{} is not a HAR file: {error}", path.display())))
 }
 
 fn print_rows(value: &Value) {

@@ -39,7 +39,7 @@ pub async fn run(global: &Global, args: &LoginArgs) -> Result<u8, Failure> {
     };
     if !global.json && format != SessionFormat::Header && !session.headers.is_empty() {
         let names: Vec<&str> = session.headers.keys().map(String::as_str).collect();
-        errln!("{account} signs in by headers ({}), which this form has no place for", names.join(", "));
+        errln!("{account} signs in by headers ({}), which this format cannot contain", names.join(", "));
         errln!("hint: `--format header` prints them");
     }
     match &args.output {
@@ -65,11 +65,11 @@ async fn the_only_one(client: &Client, site: &Site) -> Result<String, Failure> {
     match accounts.as_slice() {
         [only] => Ok(only.name.clone()),
         [] => Err(Failure::usage(format!("no account of {} can sign in", site.name))
-            .hint("give an account a `login` in the environment file")),
+            .hint("declare a `login` for an account in the environment file")),
         several => {
             let names: Vec<&str> = several.iter().map(|account| account.name.as_str()).collect();
             Err(Failure::usage(format!("{} has several accounts: {}", site.name, names.join(", ")))
-                .hint("say which with --account"))
+                .hint("choose one with --account"))
         }
     }
 }

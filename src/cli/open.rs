@@ -36,5 +36,5 @@ pub async fn run(global: &Global, args: &OpenArgs) -> Result<u8, Failure> {
             return Ok(exit_code::OK);
         }
     }
-    Err(Failure::new(exit_code::FAILED, anyhow::anyhow!("no program was found that opens a browser")))
+    Err(Failure::new(exit_code::FAILED, anyhow::anyhow!("no program that opens a browser was found")))
 }

@@ -134,13 +134,13 @@ pub async fn wait(
                 break;
             }
             _ = interrupts.recv() => {
-                return Err(Failure::interrupted().hint("the work goes on in the background: `arenad status` shows it"));
+                return Err(Failure::interrupted().hint("the work continues in the background; `arenad status` shows its progress"));
             }
             () = sleep_until(deadline) => {
                 let what = unfinished(client, &operations).await;
                 let limit = limit.map(humantime::format_duration).map(|limit| limit.to_string()).unwrap_or_default();
                 let failure = Failure::new(exit_code::TIMED_OUT, anyhow::anyhow!("not done within {limit}: {what}"));
-                return Err(failure.hint("the work goes on in the background: `arenad status` shows it"));
+                return Err(failure.hint("the work continues in the background; `arenad status` shows its progress"));
             }
             _ = look.tick() => {
                 // If the daemon has just ended, the answers for the operations state the reason.
@@ -201,7 +201,7 @@ async fn unfinished(client: &Client, operations: &[Operation]) -> String {
     let told = |site: &Site| match is_at_work(site) {
         true => format!("{} is {} ({})", site.name, site.state, doing(site)),
         // The site's operation is queued, or has just ended.
-        false => format!("{} has not begun", site.name),
+        false => format!("{} has not started", site.name),
     };
     sites_of(&status, operations).map(told).collect::<Vec<_>>().join("; ")
 }
@@ -214,13 +214,13 @@ pub fn check(operations: &[Operation]) -> Result<(), Failure> {
     let told: Vec<String> = failed
         .iter()
         .map(|operation| {
-            let reason = operation.reason.as_deref().unwrap_or("something else was asked for in the meantime");
+            let reason = operation.reason.as_deref().unwrap_or("another operation replaced it");
             format!("{}: {reason}", operation.site)
         })
         .collect();
     let failure = Failure::new(exit_code::FAILED, anyhow::anyhow!("{}", told.join("\n")));
     Err(match &first.hint {
         Some(hint) => failure.hint(hint.clone()),
-        None => failure.hint("`arenad status` shows what is going on"),
+        None => failure.hint("run `arenad status` for details"),
     })
 }

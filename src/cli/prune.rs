@@ -72,7 +72,7 @@ fn asked() -> std::io::Result<bool> {
 fn say(done: &Pruned) {
     let count = done.items.len();
     match (count, done.is_trial) {
-        (0, _) => outln!("nothing can go: everything is named, in use, or the newest of its kind"),
+        (0, _) => outln!("nothing to remove: everything is named, in use, or the newest of its kind"),
         (_, true) => outln!("\nnothing was removed; --yes removes {}", if count == 1 { "it" } else { "them" }),
         (1, false) => outln!("\nremoved 1 item"),
         (_, false) => outln!("\nremoved {count} items"),

@@ -154,7 +154,7 @@ fn has_ended(state_dir: &Path) -> bool {
 
 fn local(state_dir: &Path, silence: &Silence) -> (String, String) {
     let place = state_dir.display();
-    let log = format!("its log is {}", state_dir.join("arenad.log").display());
+    let log = format!("see its log {}", state_dir.join("arenad.log").display());
     match silence {
         Silence::NobodyListens { .. } => (
             format!("no daemon runs on {place}"),
@@ -179,7 +179,7 @@ fn local(state_dir: &Path, silence: &Silence) -> (String, String) {
             "give another state directory with --state-dir".to_owned(),
         ),
         Silence::BrokeOff(said) | Silence::UnknownHost(said) => (
-            format!("the daemon on {place} broke the connection off before it had answered: {said}"),
+            format!("the daemon on {place} closed the connection before it answered: {said}"),
             format!("`arenad status` shows whether it still runs; {log}"),
         ),
     }
@@ -203,7 +203,7 @@ fn named(place: &str, is_socket: bool, silence: &Silence) -> (String, String) {
         }
         Silence::TimedOut(limit) => (
             format!("no answer from {place} within {limit:?}"),
-            "see whether the host is up and a firewall lets the port through; --host and ARENAD_HOST name the address"
+            "check that the host is up and that no firewall blocks the port; --host or ARENAD_HOST gives the address"
                 .to_owned(),
         ),
         Silence::UnknownHost(said) => (format!("unknown host in {place}: {said}"), correct),

@@ -56,7 +56,7 @@ fn print(ended: &[Operation], is_verbose: bool) {
             out!("{}", output::wrapped(&stages(&reset.stages), "  ", output::width()));
         }
         if let Some(reason) = &reset.reason {
-            outln!("\n{name} was reset by no faster strategy: {reason}");
+            outln!("\n{name}: no faster strategy was possible: {reason}");
         }
         if let Some(compared) = reset.compared.as_ref().and_then(Compared::told) {
             outln!("\n{name}: {compared}");
@@ -80,8 +80,8 @@ pub fn stages(stages: &[Stage]) -> String {
 /// Returns a short description of a reset that succeeded.
 pub fn told(way: Option<ResetWay>, took: &str) -> String {
     match way {
-        Some(ResetWay::Keep) => format!("left as it is: only read, and as its snapshot (compared in {took})"),
-        Some(ResetWay::Untouched) => format!("left as it is: as its snapshot (compared in {took})"),
+        Some(ResetWay::Keep) => format!("unchanged: read-only, and equal to its snapshot (compared in {took})"),
+        Some(ResetWay::Untouched) => format!("unchanged: equal to its snapshot (compared in {took})"),
         Some(ResetWay::Swap | ResetWay::Rewind | ResetWay::Recreate) | None => format!("reset in {took}"),
     }
 }

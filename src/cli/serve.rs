@@ -26,10 +26,10 @@ pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, Failure> {
     let tcp = match (args.listen, secrets::token(global)?) {
         (Some(address), Some(token)) if !token.is_empty() => Some((address, Secret::new(token))),
         (Some(_), _) => {
-            return Err(Failure::usage("--listen wants a token")
+            return Err(Failure::usage("--listen requires a token")
                 .hint(
                 "set ARENAD_TOKEN to a long random text, such as the output of `openssl rand -hex 32`, or ARENAD_TOKEN_FILE to a file \
-                 with one",
+                 that contains one",
             ));
         }
         (None, _) => None,
@@ -40,7 +40,7 @@ pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, Failure> {
     {
         return Err(Failure::usage(format!("--listen {address} can be reached from other hosts, and the API has no TLS")).hint(
             "listen on 127.0.0.1 behind a TLS proxy or a tunnel; if a TLS proxy on another host is the only way to this \
-             address, say --behind-tls-proxy",
+             address, pass --behind-tls-proxy",
         ));
     }
     let settings = Settings {
@@ -57,7 +57,7 @@ pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, Failure> {
     let mut terminate = signal(SignalKind::terminate()).context("listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("listen for SIGINT")?;
     let daemon = Daemon::start(settings).await.map_err(|error| match error {
-        StartError::Running { .. } => Failure::new(exit_code::BUSY, error).hint("`arenad status` asks it how it is"),
+        StartError::Running { .. } => Failure::new(exit_code::BUSY, error).hint("`arenad status` shows its state"),
         error => error.into(),
     })?;
     tokio::select! {
@@ -65,7 +65,7 @@ pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, Failure> {
         _ = interrupt.recv() => {}
         () = daemon.stop_requested() => {}
     }
-    tracing::info!("stopping; containers go on running");
+    tracing::info!("stopping; containers keep running");
     tokio::select! {
         () = daemon.stop() => Ok(exit_code::OK),
         _ = interrupt.recv() => Ok(exit_code::INTERRUPTED),

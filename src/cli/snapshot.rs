@@ -94,7 +94,7 @@ async fn diff(client: &Client, global: &Global, args: &DiffArgs) -> Result<u8, F
     if global.json {
         output::print_json(&found)?;
     } else if found.differences.is_empty() {
-        outln!("{} and {} hold the same", found.from, found.snapshot);
+        outln!("{} and {} are equal", found.from, found.snapshot);
     } else {
         for difference in &found.differences {
             outln!("{}", difference.text);

@@ -61,8 +61,8 @@ pub async fn provide(state_dir: &Path, choice: StorageChoice, is_silent: bool) -
         Ok(made) => say(
             is_silent,
             &format!(
-                "made {}: sites' state is kept on a file system of its own, whose copies cost nothing (it takes what is in \
-                 it, at most {})",
+                "created {}: the state of sites is kept on a file system of its own, where copies are free (it takes the \
+                 space of its content, at most {})",
                 made.file.display(),
                 output::bytes(made.size_bytes)
             ),
@@ -91,7 +91,7 @@ fn look(state_dir: &Path) -> Option<Place> {
 
 fn costs(place: &Place) -> String {
     format!(
-        "note: {} cannot share blocks between files, so each copy of a site's state takes time and room in proportion to its \
+        "note: {} cannot share blocks between files, so each copy of a site's state takes time and space in proportion to its \
          size",
         place.file_system
     )
@@ -107,23 +107,25 @@ fn plan(place: &Place, choice: StorageChoice, can_ask: bool) -> Plan {
         return Plan::Nothing;
     }
     if let Some((program, cure)) = place.missing {
-        return say(&format!("`arenad storage init` cures that, and takes {program}, which is not installed: {cure}"));
+        return say(&format!(
+            "`arenad storage init` avoids that, and requires {program}, which is not installed: {cure}"
+        ));
     }
     let Some(size) = place.size else {
-        return say("there is too little room for a file system of its own, which would cure that");
+        return say("there is too little space for a file system of its own, which would avoid that");
     };
     match choice {
         StorageChoice::Auto => Plan::Make(size),
         StorageChoice::Ask if can_ask => Plan::Offer(size),
         StorageChoice::Ask | StorageChoice::Plain => say(
-            "`arenad storage init`, or ARENAD_STORAGE=auto, makes a file system that can; ARENAD_STORAGE=plain is silent",
+            "`arenad storage init`, or ARENAD_STORAGE=auto, creates a file system that can; ARENAD_STORAGE=plain hides this note",
         ),
     }
 }
 
 fn is_wanted(place: &Place, state_dir: &Path, size: u64) -> std::io::Result<bool> {
     err!(
-        "{}.\nMake a file with XFS in it for them, {}, which takes what is in it and at most {}? [Y/n] ",
+        "{}.\nCreate an XFS file system for them in {}, which takes the space of its content, at most {}? [Y/n] ",
         costs(place),
         state_dir.join("stores.xfs").display(),
         output::bytes(size)

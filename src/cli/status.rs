@@ -102,11 +102,11 @@ fn print_human(status: &Status, is_verbose: bool) {
         if let Some(written) = &site.written {
             let since = age(&written.since);
             match (&written.difference, written.requests) {
-                (Some(difference), _) => outln!("\n{name} is only read, but was written to: {difference}"),
-                (None, 1) => outln!("\n{name} is only read, but a request that may write reached it {since} ago"),
+                (Some(difference), _) => outln!("\n{name} is read-only, but was written to: {difference}"),
+                (None, 1) => outln!("\n{name} is read-only, but a request that may write reached it {since} ago"),
                 (None, requests) => {
                     outln!(
-                        "\n{name} is only read, but {requests} requests that may write reached it, the first {since} ago"
+                        "\n{name} is read-only, but {requests} requests that may write reached it, the first {since} ago"
                     );
                 }
             }
@@ -126,7 +126,7 @@ fn print_human(status: &Status, is_verbose: bool) {
     let unused: Vec<String> = sites.iter().filter(|site| awaits_use(site)).map(|site| name(site)).collect();
     if !unused.is_empty() {
         outln!("\nno standby yet: {}", unused.join(", "));
-        outln!("  one is made once the site has been written to or reset");
+        outln!("  one is created once the site has been written to or reset");
     }
 }
 

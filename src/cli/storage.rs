@@ -53,7 +53,7 @@ fn look(state_dir: &Path) -> Result<StorageStatus, Failure> {
     let standing = disk::standing(state_dir).map_err(failure)?;
     let there: PathBuf = path.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("/")).to_owned();
     let room = trial::room(&there)
-        .map_err(|error| anyhow::Error::from(error).context(format!("look at {}", there.display())))?;
+        .map_err(|error| anyhow::Error::from(error).context(format!("inspect {}", there.display())))?;
     let own = |disk: disk::OwnDisk, is_mounted| StorageDisk {
         taken_bytes: disk::taken_bytes(&disk),
         file: disk.file.display().to_string(),
@@ -77,12 +77,12 @@ fn look(state_dir: &Path) -> Result<StorageStatus, Failure> {
 
 fn print(status: &StorageStatus) {
     let line = |name: &str, value: &str| outln!("{name:12} {value}");
-    line("state root", &format!("{}{}", status.path, if status.exists { "" } else { " (not made yet)" }));
+    line("state root", &format!("{}{}", status.path, if status.exists { "" } else { " (not created yet)" }));
     line("file system", &status.file_system);
     let copies = match status.clones {
-        Some(true) => "share their blocks: they cost next to no time and room",
-        Some(false) => "are full copies: they take time and room in proportion to their size",
-        None => "could not be tried: this user may not write there",
+        Some(true) => "share blocks: they take almost no time and space",
+        Some(false) => "are full copies: they take time and space in proportion to their size",
+        None => "could not be tested: this user may not write there",
     };
     line("copies", copies);
     line("size", &output::bytes(status.total_bytes));
@@ -90,12 +90,12 @@ fn print(status: &StorageStatus) {
     match &status.disk {
         Some(disk) => {
             let taken =
-                disk.taken_bytes.map_or("is gone".to_owned(), |taken| format!("takes {}", output::bytes(taken)));
-            let mounted = if disk.is_mounted { "" } else { ", not mounted: the daemon does that when it starts" };
+                disk.taken_bytes.map_or("is missing".to_owned(), |taken| format!("takes {}", output::bytes(taken)));
+            let mounted = if disk.is_mounted { "" } else { ", not mounted; the daemon mounts it when it starts" };
             line("disk", &format!("{} ({taken} of {}{mounted})", disk.file, output::bytes(disk.size_bytes)));
         }
         None if status.clones == Some(false) => {
-            outln!("`arenad storage init` makes a file system here whose copies cost nothing; it needs root");
+            outln!("`arenad storage init` creates a file system here whose copies are free; it requires root");
         }
         None => {}
     }

@@ -62,7 +62,8 @@ async fn receive(client: &Client, global: &Global, args: &ExportArgs) -> Result<
     let mut content = answer.bytes_stream();
     let work = async {
         while let Some(piece) = content.next().await {
-            let piece = piece.context("read the snapshot: the daemon ended it early; its log says why")?;
+            let piece =
+                piece.context("read the snapshot: the daemon ended the stream early; its log states the reason")?;
             (&partial.file).write_all(&piece).with_context(|| format!("write {}", partial.path.display()))?;
             watch.advance(piece.len());
         }
@@ -71,7 +72,7 @@ async fn receive(client: &Client, global: &Global, args: &ExportArgs) -> Result<
     tokio::select! {
         done = board::follow(&args.snapshot, global.json, &watch, work) => done?,
         _ = tokio::signal::ctrl_c() => {
-            return Err(Failure::interrupted().hint("nothing was left behind"));
+            return Err(Failure::interrupted().hint("the partial file was removed"));
         }
     }
     let size_bytes = partial.finish(&out)?;
@@ -84,18 +85,18 @@ fn file_name(disposition: &str) -> Result<String, Failure> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     match !name.is_empty() && !name.starts_with('.') && name.chars().all(is_plain) {
         true => Ok(name.to_owned()),
-        false => Err(Failure::usage("the daemon proposes no name for the file").hint("give one with --out")),
+        false => Err(Failure::usage("the daemon proposes no name for the file").hint("pass one with --out")),
     }
 }
 
 fn refuse_taken(out: &Path) -> Result<(), Failure> {
     match out.try_exists() {
         Ok(false) => Ok(()),
-        Ok(true) => Err(Failure::new(exit_code::FAILED, anyhow::anyhow!("{} is there already", out.display()))
+        Ok(true) => Err(Failure::new(exit_code::FAILED, anyhow::anyhow!("{} already exists", out.display()))
             .hint("name another file with --out, or move it away")),
         Err(error) => Err(Failure::new(
             exit_code::FAILED,
-            anyhow::Error::from(error).context(format!("look at {}", out.display())),
+            anyhow::Error::from(error).context(format!("inspect {}", out.display())),
         )),
     }
 }
@@ -112,7 +113,7 @@ impl Partial {
         name.push(".part");
         let path = PathBuf::from(name);
         let file = File::options().create(true).truncate(true).write(true).mode(0o600).open(&path);
-        Ok(Self { file: file.with_context(|| format!("make {}", path.display()))?, path })
+        Ok(Self { file: file.with_context(|| format!("create {}", path.display()))?, path })
     }
 
     /// Syncs the file to disk and renames it to its final name; returns its length.
@@ -148,7 +149,7 @@ pub async fn import(global: &Global, args: &ImportArgs) -> Result<u8, Failure> {
         true => output::print_json(&snapshot)?,
         false => {
             if was_present {
-                errln!("it is there already");
+                errln!("the snapshot is already present");
             }
             outln!("{}", snapshot.id);
         }
@@ -171,7 +172,7 @@ async fn scan(name: &str, is_silent: bool, path: &Path) -> Result<Manifest, Fail
 
 fn open(path: &Path, doing: &str) -> anyhow::Result<(Arc<Watch>, File)> {
     let file = File::open(path).with_context(|| format!("open {}", path.display()))?;
-    let size = file.metadata().with_context(|| format!("look at {}", path.display()))?.len();
+    let size = file.metadata().with_context(|| format!("inspect {}", path.display()))?.len();
     let watch = Arc::new(Watch::new(CancellationToken::new()));
     watch.begin(doing, Some(size));
     Ok((watch, file))
@@ -180,11 +181,13 @@ fn open(path: &Path, doing: &str) -> anyhow::Result<(Arc<Watch>, File)> {
 fn unsound(path: &str, error: ReadError) -> Failure {
     let hint = match &error {
         ReadError::Version { .. } => "use the version of arenad that wrote it, or a newer one",
-        ReadError::Other(_) => "`arenad images load` takes archives of images; this takes what `snapshot export` wrote",
-        ReadError::Truncated { .. } | ReadError::Damaged(_) | ReadError::Manifest(_) => {
-            "get the file anew: this copy was cut off, damaged or changed on its way; nothing was imported"
+        ReadError::Other(_) => {
+            "pass a file that `snapshot export` wrote; `arenad images load` takes archives of images"
         }
-        ReadError::Unreadable(_) => "the disk or the network that the file is on may be failing",
+        ReadError::Truncated { .. } | ReadError::Damaged(_) | ReadError::Manifest(_) => {
+            "get the file again: this copy was truncated, damaged or changed in transit; nothing was imported"
+        }
+        ReadError::Unreadable(_) => "check the disk or the network on which the file is stored",
     };
     Failure::new(exit_code::FAILED, anyhow::Error::from(error).context(format!("import {path}"))).hint(hint)
 }
@@ -209,7 +212,7 @@ async fn send(
         tokio::select! {
             sent = board::follow(name, is_silent, &watch, work) => sent?,
             _ = tokio::signal::ctrl_c() => {
-                return Err(Failure::interrupted().hint("the same command goes on from here; what has arrived is kept for a day"));
+                return Err(Failure::interrupted().hint("run the same command again to resume; the received parts are kept for a day"));
             }
         }
     }

@@ -20,7 +20,7 @@ pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, Failure> {
             let failure = Failure::usage(format!("{} has no site `{site}`", environment.name));
             return Err(match find::close(&known, site) {
                 Some(close) => failure.hint(format!("did you mean `{close}`?")),
-                None => failure.hint(format!("it has {}", known.join(", "))),
+                None => failure.hint(format!("choose one of {}", known.join(", "))),
             });
         }
     }
@@ -82,7 +82,9 @@ pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, Failure> {
             }
         }
         output::print_table(&table);
-        outln!("\n`arenad status` shows how they are, `arenad reset SITE` brings one back, `arenad down` ends it all.");
+        outln!(
+            "\n`arenad status` shows their states, `arenad reset SITE` resets a site, `arenad down` takes all sites down."
+        );
     }
     if has_stores && args.storage != StorageChoice::Plain && !global.json {
         // The notes come last, where they are read: hundreds of lines may have been printed since the daemon was
@@ -99,7 +101,7 @@ fn choose(args: &UpArgs) -> Result<(arenad_definition::Located, Vec<String>), Fa
     if let Some(file) = &args.file {
         let located = definition::locate(None, Some(file), None)?;
         return match environment.filter(|name| *name != located.name.as_str()) {
-            Some(name) => Err(Failure::usage(format!("{} is no file of the environment `{name}`", file.display()))),
+            Some(name) => Err(Failure::usage(format!("{} is not a file of the environment `{name}`", file.display()))),
             None => Ok((located, names)),
         };
     }
@@ -137,7 +139,7 @@ fn split(args: &UpArgs) -> Result<(Option<String>, Vec<String>), Failure> {
         };
         match (of, &environment) {
             (Some(of), Some(known)) if of != known => {
-                let failure = Failure::usage(format!("`{name}` is of another environment than {known}"));
+                let failure = Failure::usage(format!("`{name}` belongs to an environment other than {known}"));
                 return Err(failure.hint("bring up one environment at a time"));
             }
             (Some(of), None) => environment = Some(of.to_owned()),

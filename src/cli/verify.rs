@@ -23,7 +23,7 @@ pub async fn run(global: &Global, args: &VerifyArgs) -> Result<u8, Failure> {
                 show(&verified);
                 if site.has_been_entered {
                     errln!(
-                        "note: commands were run in its containers by hand; what they changed outside of its stores is not compared"
+                        "note: commands were run in its containers; their changes outside of its stores are not compared"
                     );
                 }
             }
@@ -42,10 +42,10 @@ fn show(verified: &Verification) {
     let took: f64 = verified.stores.iter().map(|store| store.duration_ms).fold(0.0, f64::max);
     let took = output::milliseconds(took);
     if verified.equal {
-        outln!("{} is as its snapshot {} (looked at in {took})", verified.site, verified.snapshot);
+        outln!("{} equals its snapshot {} (compared in {took})", verified.site, verified.snapshot);
         return;
     }
-    outln!("{} differs from its snapshot {} (looked at in {took}):", verified.site, verified.snapshot);
+    outln!("{} differs from its snapshot {} (compared in {took}):", verified.site, verified.snapshot);
     for difference in &verified.differences {
         outln!("  {}", difference.text);
     }

@@ -95,7 +95,7 @@ async fn tcp_wants_the_token_and_the_socket_its_owner() {
     assert_eq!(std::fs::metadata(served.world.state_dir()).unwrap().permissions().mode() & 0o777, 0o700);
     // Without a token nothing is offered on TCP at all.
     let other = World::single("notoken");
-    other.run(&["serve", "--listen", "127.0.0.1:0"]).code(2).says("--listen wants a token").says("hint: ");
+    other.run(&["serve", "--listen", "127.0.0.1:0"]).code(2).says("--listen requires a token").says("hint: ");
 }
 
 #[tokio::test]

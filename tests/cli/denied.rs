@@ -68,7 +68,7 @@ fn a_daemon_without_its_engine_can_be_ended_and_is_replaced() {
     within("the site's failure", PATIENCE, || (world.state() == "failed").then_some(()));
     user::run(&world, &["up", &world.name]).code(1).says("this user may not open").says("usermod -aG");
     let down = user::run(&world, &["down"]).code(0).says(&format!("taking down {}: toy", world.name));
-    down.says("the daemon has ended").says("usermod -aG");
+    down.says("the daemon has stopped").says("usermod -aG");
     is_gone(&world, daemon);
 
     // The user joins the group, which the daemon does not notice.

@@ -17,7 +17,7 @@ fn a_command_runs_in_the_container_and_the_next_reset_makes_new_ones() {
     let whole = format!("{}/toy", world.name);
     let ran = world.run(&["exec", &whole, "--", "cat", "/srv/state/notes"]).code(0);
     assert!(ran.out.ends_with("configured\n"), "{}", ran.out);
-    assert!(ran.err.contains("is not proven"), "{}", ran.err);
+    assert!(ran.err.contains("are not verified"), "{}", ran.err);
     world.run(&["exec", "toy", "--", "/bin/sh", "-c", "echo no >&2; exit 7"]).code(7).says("no");
     let mut child = world
         .command(&["exec", "toy", "--", "/bin/sh", "-c", "cat >/tmp-note; cat /tmp-note"])
@@ -62,7 +62,7 @@ fn the_containers_of_a_baseline_that_fails_are_kept_on_request_until_they_are_pr
     failed.says(&format!("`arenad shell {}/toy` looks into the kept containers", world.name));
     let ran = world.run(&["exec", "toy", "--", "cat", "/srv/state/notes"]).code(0);
     assert!(ran.out.ends_with("half\n"), "{}", ran.out);
-    assert!(ran.err.contains("as its baseline failed"), "{}", ran.err);
+    assert!(ran.err.contains("kept after its baseline failed"), "{}", ran.err);
     world.run(&["prune"]).code(0).prints("kept from a baseline that could not be made").prints("nothing was removed");
     world.run(&["prune", "--yes"]).code(0).prints("removed");
     assert_eq!(world.engine.containers(&world.label()), [""; 0]);

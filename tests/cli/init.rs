@@ -34,11 +34,7 @@ fn a_compose_file_becomes_a_site_that_stands_rewinds_and_is_proven() {
     made.prints("helpers").prints(&format!("arenad up {}", world.name));
     let compose = std::fs::read_to_string(world.root().join(format!("compose/{}.yaml", world.name))).unwrap();
     assert!(compose.contains("Left out: `container_name` of app") && !compose.contains("my-app"), "{compose}");
-    world
-        .run(&["init", &world.name, "--from", "outside/compose.yaml"])
-        .code(2)
-        .says("is there already")
-        .says("--force");
+    world.run(&["init", &world.name, "--from", "outside/compose.yaml"]).code(2).says("already exists").says("--force");
 
     // The toy has no page of its own, and remembers in the folder that the volume was mounted at.
     let file = world.root().join(format!("environments/{}.yaml", world.name));

@@ -70,7 +70,7 @@ fn the_main_commands_print_what_was_written_down() {
     // Nothing is said of a site before its reset begins.
     assert!(!verbose.err.contains("toy: ready"), "{}", verbose.err);
     let untouched = at_100(&world, &["reset", "toy", "--if-dirty"], 0);
-    let told = untouched.err.contains("left as it is") || untouched.out.contains("recreate");
+    let told = untouched.err.contains("unchanged: ") || untouched.out.contains("recreate");
     assert!(told && !untouched.err.contains("reset in") || untouched.out.contains("recreate"), "{}", untouched.err);
     let verbose = at_100(&world, &["status", "-v"], 0);
     for told in ["/toy  Toy\n", "\n  url  ", "\n  instance  ", "\n  snapshot  ", "\n  last reset  "] {

@@ -129,11 +129,11 @@ fn what_is_missing_is_said_with_what_to_do() {
     says(&["--benchmark", "webarean", "--task", "9"], 2, &["expected webarena, visualwebarena, webarena-verified"]);
     says(&["--benchmark", "webarena", "--task", "1", "--tasks", "tasks.json"], 2, &["__SHOPPING__", "--site"]);
     says(&["--results", "none"], 2, &["none"]);
-    says(&["--results", "."], 2, &["has no results", "render_NUMBER.html"]);
+    says(&["--results", "."], 2, &["contains no results", "render_NUMBER.html"]);
     says(&["--from", "tasks.json"], 1, &["tasks.json is no evidence of arenad"]);
     let site =
         ["--tasks", "tasks.json", "--site", "SHOPPING=http://shopping.test", "--benchmark", "webarena", "--task", "1"];
-    says(&[&site[..], &["--judge", "gpt"]].concat(), 2, &["is no judge", "recorded:FILE"]);
+    says(&[&site[..], &["--judge", "gpt"]].concat(), 2, &["unknown judge", "recorded:FILE"]);
     says(&[&site[..], &["--judge", "http://localhost:1/v1"]].concat(), 2, &["--judge-model"]);
     says(&[&site[..], &["--judge", "recorded:none.jsonl"]].concat(), 1, &["none.jsonl"]);
 }

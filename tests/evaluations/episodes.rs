@@ -155,7 +155,7 @@ fn har(world: &World) -> Value {
 
 fn task_files_get_the_sites_addresses(world: &World) {
     let ran = world.run(&["tasks", "render", "--tasks", "tasks.json", "--out", "rendered"]).code(0);
-    let ran = ran.says("1 tasks are left out: nobody says where GITLAB is");
+    let ran = ran.says("1 tasks are left out: the address of GITLAB is unknown");
     assert!(ran.out.contains("6 tasks"), "{}", ran.out);
     let task = std::fs::read_to_string(world.root().join("rendered/0.json")).unwrap();
     assert!(task.contains(&format!("\"start_url\": \"http://localhost:{}\"", world.port)), "{task}");

@@ -192,7 +192,7 @@ fn only_what_is_wanted_is_recorded(world: &World) {
     world.up();
     order(world, "2");
     world.run(&["locate", "toy", "trace: *"]).code(1).says("give a HAR").says("record: all");
-    world.run(&["har"]).code(2).says("records nothing").says("record: all");
+    world.run(&["har"]).code(2).says("does not record the traffic").says("record: all");
     // A check that can never be evaluated is reported before an agent works on its task.
     world.run(&["tasks", "lint", &world.name]).code(2).prints("records nothing").prints("record: writes");
 }

@@ -64,7 +64,7 @@ fn check(world: &World, task: &str, code: i32) -> Value {
 #[test]
 fn what_was_done_is_told_from_what_was_nearly_done() {
     let world = world_with_tasks("checks");
-    world.run(&["tasks", "lint", &world.name]).code(0).prints("nothing is wrong with 5 tasks in 1 files");
+    world.run(&["tasks", "lint", &world.name]).code(0).prints("no problems in 5 tasks of 1 files");
     world.run(&["tasks", "ls", &world.name]).code(0).prints("Make the site remember pears");
     world.run(&["tasks", "show", "toy.late", "-e", &world.name]).code(0).prints("arenad reset toy --to late");
     world.up();
@@ -130,7 +130,7 @@ fn what_was_done_is_told_from_what_was_nearly_done() {
     let other = "  - { name: toy.broken, kind: content, sites: [toy], intent: x, check: { locate: 'exec: toy: false', equals: 1 } }";
     std::fs::write(&file, format!("environment: {}\ntasks:\n{one}\n{other}\n", world.name)).unwrap();
     let lint = world.run(&["tasks", "lint", "one.yaml", "--live"]).code(2);
-    lint.prints("toy.easy: its check passes where nothing has been done")
+    lint.prints("toy.easy: its check passes although nothing has been done")
         .prints("toy.broken: toy: exec: toy: false cannot be checked");
     // One of its snapshots stands on another.
     world.run(&["down", "--purge", "--yes"]).code(0);

@@ -235,7 +235,7 @@ fn interrupting_a_command_ends_the_waiting_not_the_work() {
     let client = world.start(&["up", &world.name]);
     within("a beginning", PATIENCE, || (rank(&world, &UP_STEPS) >= 5).then_some(()));
     kill_process(client.pid(), Signal::INT).unwrap();
-    client.ended().code(130).says("interrupted").says("goes on in the background");
+    client.ended().code(130).says("interrupted").says("continues in the background");
     until("the site", PATIENCE, || world.state(), |state| state == "ready");
     assert_eq!(world.page(), BASELINE);
     world.run(&["reset", "toy", "--wait-timeout", "0s"]).code(124).says("not done within 0s").says("hint: ");

@@ -68,7 +68,7 @@ fn a_stopped_engine_is_told_and_all_works_when_it_is_back() {
     assert_eq!(world.page(), BASELINE);
     world.run(&["reset", "toy"]).code(1).says("reach the Docker engine").says("hint: start Docker");
     assert_eq!(world.state(), "failed");
-    let down = world.run(&["down"]).code(1).says("the daemon has ended").says("could not be removed");
+    let down = world.run(&["down"]).code(1).says("the daemon has stopped").says("could not be removed");
     down.says("reach the Docker engine").says("hint: ");
     assert!(world.daemon().is_none(), "a daemon that cannot do anything is no help");
     engine.start_dockerd();

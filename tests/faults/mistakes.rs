@@ -14,7 +14,7 @@ fn unknown_names_are_answered_with_those_that_are_close() {
     assert!(!world.state_dir().join("lock").exists(), "no daemon was started for it");
     world.up();
     world.run(&["reset", "toyy"]).code(2).says("site `toyy` is not up").says("hint: did you mean `toy`?");
-    world.run(&["reset", "shop"]).code(2).says("hint: up are toy");
+    world.run(&["reset", "shop"]).code(2).says("hint: name one that is up: toy");
     world.run(&["logs", "shop"]).code(2).says("site `shop` is not up");
     world.run(&["down", "shop"]).code(2).says("site `shop` is not up");
     world.run(&["reset"]).code(2).says("--all");
@@ -100,12 +100,12 @@ fn purge_asks_and_busy_is_an_answer() {
     world.run(&["up", &world.name, "--detach"]).code(0);
     world.run(&["snapshot", "take", "toy", "--name", "early"]).code(4).says("hint: ");
     world.up();
-    world.run(&["down", "--purge"]).code(2).says("wants --yes");
+    world.run(&["down", "--purge"]).code(2).says("requires --yes");
     assert_eq!(world.state(), "ready");
     let mut serve = world.command(&["serve"]);
     serve.stderr(Stdio::piped());
     world.start_command(serve).ended().code(4).says("another daemon runs on it").says("hint: ");
-    world.run(&["serve", "--listen", "127.0.0.1:1"]).code(2).says("--listen wants a token");
+    world.run(&["serve", "--listen", "127.0.0.1:1"]).code(2).says("--listen requires a token");
     world.run(&["up", &world.name, "--wait-timeout", "0s", "--detach"]).code(2);
     world.run(&["down"]).code(0);
 }

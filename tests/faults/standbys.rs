@@ -187,7 +187,7 @@ fn what_served_another_snapshot_is_no_standby_of_the_baseline() {
 #[test]
 fn what_differs_is_named_and_what_does_not_is_left_alone() {
     let world = rewindable("proof", 0, "true");
-    world.run(&["verify", "toy"]).code(0).prints("toy is as its snapshot");
+    world.run(&["verify", "toy"]).code(0).prints("toy equals its snapshot");
     let untouched = world.run(&["reset", "toy", "--if-dirty", "--json"]).code(0).json();
     assert_eq!(untouched["operations"][0]["reset"]["strategy"], "untouched", "{untouched:#}");
     let before = world.site().expect("the site");
@@ -203,7 +203,7 @@ fn what_differs_is_named_and_what_does_not_is_left_alone() {
     let dirty = world.run(&["reset", "toy", "--if-dirty", "--json"]).code(0).json();
     assert_eq!(dirty["operations"][0]["reset"]["strategy"], "rewind", "{dirty:#}");
     assert_eq!(world.page(), BASELINE);
-    world.run(&["verify"]).code(0).prints("toy is as its snapshot");
+    world.run(&["verify"]).code(0).prints("toy equals its snapshot");
     world.run(&["down"]).code(0);
 }
 
@@ -499,7 +499,7 @@ fn without_memory_for_a_standby_a_reset_goes_a_slower_way_and_says_why() {
     let reason = reset["reason"].as_str().unwrap_or_default();
     assert!(reason.starts_with("no standby: ") && reason.contains("of memory are free"), "{reason}");
     assert_eq!(world.page(), BASELINE);
-    world.run(&["reset", "toy"]).code(0).prints("toy was reset by no faster strategy: no standby: ");
+    world.run(&["reset", "toy"]).code(0).prints("toy: no faster strategy was possible: no standby: ");
     world.run(&["down"]).code(0);
     world.assert_down();
 }

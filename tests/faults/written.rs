@@ -73,7 +73,7 @@ fn without_stores_a_site_is_trusted_until_someone_may_have_written() {
 
     post(&world, "/cgi-bin/write?graffiti");
     await_requests(&world, 1);
-    world.run(&["status"]).prints("toy is only read, but a request that may write reached it");
+    world.run(&["status"]).prints("toy is read-only, but a request that may write reached it");
     world.run(&["events"]).code(0).prints("instance.written");
     // The next daemon knows of it too.
     world.signal_daemon(Signal::KILL);

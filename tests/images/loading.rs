@@ -22,13 +22,13 @@ fn an_archive_is_loaded_once_and_known_by_its_content() {
     let first = project.images("load", &["--from", from]).code(0).says("checking shop.tar").says("loading");
     first.prints(&format!("loaded: {}", saved.id));
     project.assert_present(&saved);
-    let again = project.images("load", &["--from", from]).code(0).prints("is there");
+    let again = project.images("load", &["--from", from]).code(0).prints("already present");
     assert!(!again.err.contains("checking"), "a copy that was read is not read again: {}", again.err);
     let verified = project.images("verify", &["--from", from, "--json"]).code(0).json();
     assert_eq!(verified["items"][0]["outcome"], "proven");
     assert_eq!(verified["items"][0]["archive"]["sha256"], saved.sha256.as_str());
     // Without the archive, what the engine has can still be compared with what the archive held.
-    project.images("load", &[]).code(0).prints("is there");
+    project.images("load", &[]).code(0).prints("already present");
     project.images("verify", &[]).code(0).prints(&saved.sha256);
 }
 
@@ -145,7 +145,7 @@ fn only_the_image_that_is_meant_gets_the_name() {
     project.engine().docker(&["load", "--input", from]);
     assert_eq!(project.state(), "unverified");
     project.images("verify", &[]).code(1).prints("there is no archive to compare it with");
-    project.images("load", &["--from", from]).code(0).prints("is there");
+    project.images("load", &["--from", from]).code(0).prints("already present");
     project.assert_present(&saved);
     // One that was changed since bears the name, and is another.
     let changed = project.save("changed.tar", 9, CONTENT);
@@ -161,7 +161,7 @@ fn only_the_image_that_is_meant_gets_the_name() {
 fn mistakes_are_answered_with_what_there_is() {
     let project = Project::new("mistakes", "");
     project.save("one.tar", 1, 1000);
-    project.images("load", &["nothing"]).code(2).says("has no site, image or data `nothing`").says("it has toy");
+    project.images("load", &["nothing"]).code(2).says("has no site, image or data `nothing`").says("choose one of toy");
     project.images("load", &["--from", "nowhere"]).code(2).says("nowhere does not exist");
     project.world.run(&["images", "ls", "nothing-like-it"]).code(2);
     let mut command = project.world.command(&project.words("ls", &[]));

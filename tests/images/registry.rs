@@ -84,7 +84,7 @@ fn an_image_of_a_registry_is_pulled_by_the_engine() {
     project.images("load", &[&here]).code(0).prints("skipped: a registry has it");
     project.images("pull", &[&here]).code(0).says(&format!("pulling {here}")).prints(&config);
     assert_eq!(project.item(&here)["state"], "present");
-    project.images("pull", &[&here]).code(0).prints("is there");
+    project.images("pull", &[&here]).code(0).prints("already present");
     project.images("verify", &[&here]).code(0).prints(&config);
     project.images("pull", &[&nowhere]).code(1).says(&format!("pull image {nowhere}"));
     assert_eq!(project.item(&nowhere)["state"], "missing");

@@ -18,12 +18,12 @@ fn what_is_not_whole_is_refused_before_anything_is_touched() {
         other.run(&["snapshot", "import", "file"]).code(1)
     };
     for length in [0, 1, 100, whole.len() / 3, whole.len() / 2, whole.len() - 1000, whole.len() - 1] {
-        import(&whole[..length]).says("get the file anew");
+        import(&whole[..length]).says("get the file again");
     }
     for at in [whole.len() / 5, whole.len() / 2, whole.len() - 40] {
         let mut changed = whole.clone();
         changed[at] ^= 0x10;
-        import(&changed).says("get the file anew");
+        import(&changed).says("get the file again");
     }
     import(b"PK\x03\x04 something else").says("import file");
     let newer = recompressed(&whole, |content| {

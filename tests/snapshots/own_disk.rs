@@ -43,13 +43,13 @@ fn up_makes_one_carries_the_snapshots_over_and_down_leaves_no_mount() {
     // Without a wish and without a terminal it is said what copies cost, and they are made.
     let mut asked = world.command(&["up", &world.name]);
     asked.env("ARENAD_STORAGE", "ask");
-    world.start_command(asked).ended().code(0).says("time and room in proportion to its size").says("storage init");
+    world.start_command(asked).ended().code(0).says("time and space in proportion to its size").says("storage init");
     assert!(!is_mounted(&world) && !world.state_dir().join("disk.json").exists());
     world.run(&["status"]).code(0).prints("copies of sites' state are full copies");
     let baseline = world.site().unwrap()["snapshot"].clone();
     world.run(&["down"]).code(0);
 
-    run_auto(&world, &["up", &world.name]).code(0).says("made ").says("whose copies cost nothing");
+    run_auto(&world, &["up", &world.name]).code(0).says("created ").says("where copies are free");
     assert!(is_mounted(&world) && clones(&world));
     assert_eq!(world.site().unwrap()["snapshot"], baseline, "it was carried over");
     world.write("scribble");

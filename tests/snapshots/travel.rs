@@ -32,7 +32,7 @@ fn a_snapshot_is_the_same_in_another_installation_whose_engine_never_saw_it() {
     fs::write(world.root().join("toy-kept.snapshot.tar.zst.part"), "half").unwrap();
     world.run(&["snapshot", "export", "kept"]).code(0).prints("toy-kept.snapshot.tar.zst");
     world.run(&["snapshot", "export", &baseline[..6], "--out", "base"]).code(0).prints("base (");
-    world.run(&["snapshot", "export", "kept"]).code(1).says("is there already");
+    world.run(&["snapshot", "export", "kept"]).code(1).says("already exists");
     world.run(&["snapshot", "export", "nothing"]).code(2).says("there is no snapshot `nothing`");
     let file = fs::metadata(world.root().join("base")).unwrap();
     assert_eq!(file.permissions().mode() & 0o777, 0o600, "it holds sessions");
@@ -56,7 +56,7 @@ fn a_snapshot_is_the_same_in_another_installation_whose_engine_never_saw_it() {
     other.run(&["snapshot", "rm", "kept"]).code(1).says("in use");
     other.run(&["reset", "toy"]).code(0);
     assert_eq!(world.page(), BASELINE);
-    other.run(&["snapshot", "import", "base"]).code(0).says("it is there already");
+    other.run(&["snapshot", "import", "base"]).code(0).says("the snapshot is already present");
     other.run(&["snapshot", "import", "toy-kept.snapshot.tar.zst", "--name", "another"]).code(0);
 
     // An export of the imported snapshot is the same snapshot.
@@ -84,7 +84,7 @@ fn two_installations_of_one_engine_do_not_take_each_others_images() {
     other.run(&["snapshot", "import", "kept"]).code(0);
     world.run(&["down", "--purge", "--yes"]).code(0);
     assert_eq!(world.engine.images(&world.label()).len(), 1, "the second one's is still there");
-    other.run(&["snapshot", "import", "kept"]).code(0).says("it is there already");
+    other.run(&["snapshot", "import", "kept"]).code(0).says("the snapshot is already present");
     other.run(&["down", "--purge", "--yes"]).code(0);
     assert_eq!(world.engine.images(&world.label()), [""; 0]);
 }

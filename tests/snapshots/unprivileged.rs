@@ -14,7 +14,7 @@ fn without_roots_rights_everything_works_by_slower_ways() {
     world.run(&["doctor"]).prints("may not give files to other owners").prints("run the daemon as root");
     world.up();
     world.run(&["status"]).code(0).prints("there is no state root").prints("run the daemon as root");
-    world.run(&["verify", "toy"]).code(0).prints("toy is as its snapshot");
+    world.run(&["verify", "toy"]).code(0).prints("toy equals its snapshot");
 
     let id = list(&world.site().unwrap()["containers"], "id").remove(0);
     world.engine.docker(&["exec", &id, "/bin/sh", "-c", "echo new >/srv/state/added; chown 1234 /srv/state/notes"]);

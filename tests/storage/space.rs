@@ -35,7 +35,7 @@ fn a_site_on_a_disk_of_our_own_is_there_after_the_host_starts_anew() {
     assert_eq!(instance["id"], format!("{}/toy/1", world.name), "{found:#}");
     assert_eq!(instance["state"]["apparent_bytes"], snapshot["state"]["apparent_bytes"], "{found:#}");
     let text = world.run(&["df"]).code(0);
-    text.prints("state root").prints("copies share their blocks").prints(&format!("{}/toy", world.name));
+    text.prints("state root").prints("copies share blocks").prints(&format!("{}/toy", world.name));
     world.write("kept");
     // The mount is gone while the container runs on, as nothing but a crash or an administrator leaves it.
     world.signal_daemon(Signal::KILL);
@@ -61,7 +61,7 @@ fn only_what_nothing_needs_is_pruned() {
     let container = &world.engine.containers(&world.label())[0];
     world.engine.docker(&["exec", container, "/bin/sh", "-c", "echo mine >/srv/mine"]);
     world.run(&["snapshot", "take", "toy", "--name", "mine"]).code(0);
-    world.run(&["prune", "--keep-bytes", "0", "--older", "0s", "--yes"]).code(0).prints("nothing can go");
+    world.run(&["prune", "--keep-bytes", "0", "--older", "0s", "--yes"]).code(0).prints("nothing to remove");
     // Another baseline takes the first one's place.
     world.run(&["down"]).code(0);
     world.edit("environment", "echo configured >>", "echo configured anew >>");

@@ -1,4 +1,4 @@
-//! Finding a form on a page, and filling it in as a browser would.
+//! Finds a form on a page, and fills it in as a browser does.
 
 use std::io;
 use std::time::Duration;
@@ -66,7 +66,8 @@ pub fn serve() -> io::Result<()> {
 
 /// Finds the form that a recipe describes, and fills in its fields.
 ///
-/// `fields` are the recipe's with the account put in. Errors: what the page has instead.
+/// `fields` are the recipe's fields with the account's values. Errors: the page has no such form or field; the
+/// error names those that it has.
 pub fn fill(page: &str, recipe: &FormLogin, fields: &[(String, String)]) -> Result<Form, FormError> {
     let page = Html::parse_document(page);
     let form = find(&page, recipe)?;

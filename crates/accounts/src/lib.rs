@@ -39,7 +39,7 @@ pub struct Place {
 pub struct Session {
     /// Cookies that have not expired, sorted by name and path.
     pub cookies: Vec<Cookie>,
-    /// Headers to send with every request, besides the cookies.
+    /// Headers to send with every request, in addition to the cookies.
     pub headers: Vec<(String, Secret)>,
 }
 

@@ -14,7 +14,7 @@ use arenad_model::probe::HttpProbe;
 use arenad_model::site::Account;
 use arenad_probes::{Answer, judge};
 
-/// Names the step that failed.
+/// Returns a function that adds the name of the failed step to an error.
 fn at<E: Error>(step: impl Into<String>) -> impl FnOnce(E) -> LoginFailure {
     let step = step.into();
     move |error| LoginFailure { step, reason: error.to_string() }
@@ -30,12 +30,12 @@ fn fill(template: &Template, account: &Account, token: Option<&str>) -> String {
 }
 
 arenad_model::text_error! {
-    /// The reason why an answer of the site does not let a log-in go on.
+    /// The reason why an answer of the site ends a log-in.
     struct Refusal;
 }
 
-/// Whether a page came. A site that answers a log-in with an error has said no; one that shows the form again may have
-/// said so too, which the proof finds out.
+/// Checks that the answer is a page: a status of 400 or above means that the site has rejected the log-in. A site may
+/// also reject a log-in by showing the form again, which only the proof request detects.
 fn came(answer: &Answer) -> Result<(), Refusal> {
     if answer.status < 400 { Ok(()) } else { Err(format!("status {}, expected a page", answer.status).into()) }
 }

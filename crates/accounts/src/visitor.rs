@@ -39,11 +39,11 @@ impl Request {
 }
 
 arenad_model::text_error! {
-    /// Why a request was not sent, or not answered.
+    /// The reason why a request was not sent, or received no answer.
     pub(super) struct VisitError;
 }
 
-/// Someone who visits a site.
+/// A client of one site, with the cookies and headers that it has collected.
 pub(super) struct Visitor<'a> {
     client: &'a SiteClient,
     place: &'a Place,
@@ -63,7 +63,8 @@ impl<'a> Visitor<'a> {
         Ok(Self { client, place, origin, deadline, cookies: CookieStore::default(), headers: Vec::new() })
     }
 
-    /// The public URL of a path, or of a link on a page. Errors: it leads away from the site.
+    /// Returns the public URL of a path, or of a link on the page `from`. Errors: the URL is invalid or leads away from
+    /// the site.
     pub(super) fn url(&self, from: Option<&Url>, link: &str) -> Result<Url, VisitError> {
         let url = from.unwrap_or(&self.origin).join(link).map_err(|error| format!("no address: {error}"))?;
         if url.origin() == self.origin.origin() {
@@ -84,7 +85,7 @@ impl<'a> Visitor<'a> {
         Ok(())
     }
 
-    /// Carries what a session consists of from now on, whatever path its cookies are for.
+    /// Sends the cookies and headers of a session with every request from now on, regardless of the cookies' paths.
     pub(super) fn resume(&mut self, session: &Session) -> Result<(), VisitError> {
         let cookies = session.cookies.iter().map(|cookie| format!("{}={}", cookie.name, cookie.value.expose()));
         let cookies: Vec<String> = cookies.collect();
@@ -94,7 +95,7 @@ impl<'a> Visitor<'a> {
         session.headers.iter().try_for_each(|(name, value)| self.carry(name, value.expose()))
     }
 
-    /// Sends a request and follows the redirects that it is answered with. Returns the page where that ends.
+    /// Sends a request and follows redirects. Returns the last URL with its answer.
     pub(super) async fn follow(&mut self, request: Request) -> Result<(Url, Answer), VisitError> {
         let mut request = request;
         for _ in 0..=REDIRECTS_MAX {
@@ -114,7 +115,7 @@ impl<'a> Visitor<'a> {
         Err(format!("more than {REDIRECTS_MAX} redirects in a row, the last one to {}", request.url.path()).into())
     }
 
-    /// Sends a request and keeps the cookies that come back.
+    /// Sends a request and stores the cookies that the answer sets.
     pub(super) async fn exchange(&mut self, request: &Request) -> Result<Answer, VisitError> {
         let url = &request.url;
         let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
@@ -153,7 +154,7 @@ impl<'a> Visitor<'a> {
         (!pairs.is_empty()).then(|| pairs.join("; "))
     }
 
-    /// Returns the session that the cookies and headers make up.
+    /// Returns a session that consists of the collected cookies and headers.
     pub(super) fn session(self) -> Session {
         let mut cookies: Vec<Cookie> = self.cookies.iter_unexpired().map(|cookie| kept(cookie, &self.origin)).collect();
         cookies.sort_by(|one, two| (&one.name, &one.path).cmp(&(&two.name, &two.path)));

@@ -10,7 +10,7 @@ macro_rules! words {
         }
 
         impl $name {
-            /// Returns the word that stands for it.
+            /// Returns the word that stands for the variant in JSON and in tables.
             pub fn word(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)+

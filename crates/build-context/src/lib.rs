@@ -42,7 +42,7 @@ pub struct Context {
     pub inputs: String,
 }
 
-/// Packs a build's context, leaving out what `.dockerignore` names. Blocks: call it from a blocking thread.
+/// Packs a build's context without the files that `.dockerignore` excludes. Blocks: call it from a blocking thread.
 pub fn pack(build: &BuildSpec) -> Result<Context, ContextError> {
     let ignored = ignored(&build.context)?;
     let mut builder = tar::Builder::new(Vec::new());

@@ -31,12 +31,12 @@ const MEMORY_MAX: u64 = 768 << 20;
 /// The maximum length of a question, in bytes. It suffices for a page in which each character is escaped as `\u0000`.
 const QUESTION_MAX: usize = 32 << 20;
 
-/// The maximum size of a file that a worker with a folder may write, in bytes. Neither a copy nor a file beside it is
-/// larger.
+/// The maximum size of a file that a worker with a folder may write, in bytes. Neither a copy nor any file next to it
+/// is larger.
 const FILE_MAX: u64 = 4 << 30;
 
-/// System calls that a worker does not need once it has its connection. They open connections, create, control or inspect
-/// processes, or change files other than by writing.
+/// System calls that a worker does not need once it has its connection. They open connections, create, control or
+/// inspect processes, or change files other than by writing.
 const REFUSED: &[libc::c_long] = &[
     libc::SYS_execve,
     libc::SYS_execveat,

@@ -81,7 +81,7 @@ impl<'a> Witness<'a> {
         answer_of(seen.map(|value| Answer::Value(json::plain(&value))))
     }
 
-    /// Whether a site of the environment could answer the question; a judge or files answer the others.
+    /// Returns whether a site of the environment could answer the question; a judge or files answer other questions.
     pub fn knows(&self, question: &Question) -> bool {
         match question {
             Question::Judge(_) | Question::Look { .. } => false,

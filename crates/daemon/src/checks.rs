@@ -142,7 +142,6 @@ impl Desk<'_> {
     }
 
     /// Returns the URL of the page that the agent's browser shows; `None` if no browser was named.
-    ///
     pub async fn agents_url(&self) -> Result<Option<String>, LocatingError> {
         let Some(handle) = self.handles.first().filter(|_| self.cdp.is_some()) else { return Ok(None) };
         let js = JsLocator {

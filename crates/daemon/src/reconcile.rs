@@ -23,8 +23,8 @@ use arenad_model::reconcile::{Claims, Judgement, Kind, Suspects, Thing, plan};
 use arenad_storage::StorageError;
 use arenad_store::StoreError;
 
-/// The time for which an object must have been an orphan before it is removed: longer than the time between two passes
-/// that happen to follow each other directly, shorter than the time between two scheduled ones.
+/// The time for which an object must have been an orphan before it is removed: longer than the time between two
+/// passes that directly follow each other, and shorter than the time between two scheduled ones.
 const GRACE: Duration = Duration::from_secs(45);
 
 /// The reason why an object could not be listed or removed.

@@ -125,7 +125,7 @@ impl EngineError {
             | Self::Conflict { message, .. }
             | Self::Refused { message, .. }
             | Self::Build { message, .. } => Cause::stated_by_engine(message),
-            // The engine may break an answer off with what its kernel said.
+            // The engine may end an answer early, with the message of its kernel.
             Self::Broken { cause, .. } => Cause::stated_by_program(&describe(cause.as_ref())),
             Self::TooOld { .. } | Self::TimedOut { .. } => None,
         }

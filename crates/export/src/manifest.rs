@@ -149,7 +149,7 @@ impl fmt::Display for PartKind {
     }
 }
 
-/// Whether `file` has the form `SHA256.tar`; archives of volumes are named by their content.
+/// Returns whether `file` has the form `SHA256.tar`; archives of volumes are named by their content.
 fn is_volume(file: &str) -> bool {
     file.strip_suffix(".tar").is_some_and(|digest| is_hex(digest, 64))
 }
@@ -158,8 +158,8 @@ fn is_hex(text: &str, length: usize) -> bool {
     text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f'))
 }
 
-/// Whether `name` is a plain file name that cannot lead to another folder and, with its ending, fits into the oldest
-/// kind of tar header.
+/// Returns whether `name` is a plain file name that cannot lead to another folder and, with its ending, fits into the
+/// oldest kind of tar header.
 fn is_plain(name: &str) -> bool {
     let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
     name.len() <= 80

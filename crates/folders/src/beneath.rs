@@ -1,4 +1,4 @@
-//! Opening of folders below a folder that other processes can write to.
+//! Opens folders below a folder that other processes can write to.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -6,8 +6,9 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-/// Opens a folder below another, reached without any link; an empty path is the folder itself. A path too long for the system is
-/// an error like any other.
+/// Opens the folder at `path` below `root` without following links. An empty path means `root` itself.
+///
+/// Errors: as for `openat2`, including a path that is too long for the system.
 pub fn open_folder(root: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

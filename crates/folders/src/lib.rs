@@ -1,5 +1,5 @@
-//! Folders and files whose modes do not depend on the umask of the process: the state directory is closed to other users,
-//! and what containers read is open to them.
+//! Folders and files whose modes do not depend on the umask of the process: the state directory is closed to other
+//! users, and what containers read is open to them.
 
 pub mod beneath;
 
@@ -13,7 +13,7 @@ use rustix::fs::Mode;
 /// The permission bits of the group and of others.
 const OPEN: u32 = 0o077;
 
-/// Makes a folder that only its owner can enter, and the missing ones above it. An existing folder keeps its mode.
+/// Creates a folder that only its owner can enter, and its missing parents. An existing folder keeps its mode.
 pub fn make_private(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }

@@ -177,7 +177,7 @@ impl Forwarding {
         self.route.shared.epoch() != epoch
     }
 
-    /// Whether two targets that both receive the request have no more effect than one target that receives it once.
+    /// Returns whether the request has the same effect if two targets receive it as if one target receives it once.
     fn can_resend(&self) -> bool {
         self.is_safe && self.progress.is_none()
     }

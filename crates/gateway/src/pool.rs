@@ -159,7 +159,7 @@ impl TargetConnection {
         Upgraded { io: parts.io.into_inner(), ahead: parts.read_buf, entry: self.entry }
     }
 
-    /// Whether the route still serves the target of this connection.
+    /// Returns whether the route still serves the target of this connection.
     pub(super) fn is_current(&self, route: &SharedRoute) -> bool {
         self.entry.epoch == route.epoch()
     }
@@ -169,8 +169,8 @@ impl TargetConnection {
         !self.is_ended && self.sender.is_ready()
     }
 
-    /// Whether hyper still holds a request body that the client has not finished; the client's connection depends on
-    /// its outcome.
+    /// Returns whether hyper still holds a request body that the client has not finished; the client's connection
+    /// depends on its outcome.
     fn is_sending(&self) -> bool {
         self.progress.as_ref().is_some_and(|progress| !progress.is_ended.get())
     }

@@ -272,7 +272,7 @@ impl SharedRoute {
         taken.ok().map(|_| HeldPlace { route: self })
     }
 
-    /// Whether every response must be the last on its connection.
+    /// Returns whether every response must be the last on its connection.
     pub(super) fn is_draining(&self) -> bool {
         self.is_draining.load(Ordering::Relaxed)
     }

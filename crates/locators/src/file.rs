@@ -74,7 +74,7 @@ async fn archive(
     Ok(Some(archive))
 }
 
-/// Whether the engine says that the container has no such file, rather than that there is no such container.
+/// Returns whether the engine reports that the file does not exist, as opposed to the container.
 pub(super) fn is_missing(error: &EngineError) -> bool {
     matches!(error, EngineError::NotFound { message, .. } if !message.contains("No such container: "))
 }

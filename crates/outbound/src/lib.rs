@@ -1,8 +1,8 @@
-//! Connections to the outside world, to mirrors and to a judge: direct or through the proxy that the environment names, in the
-//! clear or by TLS.
+//! Connections to servers outside of this installation, such as mirrors and judges: directly or through the proxy that
+//! environment variables name, with or without TLS.
 //!
-//! Certificates are those that the system trusts (or `SSL_CERT_FILE`), because institutions have authorities of their
-//! own. There is one provider of cryptography in the whole program: ring.
+//! The trusted certificates are those of the system (or of `SSL_CERT_FILE`), because institutions have certificate
+//! authorities of their own. The whole program uses one provider of cryptography: ring.
 
 use std::io;
 use std::sync::Arc;

@@ -102,7 +102,7 @@ pub(super) async fn look(client: &SiteClient, probe: &HttpProbe, incarnation: &I
     judge(probe, &answer).map_err(|unmet| with_excerpt(probe, &answer, unmet))
 }
 
-/// A page of the wrong status often says what is wrong.
+/// Adds an excerpt of the page if its status is wrong, because such a page often states the reason.
 fn with_excerpt(probe: &HttpProbe, answer: &Answer, unmet: Unmet) -> Unmet {
     if probe.status.contains(&answer.status) {
         return unmet;
@@ -114,7 +114,7 @@ fn with_excerpt(probe: &HttpProbe, answer: &Answer, unmet: Unmet) -> Unmet {
     }
 }
 
-/// Whether an answer is what a probe expects. Errors: what it is instead; nothing of the page.
+/// Checks that an answer meets a probe's expectations. Errors: the difference, without any content of the page.
 pub fn judge(probe: &HttpProbe, answer: &Answer) -> Result<(), Unmet> {
     if !probe.status.contains(&answer.status) {
         let wanted = probe.status.iter().map(u16::to_string).collect::<Vec<_>>().join(" or ");

@@ -40,7 +40,7 @@ pub struct ProbeFailure {
     pub cause: Option<Cause>,
 }
 
-/// The reason why a probe does not pass, in contrast to its expectation.
+/// The difference between a probe's expectation and its observation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct Unmet {
@@ -49,12 +49,12 @@ pub struct Unmet {
 }
 
 impl Unmet {
-    /// The cause, if a person can do something specific about it.
+    /// Returns the cause, if a person can do something specific about it.
     pub fn cause(&self) -> Option<Cause> {
         self.cause
     }
 
-    /// The same, put into a larger context.
+    /// Replaces the text by the result of `text`, which puts it into a larger context.
     #[must_use]
     pub fn told(self, text: impl FnOnce(&str) -> String) -> Self {
         Self { text: text(&self.text), ..self }
@@ -127,7 +127,7 @@ impl NotReady {
     }
 }
 
-/// Runs probes.
+/// Runs the probes of sites. Clones share the memory of log probes.
 #[derive(Clone)]
 pub struct Prober {
     engine: Arc<dyn Engine>,

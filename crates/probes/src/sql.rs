@@ -37,7 +37,7 @@ pub enum SqlFailure {
     /// The engine could not run a client in the container.
     #[error("{}", describe(.0))]
     Engine(EngineError),
-    /// What speaks to the server could not be started, or ended at what the server sent.
+    /// The confined process could not be started, or it ended because of its limits or of data from the server.
     #[error(transparent)]
     Confined(#[from] WorkerError),
 }
@@ -53,7 +53,7 @@ impl SqlFailure {
     }
 }
 
-/// The longest that a program in the container may take for a statement. A probe has its own limit, which is shorter.
+/// The time limit of a client in the container for one statement. A probe has its own limit, which is shorter.
 const CLIENT_LIMIT: Duration = Duration::from_secs(60);
 
 /// The first column of the first row, as text. The outer `None` means that there is no row, the inner one that the

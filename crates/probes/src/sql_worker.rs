@@ -104,7 +104,7 @@ async fn close(link: Link, mut parent: Locked) -> io::Result<()> {
 }
 
 arenad_model::text_error! {
-    /// The words of a server, or of its client, about a statement that failed.
+    /// The error message of a server, or of its client library, about a statement that failed.
     struct ServerWords;
 }
 
@@ -117,8 +117,8 @@ enum Link {
 /// Collects the first column of the rows, up to the limits.
 macro_rules! column {
     ($connection:expr, $script:expr) => {{
-        // The simple protocol returns every value as text, whatever its type. AssertSqlSafe: the statements come from the
-        // definition's author or from the digest.
+        // The simple protocol returns every value as text, whatever its type. AssertSqlSafe: the statements come from
+        // the definition's author or from the digest.
         let mut rows = sqlx::raw_sql(AssertSqlSafe($script)).fetch(&mut **$connection);
         let (mut values, mut size) = (Vec::<String>::new(), 0);
         while let Some(row) = rows.try_next().await.map_err(words)? {

@@ -1,4 +1,4 @@
-//! Filters of jq: read here, run by locators in a process of their own.
+//! jq filters: this module compiles them; locators run them in a confined process.
 
 use jaq_core::load::{self, Arena, File, Loader};
 use jaq_core::{Compiler, data};
@@ -8,17 +8,17 @@ use super::QueryError;
 /// A filter that can be run on JSON.
 pub(crate) type Filter = jaq_core::Filter<data::JustLut<jaq_json::Val>>;
 
-/// The longest filter that is read at all, in bytes.
+/// The maximum length of a filter, in bytes.
 const LENGTH_MAX: usize = 64 << 10;
 
-/// The longest filter that [`check`] reads, in bytes, and the stack that it gets: the parser descends into brackets, and definitions
-/// come from clients.
+/// The maximum length of a filter that [`check`] compiles, in bytes, and the size of the stack that it uses for that,
+/// in bytes. Both are needed because the parser recurses into brackets, and filters come from clients.
 const CHECKED_MAX: usize = 2000;
 const STACK: usize = 64 << 20;
 
-/// Reads a filter, with jq's own functions known to it.
+/// Compiles a filter, which may use jq's standard functions.
 ///
-/// Errors: what is wrong with it, and where.
+/// Errors: the defect of the filter, with its position if it is known.
 pub fn compile(filter: &str) -> Result<Filter, QueryError> {
     check_length(filter)?;
     let arena = Arena::default();
@@ -40,7 +40,7 @@ pub fn compile(filter: &str) -> Result<Filter, QueryError> {
 
 /// Checks a filter without running it. A filter that is too long to be parsed safely is assumed to be valid.
 ///
-/// Errors: as [`compile`].
+/// Errors: as for [`compile`].
 pub fn check(filter: &str) -> Result<(), QueryError> {
     check_length(filter)?;
     if filter.len() > CHECKED_MAX {

@@ -1,19 +1,19 @@
-//! JSONPaths of task files and clients, bounded before the parser sees them: it descends into brackets, and tries each of them in
-//! several ways.
+//! JSONPaths of task files and clients. Their size is bounded before they are parsed, because the parser recurses into
+//! brackets and tries several interpretations of each.
 
 use serde_json_path::JsonPath;
 
 use super::QueryError;
 
-/// The longest path, in bytes.
+/// The maximum length of a path, in bytes.
 const LENGTH_MAX: usize = 4096;
 
-/// How deep brackets of both kinds may be nested. Each level multiplies the parser's ways by three.
+/// The maximum nesting depth of brackets of both kinds. Each level triples the parser's work.
 const DEPTH_MAX: usize = 8;
 
-/// Reads a path (RFC 9535).
+/// Parses a path (RFC 9535).
 ///
-/// Errors: what is wrong with it.
+/// Errors: the path is too long, nested too deep, or malformed.
 pub fn parse(path: &str) -> Result<JsonPath, QueryError> {
     if path.len() > LENGTH_MAX {
         return Err(format!("it has {} bytes, and at most {LENGTH_MAX} are read", path.len()).into());
@@ -24,7 +24,7 @@ pub fn parse(path: &str) -> Result<JsonPath, QueryError> {
     JsonPath::parse(path).map_err(|error| error.to_string().into())
 }
 
-/// How deep the brackets outside of texts are nested.
+/// Returns the nesting depth of the brackets outside of string literals.
 fn depth(path: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     let mut chars = path.chars();

@@ -1,5 +1,5 @@
-//! Queries of JSON, jq filters and JSONPaths, read within bounds: definitions and clients write them. Definitions check them, locators
-//! run them, in a process of their own.
+//! Queries of JSON: jq filters and JSONPaths, which come from definitions and clients and are therefore parsed within
+//! bounds. The validation of definitions checks them; locators run them in a confined process.
 
 use std::fmt;
 

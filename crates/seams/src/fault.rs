@@ -1,25 +1,26 @@
-//! Points at which something may go wrong: the stages of every way of resetting, named, so that tests can break things at
-//! each of them and miss none.
+//! Fault points: named stages of every reset strategy, so that tests can inject faults at each of them without omitting
+//! one.
 //!
-//! Steered by the environment variable `ARENAD_FAULTS`, the path of a folder: whoever comes to a point whose name is that of
-//! a file there writes `NAME.reached` beside it and waits until the file is gone; if the file says `panic`, it panics, once. Builds without debug assertions, which are
-//! those that people use, know nothing of it.
+//! The environment variable `ARENAD_FAULTS` holds the path of a folder. When a task reaches a point and the folder
+//! contains a file with the point's name, the task writes `NAME.reached` to the folder and waits until the file is
+//! removed. If the file contains `panic`, the task removes it and panics. Builds without debug assertions, such as
+//! releases, ignore the variable.
 
 use std::fmt;
 
 macro_rules! points {
     ($($(#[$comment:meta])* $point:ident = $name:literal,)*) => {
-        /// A point.
+        /// A stage of a reset at which tests can inject a fault.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Point {
             $($(#[$comment])* $point,)*
         }
 
         impl Point {
-            /// All of them.
+            /// All points, in the order of their definition.
             pub const ALL: &[Self] = &[$(Self::$point,)*];
 
-            /// The name of its file.
+            /// Returns the name of the point's file in the folder of faults.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$point => $name,)*
@@ -32,17 +33,17 @@ macro_rules! points {
 points! {
     /// A standby was taken out of the pool.
     SwapChosen = "swap-chosen",
-    /// The standby runs.
+    /// The processes of the standby are running.
     SwapThawed = "swap-thawed",
     /// The standby answers, and equals its snapshot.
     SwapVerified = "swap-verified",
     /// The store records that the standby serves.
     SwapRecorded = "swap-recorded",
-    /// Clients reach it.
+    /// Clients reach the former standby.
     SwapSwitched = "swap-switched",
     /// No client reaches the instance.
     ResetHeld = "reset-held",
-    /// A rewind has its generation.
+    /// The generation of a rewind is recorded.
     RewindRecorded = "rewind-recorded",
     /// All writers are stopped, and the clones are made.
     RewindStopped = "rewind-stopped",
@@ -54,13 +55,13 @@ points! {
     RewindProbed = "rewind-probed",
     /// The rewound instance equals its snapshot.
     RewindVerified = "rewind-verified",
-    /// New containers that are to serve have their generation.
+    /// The generation of new containers that are to serve is recorded.
     RecreateRecorded = "recreate-recorded",
     /// The old containers are removed.
     RecreateRemoved = "recreate-removed",
     /// The new containers equal their snapshot.
     RecreateVerified = "recreate-verified",
-    /// New containers are there, to serve or to stand by.
+    /// New containers have been created, for serving or for a standby.
     MakeCreated = "make-created",
     /// The new containers run.
     MakeStarted = "make-started",
@@ -68,21 +69,21 @@ points! {
     MakeProbed = "make-probed",
     /// The gateway routes to the rewound or new containers.
     Routed = "routed",
-    /// A standby has its generation.
+    /// The generation of a standby is recorded.
     StandbyRecorded = "standby-recorded",
-    /// It is as its snapshot.
+    /// The standby equals its snapshot.
     StandbyProven = "standby-proven",
-    /// The store says that it is ready.
+    /// The store records that the standby is ready.
     StandbyKept = "standby-kept",
-    /// It is frozen.
+    /// The processes of the standby are paused.
     StandbyFrozen = "standby-frozen",
-    /// It was let go on ahead of time.
+    /// The processes of the standby were resumed in advance.
     StandbyThawed = "standby-thawed",
-    /// It has no row any more and is to be removed.
+    /// The row of the standby is deleted; its containers are about to be removed.
     StandbyForgotten = "standby-forgotten",
     /// The images of a snapshot are committed.
     SnapshotCommitted = "snapshot-committed",
-    /// Its state is stored; it has no row yet.
+    /// The state of the snapshot is stored; the snapshot has no row yet.
     SnapshotSaved = "snapshot-saved",
 }
 
@@ -92,7 +93,7 @@ impl fmt::Display for Point {
     }
 }
 
-/// Comes to a point.
+/// Reports that a task has reached a point, and injects the fault that the folder of faults specifies.
 #[cfg(debug_assertions)]
 pub async fn reach(point: Point) {
     use std::path::PathBuf;
@@ -104,7 +105,7 @@ pub async fn reach(point: Point) {
     let waits = folder.join(point.name());
     let Ok(wanted) = std::fs::read_to_string(&waits) else { return };
     if wanted.trim() == "panic" {
-        // Once: what comes afterwards is what the test is about.
+        // The point panics only once, because the test examines the behaviour after the panic.
         let _ = std::fs::remove_file(&waits);
         panic!("a test wants a panic at {point}");
     }
@@ -116,7 +117,7 @@ pub async fn reach(point: Point) {
     }
 }
 
-/// Comes to a point, of which nobody wants to know.
+/// Does nothing in builds without debug assertions.
 #[cfg(not(debug_assertions))]
 pub async fn reach(_: Point) {}
 

@@ -26,7 +26,7 @@ pub enum Part {
 pub enum When {
     /// The call has had no effect yet.
     Before,
-    /// The call has taken effect, but its caller has not been told.
+    /// The call has taken effect, but its caller has not received the result.
     After,
 }
 
@@ -84,8 +84,8 @@ impl Inline {
     }
 }
 
-/// Runs work that may block: in place on a runtime of one thread, where nobody else could be kept waiting in parallel anyway,
-/// and on a thread of its own otherwise. Errors: it panicked there.
+/// Runs work that may block: in place on a single-threaded runtime, where no other task runs in parallel anyway, and on
+/// a thread of its own otherwise. Errors: the work panicked on that thread.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, tokio::task::JoinError> {
@@ -95,13 +95,13 @@ pub async fn blocking<T: Send + 'static>(
     }
 }
 
-/// Tells work that blocks a thread that no caller waits for its result any more. Work on a site's files asks after each
-/// piece of bounded size, because those files can have any size.
+/// A flag that tells blocking work that no caller waits for its result any more. Work on a site's files checks the flag
+/// after each piece of bounded size, because those files can have any size.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Ends the work if no caller waits for it: [`Errno::CANCELED`].
+    /// Returns [`Errno::CANCELED`] if no caller waits for the work any more.
     pub fn check(&self) -> Result<(), Errno> {
         if self.0.load(Ordering::Relaxed) { Err(Errno::CANCELED) } else { Ok(()) }
     }
@@ -117,7 +117,8 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// Runs work as [`blocking`] does, and stops it when the future that waits for it is dropped. Errors: it panicked.
+/// Runs work as [`blocking`] does, and stops it when the future that waits for it is dropped. Errors: the work
+/// panicked.
 pub async fn stoppable<T: Send + 'static>(
     work: impl FnOnce(&Stop) -> T + Send + 'static,
 ) -> Result<T, tokio::task::JoinError> {
@@ -126,7 +127,7 @@ pub async fn stoppable<T: Send + 'static>(
     blocking(move || work(&stop)).await
 }
 
-/// Waits for a future on the calling thread, whatever runtime that belongs to. For work that other threads complete.
+/// Blocks the calling thread, of any runtime, until a future completes. The future must be completed by other threads.
 pub fn wait<T>(future: impl Future<Output = T>) -> T {
     struct Unpark(Thread);
     impl Wake for Unpark {
@@ -136,7 +137,7 @@ pub fn wait<T>(future: impl Future<Output = T>) -> T {
     }
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut cx = Context::from_waker(&waker);
-    // The waiting task's coop budget must not apply to the work, because nothing is yielded to here.
+    // The cooperative budget of the waiting task must not apply to the work, because this loop does not yield.
     let mut future = std::pin::pin!(tokio::task::coop::unconstrained(future));
     loop {
         match future.as_mut().poll(&mut cx) {

@@ -1,7 +1,8 @@
-//! The seams at which simulations and tests stand in for the world: the time of day ([`wall_clock`]), I/O that is done in place
-//! ([`inline`]), calls that outlive their callers ([`outstanding`]) and points at which something breaks ([`fault`]).
+//! Seams at which simulations and tests replace the outside world: the time of day ([`wall_clock`]), I/O in place
+//! ([`inline`]), calls that outlive their callers ([`outstanding`]), and fault points ([`fault`]).
 //!
-//! Everything above may use them; they know nothing of sites. Further seams are traits of their own crates: `Engine`, `Dial`, `Machine`.
+//! Every crate may use this one, which does not depend on sites. Further seams are traits in other crates: `Engine`,
+//! `Dial`, `Machine`.
 
 pub mod fault;
 pub mod inline;

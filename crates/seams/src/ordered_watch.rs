@@ -1,9 +1,9 @@
 //! A watch channel that wakes its waiters in the order in which they began to wait.
 //!
-//! `tokio::sync::watch` spreads waiters over eight lists at random, which lets many threads register without contention, and
-//! wakes list after list. Where several tasks of one thread wait for the same value, the order in which they go on is then
-//! different each time, and nothing that depends on it can be replayed. Here there is one list. The methods are those of tokio's
-//! channel, of which this has as many as arenad needs.
+//! `tokio::sync::watch` distributes waiters randomly over eight lists, so that many threads can register without
+//! contention, and wakes one list after the other. If several tasks of one thread wait for the same value, the order in
+//! which they continue therefore varies from run to run, and a run cannot be replayed. This channel has a single list.
+//! Its methods are those of tokio's channel that arenad needs.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,13 +14,13 @@ use tokio::sync::Notify;
 #[derive(Debug)]
 struct Versioned<T> {
     value: T,
-    /// Grows with every change.
+    /// The number of changes so far.
     version: u64,
 }
 
 #[derive(Debug)]
 struct Shared<T> {
-    // Values are replaced or changed by closures that leave them whole, so a panic in one is no reason to stop reading.
+    // Closures replace a value or leave it consistent, so the value remains usable after a panic in one of them.
     state: RwLock<Versioned<T>>,
     changed: Notify,
     senders: AtomicUsize,
@@ -36,12 +36,12 @@ impl<T> Shared<T> {
     }
 }
 
-/// Every sender has been dropped, and the last value has been seen.
+/// The error after every sender has been dropped and the last value has been seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the channel is closed")]
 pub struct Closed;
 
-/// The value, locked against changes while this exists; it must not be kept across an `await`.
+/// A reference to the value, which blocks changes while it exists; it must not be kept across an `await`.
 #[derive(Debug)]
 pub struct Ref<'a, T>(RwLockReadGuard<'a, Versioned<T>>);
 
@@ -65,7 +65,7 @@ pub struct Receiver<T> {
     seen: u64,
 }
 
-/// Makes a channel with a first value, which counts as seen.
+/// Creates a channel with an initial value, which counts as seen.
 pub fn channel<T>(value: T) -> (Sender<T>, Receiver<T>) {
     let sender = Sender::new(value);
     let receiver = sender.subscribe();
@@ -73,7 +73,7 @@ pub fn channel<T>(value: T) -> (Sender<T>, Receiver<T>) {
 }
 
 impl<T> Sender<T> {
-    /// Makes a channel without a receiver yet.
+    /// Creates a channel that has no receiver yet.
     pub fn new(value: T) -> Self {
         Self(Arc::new(Shared {
             state: RwLock::new(Versioned { value, version: 0 }),
@@ -93,14 +93,14 @@ impl<T> Sender<T> {
         Ref(self.0.read())
     }
 
-    /// Replaces the value and returns the one before.
+    /// Replaces the value and returns the previous one.
     pub fn send_replace(&self, value: T) -> T {
         let mut value = value;
         self.send_modify(|current| std::mem::swap(current, &mut value));
         value
     }
 
-    /// Changes the value and wakes everybody who waits.
+    /// Changes the value and wakes all waiters.
     pub fn send_modify(&self, change: impl FnOnce(&mut T)) {
         self.send_if_modified(|value| {
             change(value);
@@ -108,7 +108,7 @@ impl<T> Sender<T> {
         });
     }
 
-    /// Changes the value; wakes those who wait only if the closure says that it has. Returns what the closure returned.
+    /// Changes the value, and wakes the waiters only if the closure returns true. Returns the result of the closure.
     pub fn send_if_modified(&self, change: impl FnOnce(&mut T) -> bool) -> bool {
         {
             let mut state = self.0.state.write().unwrap_or_else(PoisonError::into_inner);
@@ -138,7 +138,7 @@ impl<T> Drop for Sender<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Returns the current value, which still counts as not seen if it was.
+    /// Returns the current value without marking it as seen.
     pub fn borrow(&self) -> Ref<'_, T> {
         Ref(self.shared.read())
     }
@@ -150,7 +150,7 @@ impl<T> Receiver<T> {
         Ref(state)
     }
 
-    /// Says whether there is a value that has not been seen. Errors: [`Closed`] once no sender is left.
+    /// Returns whether the current value has not been seen. Errors: [`Closed`] once no sender is left.
     pub fn has_changed(&self) -> Result<bool, Closed> {
         if self.shared.is_closed() {
             return Err(Closed);
@@ -158,7 +158,8 @@ impl<T> Receiver<T> {
         Ok(self.shared.read().version != self.seen)
     }
 
-    /// Waits for a value that has not been seen, and marks it as seen. Errors: [`Closed`] once there will be none.
+    /// Waits for a value that has not been seen, and marks it as seen. Errors: [`Closed`] once no such value can
+    /// follow.
     ///
     /// Cancellation: nothing is marked as seen.
     pub async fn changed(&mut self) -> Result<(), Closed> {
@@ -166,17 +167,18 @@ impl<T> Receiver<T> {
         self.wait_until(|state| state.version != seen).await.map(|_| ())
     }
 
-    /// Waits for a value that a condition holds for, the current one included, and marks it as seen. Errors: [`Closed`] once
-    /// there will be none.
+    /// Waits until a value, which may be the current one, meets a condition, and marks it as seen. Errors: [`Closed`]
+    /// once no such value can follow.
     pub async fn wait_for(&mut self, mut is_met: impl FnMut(&T) -> bool) -> Result<Ref<'_, T>, Closed> {
         self.wait_until(|state| is_met(&state.value)).await
     }
 
     async fn wait_until(&mut self, mut is_met: impl FnMut(&Versioned<T>) -> bool) -> Result<Ref<'_, T>, Closed> {
         loop {
-            // Made before the value is looked at: it hears of every change from here on, though it is not in the list yet.
+            // Created before the value is read: the future receives every later notification, even before its first
+            // poll.
             let changed = self.shared.changed.notified();
-            // Asked before the value, so that the last value of the last sender is looked at.
+            // Read before the value, so that the last value of the last sender is not missed.
             let is_closed = self.shared.is_closed();
             {
                 let state = self.shared.read();

@@ -1,9 +1,9 @@
-//! Connections to containers: every TCP connection to a probe's target, a log-in's site or an HTTP locator's goes through
-//! one [`Dialer`], so that a site can be reached without a network.
+//! Connections to containers. One [`Dialer`] opens all connections of TCP and HTTP probes, log-ins and HTTP locators,
+//! and those that test whether a standby answers, so that tests can reach sites without a network.
 //!
-//! Not dialed here: SQL servers (`probes::sql`, `locators::sql`), because sqlx takes no stream that its caller has opened;
-//! Redis, whose connection a confined process gets (`digest::redis`); browsers' requests (`locators::js`); and the gateway's
-//! targets, whose sockets a switch must be able to abort.
+//! The dialer does not open the connections to SQL servers (`probes::sql`, `locators::sql`) and to Redis
+//! (`digest::redis`), which confined processes use; those of browsers (`locators::js`); and those of the gateway, whose
+//! sockets a switch must be able to abort.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,11 +20,11 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 /// Opens connections to containers.
 #[async_trait::async_trait]
 pub trait Dial: Send + Sync + 'static {
-    /// Connects to an address of a container. Cancellation: safe; the connection is given up.
+    /// Connects to an address of a container. Cancellation: safe; the connection is dropped.
     async fn dial(&self, address: SocketAddr) -> io::Result<Box<dyn Duplex>>;
 }
 
-/// The dialer that all code which connects to containers shares.
+/// A shared way of connecting to containers; clones share it.
 #[derive(Clone)]
 pub struct Dialer(Arc<dyn Dial>);
 
@@ -35,7 +35,7 @@ impl std::fmt::Debug for Dialer {
 }
 
 impl Dialer {
-    /// Creates a dialer with its own kind of connection.
+    /// Creates a dialer that opens connections through `dial`.
     pub fn new(dial: impl Dial) -> Self {
         Self(Arc::new(dial))
     }
@@ -57,7 +57,7 @@ struct Tcp;
 impl Dial for Tcp {
     async fn dial(&self, address: SocketAddr) -> io::Result<Box<dyn Duplex>> {
         let stream = TcpStream::connect(address).await?;
-        // Requests and commands must not wait for the acknowledgement of the last one.
+        // A request must not wait for the acknowledgement of the previous one.
         stream.set_nodelay(true)?;
         Ok(Box::new(stream))
     }

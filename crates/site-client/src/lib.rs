@@ -1,4 +1,5 @@
-//! HTTP client for sites' containers: one connection for each request, no proxy, no redirects, no cookies.
+//! An HTTP client for sites' containers: it opens one connection for each request, and supports no proxies, redirects
+//! or cookies.
 //!
 //! Connections are not kept, because a kept one could lead to the container of an earlier generation.
 
@@ -20,7 +21,7 @@ use url::Url;
 
 use crate::dial::Dialer;
 
-/// How long a container may take to accept a connection.
+/// The time limit for a container to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The reason why a response is missing or incomplete.
@@ -68,7 +69,8 @@ impl SiteClient {
 
     /// Sends a request to an address. `path` is path and query; `headers` may name a `Host` other than the address.
     ///
-    /// Errors: no connection, or no head of an answer. Cancellation: safe; the connection is cut.
+    /// Errors: the connection could not be opened, or no head of an answer arrived. Cancellation: safe; the connection
+    /// is closed.
     pub async fn send(
         &self,
         address: SocketAddr,
@@ -78,7 +80,7 @@ impl SiteClient {
         body: Option<String>,
     ) -> Result<SiteAnswer, SiteError> {
         let text = format!("http://{address}{path}");
-        // Characters that no request may have are escaped as browsers do.
+        // Characters that are not allowed in a request are escaped as browsers escape them.
         let url = Url::parse(&text).map_err(|error| SiteError::Request(format!("{text}: {error}")))?;
         let target = &url[url::Position::BeforePath..url::Position::AfterQuery];
         let body = body.map_or_else(reqwest::Body::default, reqwest::Body::from);

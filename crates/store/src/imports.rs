@@ -89,7 +89,7 @@ impl Store {
         rows.doing("read the imports")?.iter().map(outline).collect()
     }
 
-    /// Whether an import of a snapshot has begun.
+    /// Returns whether an import of a snapshot has begun.
     pub async fn has_import(&self, snapshot: &str) -> Result<bool, StoreError> {
         let row = sqlx::query("SELECT 1 FROM imports WHERE snapshot = ?").bind(snapshot).fetch_optional(&self.quick);
         Ok(row.await.doing("look for an import")?.is_some())

@@ -109,7 +109,8 @@ impl StoreError {
     }
 }
 
-/// The result code of SQLite for a full disk or database file. Source: `SQLITE_FULL` in <https://sqlite.org/rescode.html>.
+/// The result code of SQLite for a full disk or database file. Source: `SQLITE_FULL` in
+/// <https://sqlite.org/rescode.html>.
 const SQLITE_FULL: &str = "13";
 
 fn cause_of(error: &sqlx::Error) -> Option<Cause> {
@@ -298,12 +299,12 @@ fn timestamp(text: &str) -> Result<Timestamp, StoreError> {
     text.parse().map_err(|_| StoreError::Row { what: "a time", text: text.to_owned() })
 }
 
-/// Reads a word of a column.
+/// Parses a word of a column with the function `named`.
 fn word<T>(what: &'static str, text: &str, named: impl FnOnce(&str) -> Option<T>) -> Result<T, StoreError> {
     named(text).ok_or_else(|| StoreError::Row { what, text: text.to_owned() })
 }
 
-/// Parses a name of a column.
+/// Parses a name in a column.
 fn parsed<T>(
     what: &'static str,
     text: &str,

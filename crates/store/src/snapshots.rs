@@ -136,7 +136,7 @@ impl Store {
         rows.iter().map(from_row).collect()
     }
 
-    /// The instances that start from a snapshot, or are reset to it.
+    /// Returns the ids of the instances that start from a snapshot, or are reset to it.
     pub async fn snapshot_users(&self, id: &str) -> Result<Vec<String>, StoreError> {
         sqlx::query_scalar(
             "SELECT id FROM instances WHERE (snapshot = ?1 OR baseline = ?1) AND state <> 'down' ORDER BY id",

@@ -1,4 +1,4 @@
-//! What definitions say, and what benchmarks are told of them.
+//! Arguments of the commands that print, create and validate definitions.
 
 use std::path::PathBuf;
 
@@ -6,25 +6,25 @@ use clap::{Args, ValueEnum};
 
 use super::shared::DefinitionArgs;
 
-/// The forms of `arenad env`.
+/// The output formats of `arenad env`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum EnvFormat {
-    /// `export NAME='value'`, for eval
+    /// `export NAME='value'` lines, for eval
     Shell,
-    /// `NAME=value`, for .env files
+    /// `NAME=value` lines, for .env files
     Dotenv,
-    /// One JSON object
+    /// A single JSON object
     Json,
 }
 
-/// Who reads the variables.
+/// The programs that read the variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum EnvReader {
-    /// SHOPPING, REDDIT, …
+    /// WebArena's names: SHOPPING, REDDIT, …
     Webarena,
-    /// WA_SHOPPING, WA_REDDIT, …; AgentLab reads them too
+    /// BrowserGym's names: WA_SHOPPING, WA_REDDIT, …; AgentLab reads them too
     Browsergym,
-    /// Both
+    /// The variables of both
     All,
 }
 
@@ -32,10 +32,10 @@ pub enum EnvReader {
 pub struct EnvArgs {
     #[command(flatten)]
     pub definition: DefinitionArgs,
-    /// The form
+    /// Format of the output
     #[arg(long, value_enum, default_value_t = EnvFormat::Shell)]
     pub format: EnvFormat,
-    /// Who reads the variables
+    /// Program that reads the variables
     #[arg(long = "for", value_enum, default_value_t = EnvReader::All, value_name = "READER")]
     pub reader: EnvReader,
 }
@@ -44,49 +44,50 @@ pub struct EnvArgs {
 pub struct ConfigArgs {
     #[command(flatten)]
     pub definition: DefinitionArgs,
-    /// List the variables that were used and where each value comes from
+    /// List the variables that the definition uses, and the origin of each value
     #[arg(long)]
     pub variables: bool,
 }
 
-/// The files that have schemas.
+/// The kinds of files that have schemas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SchemaFile {
-    /// environments/NAME.yaml
+    /// The environment file: environments/NAME.yaml
     Environment,
-    /// compose/NAME.yaml
+    /// The Compose file: compose/NAME.yaml
     Compose,
-    /// environments/NAME/tasks/*.yaml
+    /// The task files: environments/NAME/tasks/*.yaml
     Tasks,
 }
 
 #[derive(Debug, Args)]
 pub struct SchemaArgs {
-    /// Which file
+    /// Kind of file whose schema is printed
     pub file: SchemaFile,
 }
 
 #[derive(Debug, Args)]
 pub struct InitArgs {
-    /// The environment's name, which becomes environments/NAME.yaml
+    /// Name of the environment, which becomes environments/NAME.yaml
     #[arg(value_name = "NAME")]
     pub name: String,
-    /// Take the services of this Compose file
+    /// Take the services from this Compose file
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
-    /// Look into the containers of the file's services that `docker compose` runs now, to see what writes where
+    /// Also examine the containers that `docker compose` currently runs for the file, to find where they write
     #[arg(long, requires = "from")]
     pub running: bool,
-    /// The public port of the site [default: the one that the Compose file publishes, else 8080]
+    /// Public port of the site [default: the port that the Compose file publishes, else 8080]
     #[arg(long, value_name = "PORT")]
     pub port: Option<u16>,
-    /// The folder to write to, which gets environments/ and compose/ [default: the nearest such folder from here upwards, else here]
+    /// Folder in which environments/ and compose/ are written [default: the nearest such folder from the working
+    /// directory upwards, else the working directory]
     #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]
     pub root: Option<PathBuf>,
-    /// Write over files that are there
+    /// Overwrite files that already exist
     #[arg(long)]
     pub force: bool,
-    /// The Docker engine, for --running
+    /// Address of the Docker engine, for --running
     #[arg(long, env = "DOCKER_HOST", value_name = "ADDRESS", default_value = "unix:///var/run/docker.sock")]
     pub engine: String,
 }

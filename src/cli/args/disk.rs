@@ -1,4 +1,4 @@
-//! Room on disk.
+//! Arguments of the commands that show and free disk space.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,13 +15,13 @@ pub struct DfArgs {
 
 #[derive(Debug, Args)]
 pub struct PruneArgs {
-    /// Also unused baselines that were taken longer ago, such as 7d: the next `up` makes them anew
+    /// Also remove unused baselines older than this, such as 7d; the next `up` creates them again
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub older: Option<Duration>,
-    /// Also unused baselines, the oldest first, until snapshots take no more than this, such as 20G
+    /// Also remove unused baselines, oldest first, until snapshots take at most this much space, such as 20G
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub keep_bytes: Option<u64>,
-    /// Remove without asking
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub yes: bool,
     #[command(flatten)]
@@ -31,18 +31,19 @@ pub struct PruneArgs {
 #[derive(Debug, Subcommand)]
 #[command(disable_help_subcommand = true)]
 pub enum StorageCommand {
-    /// Make a file with XFS in it, where files can share their blocks, and keep sites' state there; needs root
+    /// Create a file that holds an XFS file system, whose files can share blocks, for the state of sites; requires root
     Init(StorageInitArgs),
-    /// Say where sites' state is kept, what copies of it cost, and how much room is left
+    /// Show where the state of sites is kept, the cost of its copies, and the free space
     Status,
 }
 
 #[derive(Debug, Args)]
 pub struct StorageInitArgs {
-    /// How large it may become, such as 50G; it takes as much as is in it [default: 20G, or half of what is free]
+    /// Maximum size, such as 50G; the file takes only as much space as its content [default: 20G, or half of the free
+    /// space]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub size: Option<u64>,
-    /// The file to make [default: stores.xfs in the state directory]
+    /// File to create [default: stores.xfs in the state directory]
     #[arg(long, value_name = "FILE")]
     pub path: Option<PathBuf>,
 }

@@ -1,69 +1,69 @@
-//! Examples for the help of each command: a line to type, and what it does where that is not plain.
+//! Examples for the help of each command: a command line, and an explanation if the line is not obvious.
 
-/// Lines with explanations, which may be empty.
+/// Pairs of a command line and its explanation, which may be empty.
 type Examples = &'static [(&'static str, &'static str)];
 
-/// The examples of a command by its path, such as `snapshot take`; `None` for the whole program.
+/// Returns the examples of a command by its path, such as `snapshot take`; `None` for the whole program.
 pub fn of(path: &str) -> Option<Examples> {
     Some(match path {
         "up" => &[
-            ("arenad up", "All sites of the environment `mini`."),
-            ("arenad up mini shopping reddit", "Two of them; `arenad up mini/shopping mini/reddit` is the same."),
-            ("arenad up webarena --dry-run", "What would be done, in order."),
-            ("arenad up lab --keep-failed", "If the baseline cannot be made, its containers stay for `arenad shell`."),
+            ("arenad up", "Brings up all sites of the environment `mini`."),
+            ("arenad up mini shopping reddit", "Brings up two of them, as `arenad up mini/shopping mini/reddit` does."),
+            ("arenad up webarena --dry-run", "Prints the steps without performing them."),
+            ("arenad up lab --keep-failed", "If creating the baseline fails, keeps its containers for `arenad shell`."),
         ],
         "down" => &[
-            ("arenad down", "Everything that is up."),
+            ("arenad down", "Takes down everything that is up."),
             ("arenad down shopping", ""),
-            ("arenad down -e tracker", "All sites of the environment `tracker`."),
-            ("arenad down --purge --yes", "Snapshots, built images and the daemon's files as well."),
+            ("arenad down -e tracker", "Takes down all sites of the environment `tracker`."),
+            ("arenad down --purge --yes", "Also removes snapshots, built images and the daemon's files."),
         ],
         "reset" => &[
             ("arenad reset shopping", ""),
-            ("arenad reset mini/shopping reddit -v", "Two sites, with the time of each stage."),
-            ("arenad reset --all --if-dirty", "Only the sites that differ from their snapshots, or may."),
-            ("arenad reset gitlab --to two-projects", "A snapshot that `arenad snapshot take` made."),
+            ("arenad reset mini/shopping reddit -v", "Resets two sites, and shows the time of each stage."),
+            ("arenad reset --all --if-dirty", "Resets only sites that differ from their snapshots, or may differ."),
+            ("arenad reset gitlab --to two-projects", "Resets to a snapshot that `arenad snapshot take` took."),
         ],
         "verify" => &[
-            ("arenad verify", "All sites that declare stores."),
-            ("arenad verify shopping", "Exits with 1 if something differs."),
+            ("arenad verify", "Compares all sites that declare stores."),
+            ("arenad verify shopping", "Exits with 1 if there are differences."),
         ],
         "status" => &[
             ("arenad status", ""),
-            ("arenad status shopping mini/reddit -v", "Two sites, in detail."),
+            ("arenad status shopping mini/reddit -v", "Shows two sites in detail."),
             ("arenad status --json | jq -r '.environments[].sites[].state'", ""),
         ],
         "health" => {
-            &[("arenad health", ""), ("arenad health shopping -n 1000", "With the last ten rounds of each kind.")]
+            &[("arenad health", ""), ("arenad health shopping -n 1000", "Also lists the last ten rounds of each kind.")]
         }
         "ps" => &[("arenad ps", ""), ("arenad ps shopping", "")],
         "logs" => &[
             ("arenad logs shopping --tail 50", ""),
-            ("arenad logs shopping reddit --follow", "Each line begins with its site."),
+            ("arenad logs shopping reddit --follow", "Begins each line with the name of its site."),
             ("arenad logs map --service db --since 10m", ""),
         ],
         "events" => &[
             ("arenad events --since 1h", ""),
-            ("arenad events shopping -n 10", "The last ten of one site."),
+            ("arenad events shopping -n 10", "Shows the last ten events of one site."),
             ("arenad events --follow --json", ""),
         ],
-        "open" => &[("arenad open shopping", ""), ("arenad open shopping --print", "The address only.")],
+        "open" => &[("arenad open shopping", ""), ("arenad open shopping --print", "Only prints the URL.")],
         "exec" => &[
             ("arenad exec shopping -- ls -l /data", ""),
             ("arenad exec map --service db -- psql -U postgres -c 'SELECT 1'", ""),
-            ("tar c notes | arenad exec lab/forum -- tar x -C /tmp", "Standard input is passed on."),
+            ("tar c notes | arenad exec lab/forum -- tar x -C /tmp", "Passes standard input to the command."),
         ],
         "shell" => &[("arenad shell shopping", ""), ("arenad shell map --service db --user root", "")],
         "init" => &[
-            ("arenad init lab", "A Compose file and an environment file to fill in."),
+            ("arenad init lab", "Writes a Compose file and an environment file to complete."),
             ("arenad init lab --from ~/forum/compose.yaml", ""),
             (
                 "arenad init lab --from ~/forum/compose.yaml --running",
-                "Looks into the containers that Compose runs now.",
+                "Also examines the containers that Compose currently runs.",
             ),
         ],
         "validate" => {
-            &[("arenad validate lab", "All problems at once, each with its place."), ("arenad validate --json", "")]
+            &[("arenad validate lab", "Reports all problems, each with its position."), ("arenad validate --json", "")]
         }
         "config" => &[("arenad config webarena", ""), ("arenad config webarena --variables", "")],
         "env" => {
@@ -73,7 +73,7 @@ pub fn of(path: &str) -> Option<Examples> {
         "images" => &[("arenad images ls webarena", ""), ("arenad images pull webarena shopping", "")],
         "images ls" => &[("arenad images ls webarena", ""), ("arenad images ls webarena gitlab --json", "")],
         "images pull" => &[
-            ("arenad images pull webarena shopping", "Goes on where an earlier call was interrupted."),
+            ("arenad images pull webarena shopping", "Resumes an earlier call that was interrupted."),
             ("arenad images pull webarena --discard", "Removes each archive once its image is loaded."),
         ],
         "images load" => &[("arenad images load webarena --from /mnt/archives", "")],
@@ -105,25 +105,29 @@ pub fn of(path: &str) -> Option<Examples> {
         "tasks show" => &[("arenad tasks show shopping.order.1", "")],
         "tasks render" => &[("arenad tasks render --tasks test.raw.json --out config_files", "")],
         "check" => &[
-            ("arenad check begin shopping.order.1 --reset --out begun.json", "Before the agent starts."),
-            ("arenad check shopping.order.1 --begun begun.json --answer 'done'", "After it has ended."),
+            ("arenad check begin shopping.order.1 --reset --out begun.json", "Run this before the agent starts."),
+            ("arenad check shopping.order.1 --begun begun.json --answer 'done'", "Run this after the agent has ended."),
         ],
         "check begin" => &[("arenad check begin shopping.order.1 --reset --out begun.json", "")],
         "eval" => &[
-            ("arenad eval --benchmark webarena --task 310 --answer tokudu --tasks test.raw.json", "One episode."),
-            ("arenad eval --results results/ --tasks test.raw.json --profile both", "All results of a run."),
+            (
+                "arenad eval --benchmark webarena --task 310 --answer tokudu --tasks test.raw.json",
+                "Judges one episode.",
+            ),
+            ("arenad eval --results results/ --tasks test.raw.json --profile both", "Judges all results of a run."),
         ],
         "df" => &[("arenad df", "")],
         "prune" => &[
-            ("arenad prune", "Shows what would be removed, and asks."),
+            ("arenad prune", "Lists the items to remove, and asks for confirmation."),
             ("arenad prune --older 7d --keep-bytes 20G --yes", ""),
         ],
         "storage" => &[("arenad storage status", ""), ("sudo arenad storage init --size 50G", "")],
         "storage init" => &[("sudo arenad storage init --size 50G", "")],
         "storage status" => &[("arenad storage status", "")],
-        "doctor" => {
-            &[("arenad doctor", ""), ("arenad doctor webarena", "Also the ports, memory and images that it needs.")]
-        }
+        "doctor" => &[
+            ("arenad doctor", ""),
+            ("arenad doctor webarena", "Also checks the ports, memory and images that the environment needs."),
+        ],
         "serve" => {
             &[("arenad serve", ""), ("ARENAD_TOKEN=$(openssl rand -hex 32) arenad serve --listen 127.0.0.1:7700", "")]
         }
@@ -137,7 +141,7 @@ pub fn of(path: &str) -> Option<Examples> {
     })
 }
 
-/// The words of a line, as a shell would split it; operators are words of their own.
+/// Splits a line into words, as a shell does; operators are words of their own.
 #[cfg(test)]
 pub fn words(line: &str) -> Vec<String> {
     let line = line.replace("\"$(", "$( ").replace(")\"", " )");

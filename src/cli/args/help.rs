@@ -1,13 +1,13 @@
-//! The help: commands by group, and examples below each command's options.
+//! Builds the help: the commands by group, and examples below the options of each command.
 
 use clap::{Command, CommandFactory};
 
 use super::{Cli, examples};
 
-/// The widest that help is set, whatever the terminal's width.
+/// The maximum width of help lines, in columns; narrower terminals reduce it.
 const WIDTH_MAX: usize = 100;
 
-/// The commands by group, in the order in which they are listed.
+/// The commands by group, in the order in which the help lists them.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Sites", &["up", "down", "reset", "verify", "status", "health", "ps", "logs", "events", "open", "exec", "shell"]),
     ("Environments", &["init", "validate", "config", "env", "schema", "images"]),
@@ -16,7 +16,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Host and shell", &["doctor", "serve", "completions", "version", "help"]),
 ];
 
-/// The command line with its help.
+/// Returns the command line with its help.
 pub fn command() -> Command {
     let command = Cli::command().max_term_width(WIDTH_MAX);
     let template = format!(
@@ -34,7 +34,7 @@ fn grouped(command: &Command) -> String {
             let known = command.find_subcommand(name);
             let about = known.and_then(Command::get_about).map(ToString::to_string);
             // clap adds `help` when the command line is parsed.
-            let about = about.unwrap_or_else(|| "Print this message or the help of a command".to_owned());
+            let about = about.unwrap_or_else(|| "Print this message, or the help of a command".to_owned());
             text.push_str(&format!("  {name:12} {about}\n"));
         }
         text.push('\n');
@@ -42,7 +42,7 @@ fn grouped(command: &Command) -> String {
     text
 }
 
-/// Adds the examples of a command and of those below it. `path` names the command, such as `snapshot take`.
+/// Adds the examples of a command and of its subcommands. `path` names the command, such as `snapshot take`.
 fn with_examples(command: Command, path: &str) -> Command {
     let names: Vec<String> = command.get_subcommands().map(|known| known.get_name().to_owned()).collect();
     let mut command = command;
@@ -66,7 +66,7 @@ fn with_examples(command: Command, path: &str) -> Command {
 mod tests {
     use super::*;
 
-    /// Every command with the path that leads to it.
+    /// Returns every command with its path, such as `snapshot take`.
     fn all(command: &Command, path: &str) -> Vec<(String, Command)> {
         let mut found = Vec::new();
         for known in command.get_subcommands().filter(|known| !known.is_hide_set() && known.get_name() != "help") {

@@ -1,4 +1,4 @@
-//! The daemon, the host it runs on, and the shell.
+//! Arguments of the commands for the daemon, its host and the shell.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -14,7 +14,7 @@ pub struct DoctorArgs {
     pub definition: DefinitionArgs,
     #[command(flatten)]
     pub engine: EngineArgs,
-    /// The block of addresses that instance networks are cut from
+    /// Address block from which the networks of instances are allocated
     #[arg(long, env = "ARENAD_SUBNETS", value_name = "CIDR", default_value_t = Subnet::DEFAULT_BLOCK)]
     pub subnets: Subnet,
 }
@@ -25,36 +25,36 @@ pub struct ServeArgs {
     pub engine: EngineArgs,
     #[command(flatten)]
     pub daemon: DaemonArgs,
-    /// Offer the API on this TCP address too, without TLS; wants a token
+    /// Also serve the API on this TCP address, without TLS; requires a token
     #[arg(long, env = "ARENAD_LISTEN", value_name = "ADDRESS:PORT")]
     pub listen: Option<SocketAddr>,
-    /// The address of `--listen` is reached through a proxy that adds TLS; without this, only loopback addresses are accepted
+    /// Accept an address for `--listen` that is not a loopback address, because clients reach it through a TLS proxy
     #[arg(long, env = "ARENAD_BEHIND_TLS_PROXY", requires = "listen")]
     pub behind_tls_proxy: bool,
-    /// How many standbys boot at once on this host
+    /// Number of standbys that boot at the same time on this host
     #[arg(long, env = "ARENAD_STANDBY_BOOTS", value_name = "NUMBER", default_value = "1")]
     pub standby_boots: NonZeroUsize,
-    /// How much memory standbys leave to everything else on this host, such as 2g
+    /// Memory that standbys leave free for everything else on this host, such as 2g
     #[arg(long, env = "ARENAD_MEMORY_RESERVE", value_name = "SIZE", value_parser = size, default_value = "512m")]
     pub memory_reserve: u64,
-    /// The group that may use the socket, besides its owner
+    /// Group that may use the socket, in addition to its owner
     #[arg(long, value_name = "GID")]
     pub socket_group: Option<u32>,
-    /// Started by `arenad up`: detach from the terminal
+    /// Detach from the terminal; `arenad up` passes this option
     #[arg(long, hide = true)]
     pub background: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
-    /// The shell
+    /// Shell that runs the script
     pub shell: clap_complete::Shell,
 }
 
-/// What a shell's completion script passes on.
+/// The arguments that a shell's completion script passes.
 #[derive(Debug, Args)]
 pub struct CompleteArgs {
-    /// The words of the command line after `arenad`; the last one is being typed
+    /// Words of the command line after `arenad`; the last one is being typed
     #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true, num_args = 0..)]
     pub words: Vec<String>,
 }

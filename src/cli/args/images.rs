@@ -1,4 +1,4 @@
-//! Images and data that no build makes.
+//! Arguments of the commands for images and data that are not built locally.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,47 +10,47 @@ use super::shared::duration;
 #[derive(Debug, Subcommand)]
 #[command(disable_help_subcommand = true)]
 pub enum ImagesCommand {
-    /// Say what is needed, what is there, and how large it is
+    /// List the images and data that the sites need, with their states and sizes
     #[command(visible_alias = "list")]
     Ls(ImagesLsArgs),
-    /// Fetch from mirrors and registries what is missing, and load it
+    /// Fetch missing images and data from mirrors and registries, and load them
     Pull(ImagesPullArgs),
-    /// Load archives into the engine, and put data where it belongs
+    /// Load archives into the engine, and put data into its place
     Load(ImagesLoadArgs),
-    /// Read archives again and compare them and the engine's images
+    /// Verify archives, by reading them again, and the engine's images
     Verify(ImagesVerifyArgs),
 }
 
-/// Which images and data are meant.
+/// The options that select images and data.
 #[derive(Debug, Args)]
 pub struct ImagesChoice {
-    /// The environment (default: mini), then sites, images or data (default: all)
+    /// Environment (default: mini), followed by sites, images or data (default: all)
     #[arg(value_name = "ENVIRONMENT] [NAME")]
     pub names: Vec<String>,
-    /// The environment; then all names are sites, images or data
+    /// Environment; all names are then sites, images or data
     #[arg(short, long, value_name = "NAME", conflicts_with = "file")]
     pub environment: Option<String>,
-    /// An environment file, instead of a name; then all names are sites, images or data
+    /// Path of an environment file, instead of a name; all names are then sites, images or data
     #[arg(short, long, value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// The folder that holds environments/ and compose/ [default: the nearest such folder from here upwards]
+    /// Folder that contains environments/ and compose/ [default: the nearest one, from the working directory upwards]
     #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]
     pub root: Option<PathBuf>,
-    /// The Docker engine
+    /// Address of the Docker engine
     #[arg(long, env = "DOCKER_HOST", value_name = "ADDRESS", default_value = "unix:///var/run/docker.sock")]
     pub engine: String,
 }
 
-/// What is done with what is there, and with what is left over.
+/// The options for existing images, for used archives and for the free space.
 #[derive(Debug, Clone, Args)]
 pub struct ImagesWriteArgs {
-    /// Let an image take its name from another one that the engine has
+    /// Replace a different image that has the same name in the engine
     #[arg(long)]
     pub replace: bool,
-    /// Remove each archive when what was in it is there
+    /// Remove each archive after its content has been loaded
     #[arg(long)]
     pub discard: bool,
-    /// Do not ask first whether there is room
+    /// Do not check the free disk space first
     #[arg(long)]
     pub ignore_space: bool,
 }
@@ -67,10 +67,10 @@ pub struct ImagesPullArgs {
     pub choice: ImagesChoice,
     #[command(flatten)]
     pub write: ImagesWriteArgs,
-    /// Turn to the next mirror when nothing has arrived for this long
+    /// Switch to the next mirror if no data arrives for this time
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "60s")]
     pub stall_timeout: Duration,
-    /// Give a mirror up after so many fruitless attempts in a row
+    /// Give up on a mirror after this number of consecutive failed attempts
     #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     pub tries: u32,
 }
@@ -81,7 +81,7 @@ pub struct ImagesLoadArgs {
     pub choice: ImagesChoice,
     #[command(flatten)]
     pub write: ImagesWriteArgs,
-    /// An archive, or a folder of archives under their own names [default: what `pull` has fetched]
+    /// Archive, or folder of archives under their original names [default: the archives that `pull` has fetched]
     #[arg(long, value_name = "FILE|DIR")]
     pub from: Option<PathBuf>,
 }
@@ -90,7 +90,7 @@ pub struct ImagesLoadArgs {
 pub struct ImagesVerifyArgs {
     #[command(flatten)]
     pub choice: ImagesChoice,
-    /// An archive, or a folder of archives under their own names [default: what `pull` has fetched]
+    /// Archive, or folder of archives under their original names [default: the archives that `pull` has fetched]
     #[arg(long, value_name = "FILE|DIR")]
     pub from: Option<PathBuf>,
 }

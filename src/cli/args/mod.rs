@@ -1,4 +1,4 @@
-//! The command line. Its doc comments are the help texts.
+//! Defines the command line. The doc comments of its types are the help texts.
 
 mod definitions;
 mod disk;
@@ -43,44 +43,44 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "\
-Sites are named SITE, or ENVIRONMENT/SITE where several environments have one of that name; -e ENVIRONMENT does the same.
+Name a site as SITE, or as ENVIRONMENT/SITE (or with -e ENVIRONMENT) if several environments have a site of that name.
 `arenad help COMMAND` shows a command's options and examples.
 
 Exit codes:
-    0  done
-    1  failed; a difference was found (verify, snapshot diff); a problem was found (doctor)
-    2  wrong usage, unknown name, or invalid definition; nothing was changed
+    0  success
+    1  failure; differences found (verify, snapshot diff); problems found (doctor)
+    2  invalid usage, unknown name, or invalid definition; nothing was changed
     3  not ready (status, health)
-    4  busy: something else must end first
-    5  the agent did not do the task (check, eval)
+    4  busy: another operation must finish first
+    5  the agent did not accomplish the task (check, eval)
     6  undecided (check, eval)
-  124  --wait-timeout ran out; the work goes on
-  130  interrupted with Ctrl-C; the work goes on
-`exec` and `shell` exit with the code of the command that they run.";
+  124  --wait-timeout expired; the work continues
+  130  interrupted with Ctrl-C; the work continues
+`exec` and `shell` exit with the exit code of the command that they run.";
 
-/// Options of every command.
+/// The options that every command accepts.
 #[derive(Debug, Clone, Args)]
 pub struct Global {
     /// Print JSON instead of text
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub json: bool,
-    /// Where the daemon keeps its files [default: /var/lib/arenad for root, else ~/.local/state/arenad]
+    /// Directory for the daemon's files [default: /var/lib/arenad for root, else ~/.local/state/arenad]
     #[arg(long, global = true, help_heading = GLOBAL, env = "ARENAD_STATE_DIR", value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
-    /// The daemon's address: unix:///path or http://host:port [default: the socket in the state directory]
+    /// Address of the daemon: unix:///path or http://host:port [default: the socket in the state directory]
     #[arg(long, global = true, help_heading = GLOBAL, env = "ARENAD_HOST", value_name = "ADDRESS")]
     pub host: Option<String>,
-    /// The token for a daemon on TCP
+    /// Token for a daemon on TCP
     #[arg(long, global = true, help_heading = GLOBAL, env = "ARENAD_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     pub token: Option<String>,
-    /// A file with the token for a daemon on TCP
+    /// File that contains the token for a daemon on TCP
     #[arg(
         long, global = true, help_heading = GLOBAL, env = "ARENAD_TOKEN_FILE", value_name = "FILE", conflicts_with = "token"
     )]
     pub token_file: Option<PathBuf>,
 }
 
-/// Keeps them apart from what a command takes itself.
+/// The heading that separates the global options from the options of the command.
 const GLOBAL: &str = "Global options";
 
 #[derive(Debug, Subcommand)]
@@ -89,21 +89,21 @@ pub enum Command {
     Up(UpArgs),
     /// Take sites down and remove their containers, networks and volumes
     Down(DownArgs),
-    /// Bring sites back to their snapshots
+    /// Reset sites to their snapshots
     Reset(ResetArgs),
     /// Compare sites with their snapshots and list the differences
     Verify(VerifyArgs),
-    /// Show what is up, in which state, and what to do about problems
+    /// Show the sites that are up, their states, and hints for problems
     Status(StatusArgs),
     /// Show the results of health probes
     Health(HealthArgs),
-    /// Show what keeps sites from running on this host; needs neither daemon nor engine
+    /// Check whether this host can run sites; requires neither the daemon nor the engine
     Doctor(DoctorArgs),
     /// List the containers of sites
     Ps(PsArgs),
     /// Show the logs of sites' containers
     Logs(LogsArgs),
-    /// Show what happened
+    /// Show the events of sites and of the daemon
     Events(EventsArgs),
     /// Open a site in the browser
     Open(OpenArgs),
@@ -111,17 +111,17 @@ pub enum Command {
     Exec(ExecArgs),
     /// Open a shell in a site's container
     Shell(ShellArgs),
-    /// Write a new environment, with proposals for stores, probes and writers
+    /// Create an environment, with proposed stores, probes and writers
     Init(InitArgs),
-    /// Check a definition; needs neither daemon nor Docker
+    /// Validate a definition; requires neither the daemon nor Docker
     Validate(DefinitionArgs),
     /// Print a definition with variables and defaults filled in
     Config(ConfigArgs),
-    /// Print the variables that benchmarks read
+    /// Print the environment variables that benchmarks read
     Env(EnvArgs),
     /// Print the JSON Schema of a definition file, for editors
     Schema(SchemaArgs),
-    /// List, fetch, load and verify images and data that are not built
+    /// List, fetch, load and verify images and data that are not built locally
     #[command(subcommand)]
     Images(ImagesCommand),
     /// List, take, compare, export, import and remove snapshots
@@ -129,31 +129,31 @@ pub enum Command {
     Snapshot(SnapshotCommand),
     /// Sign in to a site and print the session
     Login(LoginArgs),
-    /// Read a value of a site: from its database, its pages, its files
+    /// Read a value from a site: from its databases, pages or files
     Locate(LocateArgs),
     /// Print recorded traffic as HAR
     Har(HarArgs),
-    /// Check, list, show and render tasks
+    /// Lint, list, show and render tasks
     #[command(subcommand)]
     Tasks(TasksCommand),
     /// Judge an episode of a native task
     Check(CheckArgs),
     /// Judge episodes by a benchmark's rules
     Eval(Box<super::eval::args::EvalArgs>),
-    /// Show what takes room on disk: snapshots, instances, images, archives
+    /// Show the disk usage of snapshots, instances, images and archives
     Df(DfArgs),
-    /// Remove unused snapshots, images and kept containers; named snapshots stay
+    /// Remove unused snapshots, images and kept containers; named snapshots are kept
     Prune(PruneArgs),
-    /// Make and show the file system that holds sites' state
+    /// Create or show the file system that holds the state of sites
     #[command(subcommand)]
     Storage(StorageCommand),
     /// Run the daemon in the foreground
     Serve(ServeArgs),
-    /// Print a shell's completion script
+    /// Print the completion script for a shell
     Completions(CompletionsArgs),
-    /// Print the words that could follow, for the completion scripts
+    /// Print the possible next words, for the completion scripts
     #[command(hide = true)]
     Complete(CompleteArgs),
-    /// Print arenad's version
+    /// Print the version of arenad
     Version,
 }

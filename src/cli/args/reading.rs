@@ -1,4 +1,4 @@
-//! What a site knows: sessions of its accounts, and values of its state.
+//! Arguments of the commands that read from sites: sessions, values and recorded traffic.
 
 use std::path::PathBuf;
 
@@ -6,35 +6,35 @@ use clap::{Args, ValueEnum};
 
 use super::shared::Malformed;
 
-/// The forms of a session.
+/// The output formats of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SessionFormat {
-    /// A storage state, for Playwright and BrowserGym
+    /// Storage state, for Playwright and BrowserGym
     Playwright,
-    /// A cookie file, for curl and wget
+    /// Cookie file, for curl and wget
     Netscape,
-    /// Request headers, one on a line
+    /// Request headers, one per line
     Header,
 }
 
 #[derive(Debug, Args)]
 pub struct LoginArgs {
-    /// The site, as SITE or ENVIRONMENT/SITE; with --check, all sites if none is named
+    /// Site, as SITE or ENVIRONMENT/SITE; with --check, all sites if none is named
     #[arg(value_name = "SITE", required_unless_present = "check")]
     pub site: Option<String>,
-    /// The account: its name in the definition [default: the only one that can sign in]
+    /// Account, by its name in the definition [default: the only one that can sign in]
     #[arg(short, long, value_name = "NAME")]
     pub account: Option<String>,
-    /// The environment, where several have a site of that name
+    /// Environment, if several have a site of that name
     #[arg(short, long, value_name = "NAME")]
     pub environment: Option<String>,
-    /// The form [default: playwright]
+    /// Format of the session [default: playwright]
     #[arg(long, value_enum, conflicts_with_all = ["check", "json"])]
     pub format: Option<SessionFormat>,
-    /// Write to a file, which nobody else may read
+    /// Write to this file, which only the current user can read
     #[arg(short, long, value_name = "FILE", conflicts_with = "check")]
     pub output: Option<PathBuf>,
-    /// Sign in with every account and say whether it works
+    /// Sign in with every account and report whether each succeeds
     #[arg(long)]
     pub check: bool,
 }
@@ -42,25 +42,26 @@ pub struct LoginArgs {
 #[derive(Debug, Args)]
 #[command(after_help = LOCATORS)]
 pub struct LocateArgs {
-    /// The site, as SITE or ENVIRONMENT/SITE
+    /// Site, as SITE or ENVIRONMENT/SITE
     #[arg(value_name = "SITE")]
     pub site: String,
-    /// What is to be read
+    /// Locator of the value
     #[arg(value_name = "LOCATOR")]
     pub locator: String,
-    /// An argument for a place such as `{sku}` in the locator; may be repeated
+    /// Value for a placeholder such as `{sku}` in the locator; may be repeated
     #[arg(short, long = "argument", value_name = "NAME=TEXT", value_parser = argument)]
     pub arguments: Vec<(String, String)>,
-    /// The path of the page for a `js:` locator that names none [default: the one of the site's URL]
+    /// Path of the page for a `js:` locator that names none [default: the path of the site's URL]
     #[arg(long, value_name = "PATH")]
     pub page: Option<String>,
-    /// The agent's browser, for `js: … @ live`: http://HOST:PORT
+    /// CDP address of the agent's browser, for `js: … @ live`: http://HOST:PORT
     #[arg(long, value_name = "ADDRESS")]
     pub cdp: Option<String>,
-    /// The traffic of its browser, for `trace: …`: a HAR [default: what the gateway has recorded]
+    /// HAR file with the traffic of the agent's browser, for `trace: …` [default: the traffic that the gateway has
+    /// recorded]
     #[arg(long, value_name = "FILE")]
     pub har: Option<PathBuf>,
-    /// The environment, where several have a site of that name
+    /// Environment, if several have a site of that name
     #[arg(short, long, value_name = "NAME")]
     pub environment: Option<String>,
 }
@@ -71,8 +72,8 @@ const LOCATORS: &str = "Locators:
   js: document.title @ /path as ACCOUNT        options: wait='#id'; or @ live, with --cdp
   exec: SERVICE: command …                     no shell
   file: SERVICE: /path
-  trace: POST /path* | jsonpath: $.body.x      the last such request that was recorded; or (all), jq: .x, count
-  helper: NAME('text', …)                      what the environment file calls so";
+  trace: POST /path* | jsonpath: $.body.x      the last matching request; or (all), jq: .x, count
+  helper: NAME('text', …)                      a helper that the environment file defines";
 
 fn argument(text: &str) -> Result<(String, String), Malformed> {
     let is_name = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
@@ -82,17 +83,17 @@ fn argument(text: &str) -> Result<(String, String), Malformed> {
     }
 }
 
-/// Prints the requests that reached sites since their latest reset, where `public: { record: … }` has them recorded. Passwords,
-/// tokens and sessions are taken out; what pages show is not.
+/// Prints the requests that reached sites since their latest reset, for sites whose `public: { record: … }` enables
+/// recording. Passwords, tokens and sessions are removed; the content of pages is not.
 #[derive(Debug, Args)]
 pub struct HarArgs {
-    /// The sites, as SITE or ENVIRONMENT/SITE [default: all of the environment]
+    /// Sites, as SITE or ENVIRONMENT/SITE [default: all sites of the environment]
     #[arg(value_name = "SITE")]
     pub sites: Vec<String>,
-    /// The environment, where several have a site of that name, or no site is named and several are up
+    /// Environment, if several have a site of that name, or if several are up and no site is named
     #[arg(short, long, value_name = "NAME")]
     pub environment: Option<String>,
-    /// Write to this file, instead of standard output
+    /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }

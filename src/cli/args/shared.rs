@@ -1,4 +1,4 @@
-//! What several commands take.
+//! Options that several commands share.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -8,63 +8,64 @@ use clap::Args;
 
 use arenad_model::subnet::Subnet;
 
-/// Which definition is meant.
+/// The options that select a definition.
 #[derive(Debug, Clone, Args)]
 pub struct DefinitionArgs {
-    /// The environment: the name of environments/NAME.yaml [default: mini]
+    /// Environment: the NAME of environments/NAME.yaml [default: mini]
     #[arg(value_name = "ENVIRONMENT", conflicts_with = "named")]
     pub environment: Option<String>,
-    /// The same, as other commands take it
+    /// Environment, the same as the argument ENVIRONMENT
     #[arg(id = "named", short = 'e', long = "environment", value_name = "NAME")]
     pub named: Option<String>,
-    /// An environment file, instead of a name
+    /// Path of an environment file, instead of a name
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["environment", "named"])]
     pub file: Option<PathBuf>,
-    /// The folder that holds environments/ and compose/ [default: the nearest such folder from here upwards]
+    /// Folder that contains environments/ and compose/ [default: the nearest one, from the working directory upwards]
     #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]
     pub root: Option<PathBuf>,
 }
 
 impl DefinitionArgs {
-    /// The environment's name, in whichever form it was given.
+    /// Returns the environment's name, from the argument or from the option.
     pub fn name(&self) -> Option<&str> {
         self.environment.as_deref().or(self.named.as_deref())
     }
 }
 
-/// How long to wait.
+/// The options that determine whether and how long a command waits for its operations.
 #[derive(Debug, Clone, Args)]
 pub struct WaitArgs {
-    /// Return when the work has begun
+    /// Return as soon as the work has started
     #[arg(short, long)]
     pub detach: bool,
-    /// Give up waiting after this long, such as 90s or 10m; the work goes on
+    /// Stop waiting after this time, such as 90s or 10m; the work continues
     #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "detach")]
     pub wait_timeout: Option<Duration>,
 }
 
-/// Where containers run.
+/// The option that selects the engine, which runs the containers.
 #[derive(Debug, Clone, Args)]
 pub struct EngineArgs {
-    /// The Docker engine
+    /// Address of the Docker engine
     #[arg(long, env = "DOCKER_HOST", value_name = "ADDRESS", default_value = "unix:///var/run/docker.sock")]
     pub engine: String,
 }
 
-/// What a daemon is started with. Commands that start one only for their own question leave these to the environment's
-/// variables, which the daemon reads itself.
+/// The settings of a daemon that a command starts. Commands that start a daemon for a single request do not offer these
+/// options; the daemon then reads the environment variables itself.
 #[derive(Debug, Clone, Args)]
 pub struct DaemonArgs {
-    /// The block of addresses that instance networks are cut from
+    /// Address block from which the networks of instances are allocated
     #[arg(long, env = "ARENAD_SUBNETS", value_name = "CIDR", default_value_t = Subnet::DEFAULT_BLOCK)]
     pub subnets: Subnet,
-    /// How many images are built, and how many sites boot, at once [default: the number of processors, at least 2]
+    /// Number of images to build, and of sites to boot, at the same time [default: the number of processors, at least
+    /// 2]
     #[arg(long, env = "ARENAD_PARALLEL", value_name = "NUMBER")]
     pub parallel: Option<NonZeroUsize>,
 }
 
 arenad_model::text_error! {
-    /// The form of an argument's value that was expected.
+    /// States the form that the value of an argument must have.
     pub(crate) struct Malformed;
 }
 

@@ -1,4 +1,4 @@
-//! Sites up, back, compared, opened and down.
+//! Arguments of the commands that bring sites up, reset, verify, open and take them down.
 
 use std::path::PathBuf;
 
@@ -8,31 +8,31 @@ use super::shared::{DaemonArgs, EngineArgs, WaitArgs};
 
 #[derive(Debug, Args)]
 pub struct UpArgs {
-    /// The environment (default: mini), then its sites (default: all); or sites as ENVIRONMENT/SITE
+    /// Environment (default: mini), followed by its sites (default: all); or sites as ENVIRONMENT/SITE
     #[arg(value_name = "ENVIRONMENT] [SITE")]
     pub names: Vec<String>,
-    /// The environment; then all names are sites
+    /// Environment; all names are then sites
     #[arg(short, long, value_name = "NAME", conflicts_with = "file")]
     pub environment: Option<String>,
-    /// An environment file, instead of a name; then all names are sites
+    /// Path of an environment file, instead of a name; all names are then sites
     #[arg(short, long, value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// The folder that holds environments/ and compose/ [default: the nearest such folder from here upwards]
+    /// Folder that contains environments/ and compose/ [default: the nearest one, from the working directory upwards]
     #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]
     pub root: Option<PathBuf>,
-    /// Print what would be done, in order, and do nothing
+    /// Print the steps in order, without performing them
     #[arg(long, conflicts_with_all = ["detach", "wait_timeout"])]
     pub dry_run: bool,
-    /// Start them even where memory, space or processors do not suffice
+    /// Start the sites even if memory, disk space or processors are insufficient
     #[arg(long)]
     pub force: bool,
-    /// Make sites anew that are up with variables which this shell does not set
+    /// Recreate sites that are up with variables that this shell does not set
     #[arg(long)]
     pub recreate: bool,
-    /// Keep the containers of a baseline that cannot be made, to look into them with `arenad shell`
+    /// If creating a baseline fails, keep its containers for inspection with `arenad shell`
     #[arg(long)]
     pub keep_failed: bool,
-    /// What to do where copies of sites' state would be full copies, when the daemon is started
+    /// Action if this command starts the daemon on a file system that can only make full copies of the state of sites
     #[arg(long, env = "ARENAD_STORAGE", value_enum, default_value_t = StorageChoice::Ask, value_name = "CHOICE")]
     pub storage: StorageChoice,
     #[command(flatten)]
@@ -43,29 +43,29 @@ pub struct UpArgs {
     pub daemon: DaemonArgs,
 }
 
-/// What to do where copies of sites' state would be full copies.
+/// The actions for a file system that cannot share blocks between copies of the state of sites.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum StorageChoice {
-    /// Make a file system for them, as `storage init` does, where that is possible
+    /// Create a file system that shares blocks, as `storage init` does, if possible
     Auto,
-    /// Offer that on a terminal; elsewhere say what copies cost
+    /// Offer to create one on a terminal; otherwise print the cost of copies
     Ask,
-    /// Make full copies
+    /// Make full copies without a note
     Plain,
 }
 
 #[derive(Debug, Args)]
 pub struct DownArgs {
-    /// The sites, as SITE or ENVIRONMENT/SITE, or an environment [default: everything that is up]
+    /// Sites, as SITE or ENVIRONMENT/SITE, or an environment [default: everything that is up]
     #[arg(value_name = "SITE")]
     pub sites: Vec<String>,
-    /// The environment, where several have a site of that name; without sites, all of its sites
+    /// Environment, if several have a site of that name; without sites, all sites of that environment
     #[arg(short, long, value_name = "NAME")]
     pub environment: Option<String>,
-    /// Remove snapshots, built images and the daemon's files too
+    /// Also remove snapshots, built images and the daemon's files
     #[arg(long)]
     pub purge: bool,
-    /// Do not ask before --purge
+    /// Do not ask for confirmation of --purge
     #[arg(short, long)]
     pub yes: bool,
     #[command(flatten)]
@@ -75,22 +75,22 @@ pub struct DownArgs {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("which").args(["sites", "all", "environment"]).required(true).multiple(true)))]
 pub struct ResetArgs {
-    /// The sites, as SITE or ENVIRONMENT/SITE, or an environment
+    /// Sites, as SITE or ENVIRONMENT/SITE, or an environment
     #[arg(value_name = "SITE")]
     pub sites: Vec<String>,
-    /// All sites of all environments; with --environment, all of that one
+    /// Reset all sites of all environments, or with --environment all sites of that one
     #[arg(short, long, conflicts_with = "sites")]
     pub all: bool,
-    /// Leave sites alone that are proven to be as their snapshots
+    /// Skip sites that are proven to equal their snapshots
     #[arg(long)]
     pub if_dirty: bool,
-    /// Go to this snapshot instead of the baseline: its name or id
+    /// Reset to this snapshot, by name or id, instead of the baseline
     #[arg(long, value_name = "SNAPSHOT", conflicts_with_all = ["all", "if_dirty"])]
     pub to: Option<String>,
-    /// The environment, where several have a site of that name; without sites, all of its sites
+    /// Environment, if several have a site of that name; without sites, all sites of that environment
     #[arg(short, long, value_name = "NAME")]
     pub environment: Option<String>,
-    /// Show where the time went
+    /// Show the time of each stage
     #[arg(short, long)]
     pub verbose: bool,
     #[command(flatten)]
@@ -99,40 +99,40 @@ pub struct ResetArgs {
 
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
-    /// The sites, as SITE or ENVIRONMENT/SITE, or an environment [default: all that declare stores]
+    /// Sites, as SITE or ENVIRONMENT/SITE, or an environment [default: all sites that declare stores]
     #[arg(value_name = "SITE")]
     pub sites: Vec<String>,
-    /// The environment, where several have a site of that name
+    /// Environment, if several have a site of that name
     #[arg(short, long, value_name = "NAME")]
     pub environment: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub struct OpenArgs {
-    /// The site, as SITE or ENVIRONMENT/SITE
+    /// Site, as SITE or ENVIRONMENT/SITE
     #[arg(value_name = "SITE")]
     pub site: String,
-    /// The environment, where several have a site of that name
+    /// Environment, if several have a site of that name
     #[arg(short, long, value_name = "NAME")]
     pub environment: Option<String>,
-    /// Print the URL only
+    /// Only print the URL
     #[arg(long)]
     pub print: bool,
 }
 
-/// Which container of a site a command runs in.
+/// The options that select the container in which a command runs.
 #[derive(Debug, Clone, Args)]
 pub struct ContainerArgs {
-    /// The site, as SITE or ENVIRONMENT/SITE
+    /// Site, as SITE or ENVIRONMENT/SITE
     #[arg(value_name = "SITE")]
     pub site: String,
-    /// The service [default: the one that serves the site's pages]
+    /// Service [default: the service that serves the site's pages]
     #[arg(short, long, value_name = "NAME")]
     pub service: Option<String>,
-    /// The user in the container [default: the image's]
+    /// User in the container [default: the user of the image]
     #[arg(short, long, value_name = "USER")]
     pub user: Option<String>,
-    /// The environment, where several have a site of that name
+    /// Environment, if several have a site of that name
     #[arg(short, long, value_name = "NAME")]
     pub environment: Option<String>,
 }
@@ -141,7 +141,7 @@ pub struct ContainerArgs {
 pub struct ExecArgs {
     #[command(flatten)]
     pub container: ContainerArgs,
-    /// The command and its arguments
+    /// Command to run, with its arguments
     #[arg(value_name = "COMMAND", last = true, required = true)]
     pub command: Vec<String>,
 }

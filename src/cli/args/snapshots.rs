@@ -1,4 +1,4 @@
-//! Snapshots: taken, compared, carried away and removed.
+//! Arguments of the commands that list, take, compare, export, import and remove snapshots.
 
 use std::path::PathBuf;
 
@@ -9,37 +9,37 @@ use super::shared::{EngineArgs, WaitArgs};
 #[derive(Debug, Subcommand)]
 #[command(disable_help_subcommand = true)]
 pub enum SnapshotCommand {
-    /// List snapshots
+    /// List the stored snapshots
     #[command(visible_alias = "list")]
     Ls(SnapshotLsArgs),
-    /// Stop a site cleanly, store its state, start it again
+    /// Stop a site cleanly, store its state, and start it again
     Take(TakeArgs),
-    /// Say in which tables and files two snapshots of a site differ
+    /// Show the tables and files in which two snapshots of a site differ
     Diff(DiffArgs),
-    /// Write a snapshot into one file, from which another machine can take it
+    /// Write a snapshot to a single file, which another machine can import
     Export(ExportArgs),
-    /// Take a snapshot from a file; goes on where an earlier attempt was cut off
+    /// Import a snapshot from a file; resumes an import that was interrupted
     Import(ImportArgs),
-    /// Remove a snapshot that nothing uses
+    /// Remove snapshots that are not in use
     Rm(RmArgs),
 }
 
 #[derive(Debug, Args)]
 pub struct SnapshotLsArgs {
-    /// Of these sites only, as SITE or ENVIRONMENT/SITE
+    /// List only snapshots of these sites, as SITE or ENVIRONMENT/SITE
     #[arg(value_name = "SITE")]
     pub sites: Vec<String>,
-    /// Of this environment only
+    /// List only snapshots of this environment
     #[arg(short, long, value_name = "NAME")]
     pub environment: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// Its id, the beginning of its id, or its name
+    /// Snapshot: its id, a prefix of its id, or its name
     #[arg(value_name = "SNAPSHOT")]
     pub snapshot: String,
-    /// The file to make [default: SITE-SNAPSHOT.snapshot.tar.zst in the present folder]
+    /// File to create [default: SITE-SNAPSHOT.snapshot.tar.zst in the working directory]
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     #[command(flatten)]
@@ -48,10 +48,10 @@ pub struct ExportArgs {
 
 #[derive(Debug, Args)]
 pub struct ImportArgs {
-    /// A file that `snapshot export` has written
+    /// File that `snapshot export` wrote
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// What to call the snapshot [default: the name that it had]
+    /// Name for the snapshot [default: its original name]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     #[command(flatten)]
@@ -60,13 +60,13 @@ pub struct ImportArgs {
 
 #[derive(Debug, Args)]
 pub struct TakeArgs {
-    /// The site, as SITE or ENVIRONMENT/SITE
+    /// Site, as SITE or ENVIRONMENT/SITE
     #[arg(value_name = "SITE")]
     pub site: String,
-    /// What to call the snapshot
+    /// Name for the snapshot
     #[arg(long, value_name = "NAME")]
     pub name: String,
-    /// The environment, where several have a site of that name
+    /// Environment, if several have a site of that name
     #[arg(short, long, value_name = "ENVIRONMENT")]
     pub environment: Option<String>,
     #[command(flatten)]
@@ -75,17 +75,17 @@ pub struct TakeArgs {
 
 #[derive(Debug, Args)]
 pub struct DiffArgs {
-    /// What to compare with: id, beginning of an id, or name
+    /// Snapshot to compare with: its id, a prefix of its id, or its name
     #[arg(value_name = "FROM")]
     pub from: String,
-    /// The other one
+    /// Snapshot whose differences are shown
     #[arg(value_name = "TO")]
     pub to: String,
 }
 
 #[derive(Debug, Args)]
 pub struct RmArgs {
-    /// Ids, beginnings of ids, or names
+    /// Snapshots: their ids, prefixes of ids, or names
     #[arg(value_name = "SNAPSHOT", required = true)]
     pub snapshots: Vec<String>,
 }

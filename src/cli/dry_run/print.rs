@@ -5,9 +5,9 @@ use arenad_api::plan::{ImageAction, Plan, PlannedImage, PlannedSite};
 
 /// Prints the steps of the plan, site by site.
 pub(super) fn plan(plan: &Plan) {
-    outln!("What `arenad up {}` does, in this order; nothing has been done.", plan.environment);
+    outln!("`arenad up {}` performs these steps, in this order; nothing has been done.", plan.environment);
     if plan.engine.is_none() {
-        outln!("No engine answers, so that every image counts as missing.");
+        outln!("The engine does not answer, so every image counts as missing.");
     }
     heading("Images");
     let mut images = table(&["ACTION", "IMAGE", "FROM", "SIZE", "SITES"]);
@@ -30,7 +30,7 @@ pub(super) fn plan(plan: &Plan) {
     for found in &plan.sites {
         site(found);
     }
-    outln!("\nWhere the baseline of a site is stored already, its containers come from the snapshot at once.");
+    outln!("\nIf the baseline of a site is already stored, its containers are created from the snapshot directly.");
 }
 
 fn heading(text: &str) {
@@ -48,9 +48,9 @@ fn action(image: &PlannedImage) -> &'static str {
 
 fn site(site: &PlannedSite) {
     heading(&format!("{}  {}", site.name, site.url));
-    line("network", "one of its own, without a way out");
+    line("network", "its own, without outbound access");
     if !site.network.egress.is_empty() {
-        line("network", &format!("a way out for {}", site.network.egress.join(", ")));
+        line("network", &format!("outbound access for {}", site.network.egress.join(", ")));
     }
     for volume in &site.volumes {
         line("volume", volume);

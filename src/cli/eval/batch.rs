@@ -49,7 +49,7 @@ struct Batch {
 }
 
 arenad_model::text_error! {
-    /// Why the tasks of a benchmark are not known, which is told with each of its results.
+    /// The reason why the tasks of a benchmark are unknown, which each of its results reports.
     struct NoTaskFiles;
 }
 
@@ -69,9 +69,9 @@ pub(super) async fn run(global: &Global, args: &EvalArgs, folder: &Path) -> Resu
         found.retain(|stored| stored.layout == results::Layout::Evidence);
     }
     if found.is_empty() {
-        return Err(Failure::usage(format!("{} has no results", folder.display())).hint(
-            "expected render_NUMBER.html, experiments with exp_args.pkl and step_NUMBER.pkl.gz, NUMBER/agent_response.json, \
-             or NAME.evidence.json in it",
+        return Err(Failure::usage(format!("{} contains no results", folder.display())).hint(
+            "name a folder that contains render_NUMBER.html, experiments with exp_args.pkl and step_NUMBER.pkl.gz, \
+             NUMBER/agent_response.json, or NAME.evidence.json",
         ));
     }
     if let Some(folder) = &args.evidence {

@@ -29,17 +29,17 @@ pub(super) fn of(global: &Global, args: &EvalArgs) -> Result<Option<Box<dyn Judg
         return Ok(Some(Box::new(Recorded::open(Path::new(file))?)));
     }
     if !args.judge.starts_with("http://") && !args.judge.starts_with("https://") {
-        return Err(Failure::usage(format!("`{}` is no judge", args.judge))
-            .hint("off, recorded:FILE, or a URL such as https://api.openai.com/v1 or http://localhost:11434/v1"));
+        return Err(Failure::usage(format!("unknown judge `{}`", args.judge))
+            .hint("use off, recorded:FILE, or a URL such as https://api.openai.com/v1 or http://localhost:11434/v1"));
     }
     let model = args.judge_model.clone().ok_or_else(|| {
-        Failure::usage(format!("which model of {} is to judge?", args.judge)).hint("name it with --judge-model")
+        Failure::usage(format!("no model is given for the judge at {}", args.judge)).hint("pass --judge-model NAME")
     })?;
     let folder = match &args.judge_folder {
         Some(folder) => folder.clone(),
         None => {
             let folder = client::state_dir(global)?.join("judge");
-            folders::make_private(&folder).with_context(|| format!("make the folder {}", folder.display()))?;
+            folders::make_private(&folder).with_context(|| format!("create the folder {}", folder.display()))?;
             folder
         }
     };

@@ -35,7 +35,7 @@ pub async fn run(global: &Global, args: &EvalArgs) -> Result<u8, Failure> {
     match (&args.results, &args.task, args.benchmark) {
         (Some(results), _, _) => batch::run(global, args, results).await,
         (None, Some(task), Some(benchmark)) => one::run(global, args, benchmark, task).await,
-        _ => Err(Failure::usage("nothing to judge: give --task with --benchmark, --results or --from")),
+        _ => Err(Failure::usage("nothing to judge: pass --task with --benchmark, --results or --from")),
     }
 }
 
@@ -51,8 +51,8 @@ async fn urls(global: &Global, args: &EvalArgs, benchmark: Benchmark) -> Result<
 /// Finds the task files of a benchmark.
 fn task_files(args: &EvalArgs, benchmark: Benchmark) -> Result<TaskFiles, Failure> {
     let Some(path) = &args.tasks else {
-        return Err(Failure::usage(format!("nobody says where the tasks of {benchmark} are"))
-            .hint("give its task file with --tasks, or set ARENAD_BENCHMARK_DATA to a folder that has it"));
+        return Err(Failure::usage(format!("the location of the tasks of {benchmark} is unknown"))
+            .hint("pass its task file with --tasks, or set ARENAD_BENCHMARK_DATA to a folder that contains it"));
     };
     TaskFiles::open(benchmark, path).map_err(|error| Failure::new(exit_code::USAGE, error))
 }

@@ -1,4 +1,4 @@
-//! Judges one episode.
+//! Judges one episode by readings of its sites, replies of the judge, or stored evidence.
 
 use anyhow::Context;
 use reqwest::Method;
@@ -40,7 +40,7 @@ pub(super) async fn run(global: &Global, args: &EvalArgs, benchmark: Benchmark, 
         looked_at: Vec::new(),
     };
     Case::of(&evidence).map_err(|error| {
-        Failure::new(exit_code::USAGE, error).hint("bring its sites up, or say where they are with --site NAME=URL")
+        Failure::new(exit_code::USAGE, error).hint("bring its sites up, or pass their addresses with --site NAME=URL")
     })?;
     let judge = judge::of(global, args)?;
     let local = Local { judge: judge.as_deref(), pictures: args.pictures.as_deref() };

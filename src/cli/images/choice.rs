@@ -54,7 +54,7 @@ impl Choice {
                 let data = self.data.iter().map(|data| data.name.clone());
                 let known: Vec<String> = sites.chain(images).chain(data).collect();
                 let message = format!("{} has no site, image or data `{name}`", environment.name);
-                return Err(Failure::usage(message).hint(format!("it has {}", known.join(", "))));
+                return Err(Failure::usage(message).hint(format!("choose one of {}", known.join(", "))));
             }
         }
         self.images.retain(|image| names.iter().any(|name| is_image(image, name)));
@@ -82,7 +82,7 @@ impl Choice {
             return Ok(());
         }
         let known: Vec<&str> = self.archives().map(|archive| archive.file.as_str()).collect();
-        let failure = Failure::usage(format!("{} is none of the archives {}", from.display(), known.join(", ")));
-        Err(failure.hint("name the one image or data that it is meant for"))
+        let failure = Failure::usage(format!("{} is not one of the archives {}", from.display(), known.join(", ")));
+        Err(failure.hint("name the image or data that it belongs to"))
     }
 }

@@ -94,7 +94,7 @@ pub(super) fn table(listed: &Images) {
     let roughly = if missing.iter().all(|item| rest(item).is_some()) { "about" } else { "at least" };
     let size = bytes(missing.iter().filter_map(|item| rest(item)).sum());
     let (count, environment) = (missing.len(), &listed.environment);
-    outln!("\n{count} to go, {roughly} {size} to fetch: `arenad images pull {environment}`");
+    outln!("\n{count} missing, {roughly} {size} to fetch: run `arenad images pull {environment}`");
 }
 
 /// Returns the state, with a percentage for a partial download.

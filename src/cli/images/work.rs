@@ -89,7 +89,9 @@ impl Session {
             (_, Task::Verify(_)) => return Ok(Told::Verified(self.works.verify(image, None, watch).await?)),
             (Origin::Built, _) => return Ok(Told::Skipped("`arenad up` builds it")),
             (Origin::Registry, Task::Pull(_)) => return Ok(Told::Done(self.works.pull(reference, watch).await?)),
-            (Origin::Registry, Task::Load(_)) => return Ok(Told::Skipped("a registry has it: `arenad images pull`")),
+            (Origin::Registry, Task::Load(_)) => {
+                return Ok(Told::Skipped("it comes from a registry; run `arenad images pull`"));
+            }
         };
         let place = self.works.shelf.place(archive);
         let _turn = place.take_turn()?;
@@ -104,7 +106,7 @@ impl Session {
                 match (standing.state, standing.id) {
                     (State::Present, _) => Done::Present,
                     (State::Unverified, _) if !self.works.replace => {
-                        return Ok(Told::Skipped("the engine has an image of that name; `--replace` fetches it anew"));
+                        return Ok(Told::Skipped("the engine has an image of that name; `--replace` fetches it again"));
                     }
                     (State::Different, Some(found)) if !self.works.replace => {
                         let (path, reference) = (place.file, reference.clone());
@@ -195,7 +197,7 @@ impl Session {
             && let Err(error) = fs::remove_file(&place.file)
             && error.kind() != std::io::ErrorKind::NotFound
         {
-            errln!("{}: it is there, but its archive cannot be removed: {error}", place.name);
+            errln!("{}: present, but its archive cannot be removed: {error}", place.name);
         }
     }
 
@@ -207,7 +209,7 @@ impl Session {
         errors: &mut Vec<(String, ImagesError)>,
     ) -> Result<ImageItem, Failure> {
         let (outcome, said) = match done {
-            Ok(Told::Done(Done::Present)) => ("present", "is there".to_owned()),
+            Ok(Told::Done(Done::Present)) => ("present", "already present".to_owned()),
             Ok(Told::Done(Done::Loaded)) => ("loaded", format!("loaded{}", shown_id(&item))),
             Ok(Told::Skipped(why)) => ("skipped", format!("skipped: {why}")),
             Ok(Told::Verified(report)) => {

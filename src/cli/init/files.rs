@@ -56,8 +56,8 @@ impl Place {
         let all = [Some(self.environment()), with_compose.then(|| self.compose())];
         match all.into_iter().flatten().find(|path| path.exists()) {
             Some(path) => {
-                let failure = Failure::new(exit_code::USAGE, anyhow::anyhow!("{} is there already", path.display()));
-                Err(failure.hint("choose another name, or give --force to write over it"))
+                let failure = Failure::new(exit_code::USAGE, anyhow::anyhow!("{} already exists", path.display()));
+                Err(failure.hint("choose another name, or pass --force to overwrite it"))
             }
             None => Ok(()),
         }
@@ -66,7 +66,7 @@ impl Place {
     /// Writes a file, and returns its path.
     pub(super) fn write(&self, path: &Path, text: &str) -> Result<PathBuf, Failure> {
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).with_context(|| format!("make the folder {}", folder.display()))?;
+            fs::create_dir_all(folder).with_context(|| format!("create the folder {}", folder.display()))?;
         }
         fs::write(path, text).with_context(|| format!("write {}", path.display()))?;
         Ok(path.to_owned())
@@ -113,8 +113,8 @@ impl Copied {
                 let name = if real == folder { "build".to_owned() } else { last };
                 let to = place.folder().join(&name);
                 if to.exists() && !force {
-                    let failure = Failure::usage(format!("{} is there already", to.display()));
-                    return Err(failure.hint("remove it, or give --force to write over it"));
+                    let failure = Failure::usage(format!("{} already exists", to.display()));
+                    return Err(failure.hint("remove it, or pass --force to overwrite it"));
                 }
                 copy(&real, &to)?;
                 copied.written.push(to);
@@ -192,9 +192,9 @@ fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
         } else if entry.file_type().is_file() {
             size += entry.metadata().map(|found| found.len()).unwrap_or_default();
             if size > COPY_MAX {
-                let failure = Failure::usage(format!("{} holds more than {} MiB", from.display(), COPY_MAX >> 20));
+                let failure = Failure::usage(format!("{} is larger than {} MiB", from.display(), COPY_MAX >> 20));
                 return Err(
-                    failure.hint("move the Compose file and its build contexts below compose/ and name it there")
+                    failure.hint("move the Compose file and its build contexts below compose/, and pass it from there")
                 );
             }
             if let Some(folder) = target.parent() {

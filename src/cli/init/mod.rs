@@ -73,7 +73,7 @@ fn root(given: Option<&Path>) -> Result<PathBuf, Failure> {
     };
     for folder in ["environments", "compose"] {
         let folder = root.join(folder);
-        std::fs::create_dir_all(&folder).with_context(|| format!("make the folder {}", folder.display()))?;
+        std::fs::create_dir_all(&folder).with_context(|| format!("create the folder {}", folder.display()))?;
     }
     Ok(root.canonicalize().with_context(|| format!("find {}", root.display()))?)
 }
@@ -101,15 +101,17 @@ fn report(
     outln!("wrote in {}:", root.display());
     written.iter().for_each(|path| outln!("  {}", shown(path)));
     if !notes.is_empty() {
-        outln!("\nto look at:");
+        outln!("\nto review:");
         notes.iter().for_each(|note| out!("{}", output::wrapped(note, "  ", output::width())));
     }
     if let Some(problems) = problems {
-        return Err(definition::invalid(&problems).hint(format!("correct the files, then `arenad validate {name}`")));
+        return Err(
+            definition::invalid(&problems).hint(format!("correct the files, then run `arenad validate {name}`"))
+        );
     }
     outln!("\nnext:");
-    outln!("  arenad up {name} --keep-failed    builds the images and makes the baseline");
-    outln!("  arenad reset -e {name} -v         brings it back, and shows how");
+    outln!("  arenad up {name} --keep-failed    builds the images and creates the baseline");
+    outln!("  arenad reset -e {name} -v         resets it, and shows the time of each stage");
     outln!("  arenad verify -e {name}           compares it with its baseline");
     Ok(exit_code::OK)
 }

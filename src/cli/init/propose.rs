@@ -158,25 +158,23 @@ impl Proposal {
             let name = &part.service.name;
             if part.runs.is_none() {
                 notes.push(format!(
-                    "{name}: what its image runs is not known, so no writers are proposed and every reset makes new containers. Give \
-                     it an `entrypoint` or `command` in the Compose file, or build or pull its image, and run `arenad init` again."
+                    "{name}: the command of its image is unknown, so no writers are proposed and every reset creates new containers. Add \
+                     an `entrypoint` or `command` to the Compose file, or build or pull the image, and run `arenad init` again."
                 ));
             }
             if part.role.speaks_sql() && part.account == Account::default() {
-                notes.push(format!(
-                    "{name}: user, password and database are not known; fill them in under `databases`."
-                ));
+                notes.push(format!("{name}: user, password and database are unknown; fill them in under `databases`."));
             }
         }
         if self.services.iter().all(|part| part.stores.is_empty()) {
             notes.push(
-                "No place was found where the site keeps state. Start it with `docker compose up`, use it, and run `arenad init` again \
+                "No path was found at which the site keeps state. Start it with `docker compose up`, use it, and run `arenad init` again \
                  with --running; or declare `stores` by hand."
                     .to_owned(),
             );
         } else if self.services.iter().all(|part| part.service.seen.is_none()) {
             notes.push(
-                "The proposals follow from the Compose file alone. --running also looks into the containers that `docker compose` runs."
+                "The proposals are based on the Compose file only. --running also examines the containers that `docker compose` runs."
                     .to_owned(),
             );
         }
@@ -231,7 +229,7 @@ fn propose(service: &Service, all: &[Service]) -> Proposed {
         if place.matches('/').count() < 2 && kind == "directory" {
             continue;
         }
-        let reason = format!("seen to be written: {path}");
+        let reason = format!("a write was observed: {path}");
         stores.push(Store { name: named(&service.name, &place), kind, path: place, reason });
     }
     make_unique(&mut stores);
@@ -345,7 +343,7 @@ fn account(service: &Service, role: Role, all: &[Service]) -> Account {
     own.or_else(of_address).unwrap_or_default()
 }
 
-/// Parses `postgresql://user:password@host/database`.
+/// Parses the account in a database URL of the form `postgresql://user:password@host/database`.
 fn of_url(address: &str, host: &str) -> Option<Account> {
     let url = url::Url::parse(address).ok().filter(|url| url.host_str() == Some(host))?;
     let database = url.path().trim_start_matches('/').to_owned();
@@ -391,15 +389,15 @@ fn known_scratch(role: Role) -> Vec<(String, bool, &'static str)> {
     let places: &[(&str, bool, &'static str)] = match role {
         Role::Postgres => &[
             ("/run/postgresql", false, "the server's socket and lock differ after each start"),
-            ("/dev/shm/PostgreSQL.*", false, "the server shares its memory under names that it draws"),
-            ("/tmp", false, "the server's socket and lock, where it puts them there"),
+            ("/dev/shm/PostgreSQL.*", false, "the server's shared memory has random names"),
+            ("/tmp", false, "the server's socket and lock, if it creates them there"),
         ],
         Role::Mariadb | Role::Mysql => &[
             ("/run/mysqld", false, "the server's socket and pid file differ after each start"),
-            ("/tmp", true, "rows that a killed server was sorting"),
+            ("/tmp", true, "rows that the server was sorting when it was killed"),
         ],
         Role::Redis => &[],
-        Role::Application => &[("/tmp", true, "uploads that are under way, sockets and locks of the server")],
+        Role::Application => &[("/tmp", true, "uploads in progress, sockets and locks of the server")],
     };
     places.iter().map(|(path, is_emptied, reason)| ((*path).to_owned(), *is_emptied, *reason)).collect()
 }
@@ -411,19 +409,20 @@ fn written(service: &Service) -> Vec<String> {
     seen.changed.iter().filter(|path| !is_folder(path)).cloned().collect()
 }
 
-/// Returns the reason, among others, if a path holds only content that a site can lose.
+/// Returns the scratch place of a path that holds only content a site can lose: its path, whether a rewind empties it,
+/// and the reason.
 fn passing(path: &str) -> Option<(&'static str, bool, &'static str)> {
     const PLACES: [(&str, bool, &str); 7] = [
-        ("/tmp", true, "uploads that are under way, sockets and locks of the server"),
+        ("/tmp", true, "uploads in progress, sockets and locks of the server"),
         ("/var/tmp", true, "temporary files"),
         ("/run", false, "sockets and pid files differ after each start"),
         ("/var/run", false, "sockets and pid files differ after each start"),
         ("/var/log", false, "logs"),
-        ("/var/cache", false, "caches that can be made anew"),
-        ("/root/.cache", false, "caches that can be made anew"),
+        ("/var/cache", false, "caches that can be recreated"),
+        ("/root/.cache", false, "caches that can be recreated"),
     ];
     if path.contains("/__pycache__") {
-        return Some(("/**/__pycache__", false, "compiled modules of Python"));
+        return Some(("/**/__pycache__", false, "compiled Python modules"));
     }
     PLACES.into_iter().find(|(place, ..)| is_within(path, place))
 }

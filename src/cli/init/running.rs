@@ -50,8 +50,8 @@ pub(super) async fn look(engine: &DockerEngine, source: &Source, services: &mut 
         .filter(|found| found.labels.get(FILES).is_some_and(|files| files.split(',').any(|name| name == file)))
         .collect();
     if of_file.is_empty() {
-        let failure = Failure::usage(format!("no container of {file} runs"));
-        return Err(failure.hint(format!("`docker compose -f {file} up -d`, use the site, then try again")));
+        let failure = Failure::usage(format!("no container of {file} is running"));
+        return Err(failure.hint(format!("run `docker compose -f {file} up -d`, use the site, then try again")));
     }
     for service in services.iter_mut() {
         let is_of = |found: &&arenad_engine::FoundContainer| found.labels.get(SERVICE) == Some(&service.name);

@@ -41,7 +41,7 @@ impl Source {
         let file = file.canonicalize().with_context(|| format!("find {}", file.display()))?;
         let text = std::fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
         let root = serde_yaml::from_str(&text)
-            .map_err(|error| Failure::usage(format!("{} is no Compose file: {error}", file.display())))?;
+            .map_err(|error| Failure::usage(format!("{} is not a Compose file: {error}", file.display())))?;
         Ok(Self { file: Some(file), root })
     }
 

@@ -59,7 +59,7 @@ pub(super) fn compose(name: &str, source: &Source, proposal: &Proposal, copied: 
     let yaml = serde_yaml::to_string(&root)?;
     let origin = match &source.file {
         Some(file) => format!("from {}", file.file_name().unwrap_or_default().to_string_lossy()),
-        None => "to be filled in".to_owned(),
+        None => "to be completed".to_owned(),
     };
     let mut text = format!("# The services of the environment {name}, {origin}. A plain Compose file.\n");
     if proposal.is_supervised() {
@@ -144,9 +144,9 @@ fn quoted(text: &str) -> String {
 /// Returns the text of the environment file.
 pub(super) fn environment(name: &str, proposal: &Proposal) -> String {
     let mut out = format!(
-        "# What compose/{name}.yaml cannot say: which service is the site, when it is ready, where it keeps state.\n\
-         # Proposals of `arenad init`: read them, correct them, then `arenad validate {name}` and `arenad up {name}`.\n\
-         # `arenad schema environment` describes every key; editors use it by the next line.\n\
+        "# Settings that compose/{name}.yaml cannot express: which service is the site, when it is ready, where it keeps state.\n\
+         # Proposed by `arenad init`: review and correct, then run `arenad validate {name}` and `arenad up {name}`.\n\
+         # `arenad schema environment` describes every key; the next line enables it in editors.\n\
          # yaml-language-server: $schema=../schemas/environment.json\n\
          name: {name}\n\
          description: {name}\n\
@@ -162,10 +162,10 @@ pub(super) fn environment(name: &str, proposal: &Proposal) -> String {
     line(format!("title: {name}"));
     line(format!("services: [{}]", services.join(", ")));
     line(
-        "# Where the gateway sends requests, and the port on which browsers find the site. `variable` is the name that"
+        "# The service to which the gateway sends requests, and the public port of the site. `variable` is the name that"
             .to_owned(),
     );
-    line("# benchmarks' tasks have for its address, such as SHOPPING or REDDIT; `arenad env` prints it.".to_owned());
+    line("# benchmarks' tasks use for its address, such as SHOPPING or REDDIT; `arenad env` prints it.".to_owned());
     line(format!("entry: {{ service: {}, port: {} }}", entry.service.name, proposal.entry_port));
     line(format!("public: {{ port: {}, variable: {} }}", proposal.public_port, variable(name)));
     line("# accounts:".to_owned());
@@ -198,7 +198,7 @@ fn databases(proposal: &Proposal, line: &mut impl FnMut(String)) {
         return;
     }
     line(
-        "# How stores, probes and `arenad locate` read the databases; the account must be allowed to see everything."
+        "# Accounts with which stores, probes and `arenad locate` read the databases; they must be able to read everything."
             .to_owned(),
     );
     line("databases:".to_owned());
@@ -217,7 +217,10 @@ fn databases(proposal: &Proposal, line: &mut impl FnMut(String)) {
 }
 
 fn ready(proposal: &Proposal, line: &mut impl FnMut(String)) {
-    line("# The site counts as ready when all of these pass. A deep probe looks for something that only a working site has.".to_owned());
+    line(
+        "# The site is ready when all of these pass. A good probe looks for content that only a working site has."
+            .to_owned(),
+    );
     line("ready:".to_owned());
     line("  timeout: 90s".to_owned());
     line("  probes:".to_owned());
@@ -246,11 +249,14 @@ fn ready(proposal: &Proposal, line: &mut impl FnMut(String)) {
 fn stores(proposal: &Proposal, line: &mut impl FnMut(String)) {
     let is_any = proposal.services.iter().any(|part| !part.stores.is_empty());
     if !is_any {
-        line("# stores:                         where the site keeps state; without them every reset makes new containers".to_owned());
+        line("# stores:                         paths at which the site keeps state; without them every reset creates new containers".to_owned());
         line("#   files: { kind: directory, path: /data }".to_owned());
         return;
     }
-    line("# Where the site keeps state: cloned for each reset, and compared with the baseline after it.".to_owned());
+    line(
+        "# Paths at which the site keeps state: cloned for each reset, and compared with the baseline afterwards."
+            .to_owned(),
+    );
     line("stores:".to_owned());
     for part in &proposal.services {
         for store in &part.stores {
@@ -267,14 +273,14 @@ fn stores(proposal: &Proposal, line: &mut impl FnMut(String)) {
         }
     }
     if !proposal.is_supervised() {
-        line("# writers:                        what stops and starts all that writes there; then a reset need not make new containers".to_owned());
+        line("# writers:                        commands that stop and start all processes that write there, so that a reset needs no new containers".to_owned());
         line("#   stop: [ { command: [/srv/stop] } ]".to_owned());
         line("#   start: [ { command: [/srv/start] } ]".to_owned());
         return;
     }
     let order = proposal.in_stop_order();
     line(
-        "# What stops and starts all that writes there, so that a reset exchanges files under running containers."
+        "# Commands that stop and start all processes that write there, so that a reset exchanges files under running containers."
             .to_owned(),
     );
     line("writers:".to_owned());
@@ -295,7 +301,7 @@ fn stores(proposal: &Proposal, line: &mut impl FnMut(String)) {
         };
         line(format!("    - {{ service: {}, command: [{HELPERS}/start, {check}] }}", part.service.name));
     }
-    line("# What may differ outside of the stores. If a reset says that it made new containers, it names the path that is missing here.".to_owned());
+    line("# Paths outside of the stores that may differ. If a reset creates new containers, it names the path that is missing here.".to_owned());
     line("scratch:".to_owned());
     for part in &proposal.services {
         for (path, is_emptied, reason) in &part.scratch {

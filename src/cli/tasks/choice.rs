@@ -23,7 +23,7 @@ impl Chosen {
         let files = tasks::read_tasks(&environment.root, &environment.name).map_err(definition::from_definition)?;
         if files.is_empty() {
             let failure = Failure::usage(format!("{} has no tasks", environment.name));
-            return Err(failure.hint(format!("they are looked for in environments/{}/tasks/*.yaml", environment.name)));
+            return Err(failure.hint(format!("they are expected in environments/{}/tasks/*.yaml", environment.name)));
         }
         Ok(Self { environment, files })
     }
@@ -45,7 +45,7 @@ impl Chosen {
         };
         let files = read.map_err(definition::from_definition)?;
         if files.is_empty() {
-            return Err(Failure::usage(format!("{} holds no .yaml file", path.display())));
+            return Err(Failure::usage(format!("{} contains no .yaml file", path.display())));
         }
         let mut chosen: Vec<Self> = Vec::new();
         for file in files {
@@ -74,7 +74,7 @@ impl Chosen {
         let failure = Failure::usage(format!("{} has no task `{name}`", self.environment.name));
         Err(match (loaded.suggestion(name), &loaded.problems) {
             (Some(close), _) => failure.hint(format!("did you mean `{close}`?")),
-            (None, Some(_)) => failure.hint("`arenad tasks lint` says what is wrong with some of its tasks"),
+            (None, Some(_)) => failure.hint("run `arenad tasks lint` to list the problems of its tasks"),
             (None, None) => failure.hint("`arenad tasks ls` lists them"),
         })
     }

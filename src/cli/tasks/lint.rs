@@ -36,7 +36,7 @@ pub async fn run(global: &Global, args: &TasksLintArgs) -> Result<u8, Failure> {
         }
         if loaded.problems.is_none() && findings.is_empty() {
             let (tasks, files) = (loaded.tasks.len(), chosen.files.len());
-            outln!("{name}: nothing is wrong with {tasks} tasks in {files} files");
+            outln!("{name}: no problems in {tasks} tasks of {files} files");
         }
     }
     if global.json {

@@ -65,7 +65,7 @@ async fn look(client: &Client, environment: &str, task: &Task, file: Option<Sour
 fn problems(task: &Task, checked: &Checked) -> Vec<String> {
     let mut problems = Vec::new();
     if checked.report.verdict == Verdict::Passed {
-        problems.push("its check passes where nothing has been done".to_owned());
+        problems.push("its check passes although nothing has been done".to_owned());
     }
     // There is no agent, so checks that read its page cannot be run.
     if !reads_agents_page(task) {

@@ -14,22 +14,22 @@ use arenad_evaluation::TaskFiles;
 use arenad_evaluation::render::{self, Rendered};
 use arenad_verdict::Benchmark;
 
-/// Which files, for which sites, to where.
+/// The task files to render, the addresses of the sites, and the folder to write to.
 #[derive(Debug, Args)]
 pub struct RenderArgs {
-    /// The environment [default: the only one that is up, else mini]
+    /// Environment [default: the only one that is up, else mini]
     #[arg(value_name = "ENVIRONMENT")]
     pub environment: Option<String>,
-    /// webarena or visualwebarena
+    /// Benchmark: webarena or visualwebarena
     #[arg(long, value_name = "NAME", value_parser = options::benchmark, default_value = "webarena")]
     pub benchmark: Benchmark,
-    /// The benchmark's task file, or a folder that has it
+    /// Task file of the benchmark, or folder that contains it
     #[arg(long, env = "ARENAD_BENCHMARK_DATA", value_name = "FILE|DIR", required = true)]
     pub tasks: PathBuf,
-    /// Where a site is, such as MAP=http://localhost:3000, if it is not the environment's; may be repeated
+    /// URL of a site outside of the environment, such as MAP=http://localhost:3000; may be repeated
     #[arg(long = "site", value_name = "NAME=URL", value_parser = options::site)]
     pub sites: Vec<(String, String)>,
-    /// The folder to write to
+    /// Folder to write to, created if missing
     #[arg(long, value_name = "DIR", default_value = "config_files")]
     pub out: PathBuf,
 }
@@ -44,8 +44,8 @@ pub async fn run(global: &Global, args: &RenderArgs) -> Result<u8, Failure> {
     let urls = places::of(global, named, Some(named.unwrap_or(definition::DEFAULT)), &args.sites).await?;
     let files = TaskFiles::open(args.benchmark, &args.tasks).map_err(|error| Failure::new(exit_code::USAGE, error))?;
     if files.lists().is_empty() {
-        return Err(Failure::usage(format!("{} has tasks that are rendered already", args.tasks.display()))
-            .hint("give the benchmark's own file, such as test.raw.json"));
+        return Err(Failure::usage(format!("{} contains tasks that are already rendered", args.tasks.display()))
+            .hint("pass the benchmark's own file, such as test.raw.json"));
     }
     let mut written = Vec::new();
     for list in files.lists() {
@@ -74,7 +74,7 @@ pub async fn run(global: &Global, args: &RenderArgs) -> Result<u8, Failure> {
 
 fn write(rendered: &Rendered, whole: &Path, folder: &Path) -> anyhow::Result<()> {
     let put = |path: &Path, text: &str| std::fs::write(path, text).with_context(|| format!("write {}", path.display()));
-    std::fs::create_dir_all(folder).with_context(|| format!("make the folder {}", folder.display()))?;
+    std::fs::create_dir_all(folder).with_context(|| format!("create the folder {}", folder.display()))?;
     put(whole, &rendered.whole)?;
     for (index, text) in &rendered.tasks {
         put(&folder.join(format!("{index}.json")), text)?;
@@ -99,7 +99,7 @@ fn say(global: &Global, rendered: &Rendered, file: &str, folder: &Path) {
     if !rendered.left_out.is_empty() {
         let missing: Vec<&str> = rendered.missing.iter().map(|name| name.trim_matches('_')).collect();
         errln!(
-            "note: {} tasks are left out: nobody says where {} is; give --site {}=URL",
+            "note: {} tasks are left out: the address of {} is unknown; pass --site {}=URL",
             rendered.left_out.len(),
             missing.join(" and "),
             missing.first().unwrap_or(&"NAME"),

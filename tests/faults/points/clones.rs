@@ -13,7 +13,7 @@ fn a_corrupt_clone_is_named_and_does_not_serve() {
     let mut trial = Trial::new("points-clones", 0, false);
     // A rewind that finds one makes new containers.
     let said = trial.corrupt(Point::RewindExchanged, Way::Rewind).expect("a client");
-    let said = said.code(0).prints("toy was reset by no faster strategy: the rewind failed: ").prints(NAMED);
+    let said = said.code(0).prints("toy: no faster strategy was possible: the rewind failed: ").prints(NAMED);
     assert!(said.out.contains("recreate"), "{}", said.out);
     trial.recovers("a corrupt clone of a rewind");
     // Behind new containers there is no other way.

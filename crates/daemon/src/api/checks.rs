@@ -157,8 +157,8 @@ fn environment_of(api: &Api, task: &str, file: Option<&SourceText>) -> Result<St
     }
 }
 
-/// Whether an environment's files contain a task. A file that names the task but is invalid counts as containing it, so
-/// that the caller sees the problems in that file.
+/// Returns whether an environment's files contain a task. A file that names the task but is invalid counts as
+/// containing it, so that the caller sees the problems in that file.
 fn has_task(definition: &Environment, name: &str) -> bool {
     let Ok(files) = tasks::read_tasks(&definition.root, &definition.name) else { return false };
     let naming = naming(&files, name);

@@ -39,7 +39,7 @@ pub(super) fn of(site: &str, exchange: &Exchange, room: &mut u64) -> Value {
     let queries: Vec<Value> = queries.map(|(name, value)| json!({ "name": name, "value": value })).collect();
     let sent = read(&exchange.sent, Some(&request.headers), room);
     let received = read(&exchange.received, exchange.answer.as_ref().map(|answer| &answer.headers), room);
-    // Of an exchange that has not ended, the rest is unknown.
+    // The parts of an exchange that have not arrived yet count as lost.
     let is_under_way = exchange.took.is_none();
     let is_coming = is_under_way && matches!(sent, Body::None) && announces_body(&request.headers);
     let is_lost = |body: &Body<'_>| matches!(body, Body::Lost { is_text: true, .. });
@@ -192,7 +192,7 @@ fn set_cookies(headers: &HeaderMap) -> Vec<Value> {
     shown.collect()
 }
 
-/// Whether a request's head announces a body.
+/// Returns whether a request's head announces a body.
 fn announces_body(headers: &HeaderMap) -> bool {
     headers.contains_key(TRANSFER_ENCODING) || headers.get(CONTENT_LENGTH).is_some_and(|length| length != "0")
 }

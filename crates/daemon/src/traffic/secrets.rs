@@ -43,8 +43,8 @@ fn is_secret(name: &str) -> bool {
     name == "pass" || HEADERS.contains(&name.as_str()) || SECRET.iter().any(|part| name.contains(part))
 }
 
-/// Whether the whole response from a URL is secret: responses that issue tokens, such as Magento's `…/customer/token`,
-/// have no field name.
+/// Returns whether the whole response from a URL is secret: responses that issue tokens, such as Magento's
+/// `…/customer/token`, have no field name.
 pub(super) fn is_all_secret(url: &str) -> bool {
     let path = url.split(['?', '#']).next().unwrap_or_default();
     path.trim_end_matches('/').rsplit('/').next().is_some_and(|last| plain(last) == "token")

@@ -1,4 +1,4 @@
-//! The Docker engine, through bollard. No other folder names bollard, and its types do not leave this one.
+//! The Docker engine, through bollard. Only this folder uses bollard, and bollard's types do not appear outside of it.
 //!
 //! bollard's model types belong to an API later than 1.41, and an older engine ignores fields that it does not know.
 //! Therefore only fields that exist in 1.41 are set.

@@ -24,12 +24,12 @@ pub(super) const FILE_MAX: u64 = 4 << 30;
 /// Number of bytes that are read at a time.
 const PIECE: usize = 1 << 16;
 
-/// Makes `to` a copy of what `from` yields, and returns whether it was one already.
+/// Makes `to` a copy of the content of `from`, and returns whether it already was one.
 ///
-/// `size` is the size that the file is said to have. Ranges of zeros after the end of an earlier copy take no room on
-/// the disk.
+/// `size` is the reported size of the file. Ranges of zeros after the end of an earlier copy take no disk space.
 ///
-/// Errors: the file is longer than [`FILE_MAX`] or shorter than `size`, the disk has no room for it, or `stop` was set.
+/// Errors: the file is longer than [`FILE_MAX`] or shorter than `size`, the disk has too little space, or `stop` was
+/// set.
 pub(super) fn refresh(mut from: impl Read, size: u64, to: &Path, stop: &Stop) -> io::Result<bool> {
     let to = File::options().read(true).write(true).create(true).truncate(false).open(to)?;
     let had = to.metadata()?.len();
@@ -64,8 +64,8 @@ pub(super) fn refresh(mut from: impl Read, size: u64, to: &Path, stop: &Stop) ->
     Ok(is_same)
 }
 
-/// Refuses a copy that would take more than half of the free space: the disk has other sites' state as well, and
-/// several copies can be made at the same time.
+/// Refuses a copy that would take more than half of the free space, because the disk also holds the state of other
+/// sites, and several copies can be made at the same time.
 fn leave_room(to: &File, growth: u64) -> io::Result<()> {
     let disk = rustix::fs::fstatvfs(to)?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
@@ -77,7 +77,7 @@ fn leave_room(to: &File, growth: u64) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::StorageFull, what))
 }
 
-/// Removes a copy of a file that does not exist any more, and returns whether there was none already.
+/// Removes the copy of a file that no longer exists, and returns whether there was no copy.
 pub(super) fn forget(to: &Path) -> io::Result<bool> {
     match std::fs::remove_file(to) {
         Ok(()) => Ok(false),
@@ -86,8 +86,9 @@ pub(super) fn forget(to: &Path) -> io::Result<bool> {
     }
 }
 
-/// Makes the file `name` in `folder` a copy of a container's file, read through the engine, and returns whether it was
-/// one already. If the container has no such file, there is no copy of it. Links are followed inside the container.
+/// Makes the file `name` in `folder` a copy of a container's file, read through the engine, and returns whether it
+/// already was one. If the container has no such file, an existing copy is removed. Links are followed inside the
+/// container.
 pub(super) async fn refresh_from_container(
     engine: &dyn Engine,
     (service, container): (&ServiceName, &EngineHandle),
@@ -107,7 +108,7 @@ pub(super) async fn refresh_from_container(
             first => first,
         };
         let whole = stream::iter(first).chain(chunks);
-        // Owned by the thread as well: the folder is not removed while a file is made in it.
+        // The thread also owns the folder, so the folder is not removed while a file is created in it.
         let (folder, to) = (Arc::clone(folder), folder.path().join(name));
         let read = read_stream(whole, move |archive| {
             let entry = entry(archive, &to);
@@ -144,7 +145,7 @@ fn entry<R: Read>(mut archive: Archive<R>, to: &Path) -> Result<Entry, StorageEr
     Ok(match member.kind {
         Kind::File if member.size > FILE_MAX => Entry::TooLarge(member.size),
         Kind::File => {
-            // The stream ends when nothing waits for it.
+            // The stream ends when no caller waits for the result, so this copy needs no stop of its own.
             let copied = refresh(archive.content(), member.size, to, &Stop::default());
             Entry::Copied { was_same: copied.map_err(StorageError::Stream)? }
         }

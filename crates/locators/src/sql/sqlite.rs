@@ -1,8 +1,8 @@
 //! SQLite: the file is copied out of the container, or from the folder that is mounted there, and queried in a process
 //! of its own.
 //!
-//! The site continues to write while its file is read, so the file and its companions are read until a read finds what
-//! the one before has copied. The copy belongs to arenad alone, so no effect of a statement on it can do harm. It lies
+//! The site continues to write while its file is read, so the file and its companions are read repeatedly, until a read
+//! equals the previous copy. The copy belongs to arenad alone, so the effects of statements on it are harmless. It lies
 //! in the state directory, and is never in the daemon's memory as a whole.
 
 use std::io;
