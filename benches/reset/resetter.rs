@@ -27,6 +27,9 @@ pub struct Done {
 pub struct Resetter {
     runtime: Runtime,
     client: reqwest::Client,
+    /// The client of the sites' visitors. It opens a connection for each request, and it is made once: making one loads the
+    /// machine's certificates, which is not the sites' cost.
+    visitor: reqwest::Client,
 }
 
 impl Resetter {
@@ -34,7 +37,8 @@ impl Resetter {
     pub fn of(arena: &Arena) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let client = reqwest::Client::builder().unix_socket(arena.state_dir().join("arenad.sock"));
-        Self { runtime, client: client.build().expect("a client") }
+        let visitor = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).pool_max_idle_per_host(0);
+        Self { runtime, client: client.build().expect("a client"), visitor: visitor.build().expect("a client") }
     }
 
     fn get(&self, path: &str) -> Value {
@@ -57,10 +61,8 @@ impl Resetter {
     /// Opens a page of a site, as a browser that has not been there before.
     pub fn visit(&self, site: &str, path: &str) {
         let page = reqwest::Url::parse(site).and_then(|url| url.join(path)).expect("a URL");
-        let status = self.runtime.block_on(async {
-            let visitor = reqwest::Client::builder().pool_max_idle_per_host(0).build().expect("a client");
-            visitor.get(page.clone()).send().await.expect("an answer").status()
-        });
+        let status =
+            self.runtime.block_on(async { self.visitor.get(page.clone()).send().await.expect("an answer").status() });
         assert!(status.is_success(), "{page}: {status}");
     }
 
@@ -72,8 +74,7 @@ impl Resetter {
         };
         self.runtime.block_on(async {
             let origin = reqwest::Url::parse(site).and_then(|url| url.join("/")).expect("a URL");
-            let visitor = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
-            let visitor = visitor.build().expect("a client");
+            let visitor = &self.visitor;
             let page = visitor.get(origin.clone()).send().await.expect("an answer");
             let cookies = |answer: &reqwest::Response| -> Vec<String> {
                 let all = answer.headers().get_all("set-cookie").into_iter().filter_map(|cookie| cookie.to_str().ok());
