@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -30,12 +31,13 @@ const PAUSE: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 struct Operation {
     id: String,
+    requested_at: Timestamp,
     done: channel::Sender<Option<Outcome>>,
 }
 
 impl Operation {
-    fn new() -> Self {
-        Self { id: format!("{:016x}", rand::random::<u64>()), done: channel::channel(None).0 }
+    fn new(requested_at: Timestamp) -> Self {
+        Self { id: format!("{:016x}", rand::random::<u64>()), requested_at, done: channel::channel(None).0 }
     }
 
     fn ticket(&self, joined: bool) -> Ticket {
@@ -157,7 +159,7 @@ impl Driver {
         let Self { instance, desk, .. } = self;
         desk.progress.restart();
         let state = instance.service.subscribe();
-        let work = instance.perform(request, &operation.id, &cancel);
+        let work = instance.perform(request, &operation.id, operation.requested_at, &cancel);
         let mut work = std::pin::pin!(work);
         loop {
             let message = tokio::select! {
@@ -191,7 +193,7 @@ impl Desk {
             }
         };
         self.queue.note_cover(self.progress.cover());
-        match self.queue.admit(request, state, Operation::new) {
+        match self.queue.admit(request, state, || Operation::new(self.context.shared.clock.now())) {
             Ok(admitted) => {
                 admitted.superseded.iter().for_each(|operation| operation.end(Outcome::Superseded));
                 // The operation runs even if the caller has gone away.

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -34,7 +35,7 @@ use arenad_model::snapshot::Snapshot;
 use arenad_model::verify::Extent;
 use arenad_reset::ResetError;
 use arenad_seams::fault::{self, Point};
-use arenad_store::{NewGeneration, StoredInstance};
+use arenad_store::{NewGeneration, ResetRequest, StoredInstance};
 use arenad_telemetry::supervised::supervised;
 
 /// How long `down` waits for the pool's tasks and for engine calls that were in progress.
@@ -71,6 +72,14 @@ pub(super) struct Instance {
     unanswered: u32,
 }
 
+/// The id of an operation, when it was requested, and when its work began.
+#[derive(Clone, Copy)]
+pub(super) struct OperationStart<'a> {
+    pub(super) id: &'a str,
+    pub(super) requested_at: Timestamp,
+    pub(super) begun: Instant,
+}
+
 /// Runs a part of an operation. If the operation is cancelled, the part ends between two awaits.
 pub(super) async fn unless<T>(cancel: &CancellationToken, work: impl Future<Output = T>) -> Result<T, Failure> {
     cancel.run_until_cancelled(work).await.ok_or(Failure::Superseded)
@@ -95,8 +104,15 @@ impl Instance {
     }
 
     /// Performs a request and returns how it ended.
-    pub(super) async fn perform(&mut self, request: &Request, operation: &str, cancel: &CancellationToken) -> Outcome {
+    pub(super) async fn perform(
+        &mut self,
+        request: &Request,
+        id: &str,
+        requested_at: Timestamp,
+        cancel: &CancellationToken,
+    ) -> Outcome {
         let begun = Instant::now();
+        let operation = OperationStart { id, requested_at, begun };
         // The pool is checked after the operation, whatever its result is.
         self.pool.tend_soon();
         // The driver receives no round's result before the operation ends, and by then the round would be out of date.
@@ -105,7 +121,7 @@ impl Instance {
         if let Err(error) = engine_in_use::meet(&self.context.shared).await {
             tracing::debug!(instance.id = %self.context.id, error = describe(&error), "the engine in use is not known");
         }
-        let work = supervised(self.attempt(request, operation, begun, cancel)).await;
+        let work = supervised(self.attempt(request, operation, cancel)).await;
         let result = work.unwrap_or_else(|panicked| {
             self.context.note_later("instance.panicked", format!("{}: {panicked}", self.context.id));
             Err(panicked.into())
@@ -124,15 +140,14 @@ impl Instance {
     async fn attempt(
         &mut self,
         request: &Request,
-        operation: &str,
-        begun: Instant,
+        operation: OperationStart<'_>,
         cancel: &CancellationToken,
     ) -> Result<Option<Box<Snapshot>>, Failure> {
         match &request.want {
             Want::Up => self.up(request.purpose, cancel).await.map(|()| None),
-            Want::Reset { to } => self.reset_to(operation, to.as_deref(), begun, cancel).await.map(|()| None),
+            Want::Reset { to } => self.reset_to(operation, to.as_deref(), cancel).await.map(|()| None),
             Want::ResetIfDirty => {
-                let plan = Plan::new(operation, self.context.shared.clock.now(), begun, self.resets);
+                let plan = Plan::new(operation, self.resets);
                 self.reset_if_dirty(plan, cancel).await.map(|()| None)
             }
             Want::Down => self.down().await.map(|()| None),
@@ -315,7 +330,7 @@ impl Instance {
             snapshot: &target.id,
             state: &state,
             since,
-            reset: plan.map(|plan| plan.id),
+            reset: plan.map(|plan| ResetRequest { id: plan.id, requested_at: plan.requested_at }),
             strategy: way,
         };
         let generation = self.context.shared.store.begin_generation(&self.context.id, &begun).await?;
@@ -333,9 +348,8 @@ impl Instance {
     /// Brings the instance to the snapshot with this id, or to its baseline.
     async fn reset_to(
         &mut self,
-        operation: &str,
+        operation: OperationStart<'_>,
         to: Option<&str>,
-        begun: Instant,
         cancel: &CancellationToken,
     ) -> Result<(), Failure> {
         let target = match to {
@@ -345,7 +359,7 @@ impl Instance {
             }
             None => None,
         };
-        let plan = Plan::new(operation, self.context.shared.clock.now(), begun, self.resets);
+        let plan = Plan::new(operation, self.resets);
         self.reset(plan, target, cancel).await
     }
 

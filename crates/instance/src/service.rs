@@ -155,8 +155,14 @@ impl Service {
         Ok(self.state().after(event)?)
     }
 
-    /// Publishes a state; returns the event that announces it, unless the instance was in the same state before.
-    fn publish(&self, next: InstanceState, since: Timestamp) -> Option<(&'static str, String)> {
+    /// Publishes a state together with the generation that serves, in one step; returns the event that announces the
+    /// state, unless the instance was in the same state before.
+    fn publish(
+        &self,
+        next: InstanceState,
+        since: Timestamp,
+        change: impl FnOnce(&mut Report),
+    ) -> Option<(&'static str, String)> {
         let before = self.state();
         // A new reason for the same state does not change when the state began.
         let since = if before.name() == next.name() { self.report.borrow().since } else { since };
@@ -165,6 +171,8 @@ impl Service {
             report.since = since;
             report.stage = None;
             report.waiting_for = None;
+            self.show(report);
+            change(report);
         });
         if before.name() == next.name() {
             return None;
@@ -192,7 +200,7 @@ impl Service {
         let since = self.context.shared.clock.now();
         self.context.shared.store.save_state(&self.context.id, &next, since).await?;
         self.is_late = false;
-        let event = self.publish(next, since);
+        let event = self.publish(next, since, |_| ());
         self.announce(event).await;
         Ok(())
     }
@@ -201,7 +209,7 @@ impl Service {
     async fn accept(&mut self, event: InstanceEvent) -> Result<(), Failure> {
         let next = self.next(event)?;
         let since = self.context.shared.clock.now();
-        let event = self.publish(next.clone(), since);
+        let event = self.publish(next.clone(), since, |_| ());
         self.store_state(&next, since).await;
         self.announce(event).await;
         Ok(())
@@ -275,8 +283,7 @@ impl Service {
     /// Takes the serving generation out of service for good, after the store has recorded that a new one is being made.
     pub(super) fn begin(&mut self, state: InstanceState, since: Timestamp, generation: u64) -> Option<Serving> {
         self.is_late = false;
-        self.announce_later(self.publish(state, since));
-        self.report.send_modify(|report| report.generation = generation);
+        self.announce_later(self.publish(state, since, |report| report.generation = generation));
         self.cut = None;
         self.serving.take()
     }
@@ -308,8 +315,8 @@ impl Service {
         // The route switches in one step: it cuts every exchange with the previous generation, and nothing of that
         // generation reaches a client afterwards.
         self.open_route();
-        self.announce_later(self.publish(next, since));
-        self.show(Some(self.context.shared.clock.now()));
+        let passed = self.context.shared.clock.now();
+        self.announce_later(self.publish(next, since, |report| report.last_passed = Some(passed)));
         Ok(used.map(|serving| {
             let generation = serving.incarnation.generation;
             let was_looked_at = self.looked_at.load(Ordering::SeqCst) == generation;
@@ -338,22 +345,18 @@ impl Service {
         self.route.refuse(format!("{} is unhealthy: {reason}", self.context.site.name), RETRY_AFTER);
     }
 
-    /// Publishes the serving generation, or that none serves. `passed` is the time at which its probes passed, if they
-    /// just did.
-    fn show(&self, passed: Option<Timestamp>) {
-        self.report.send_modify(|report| {
-            report.incarnation = self.serving.as_ref().map(|serving| serving.incarnation.clone());
-            report.containers.clear();
-            let Some(Serving { incarnation, snapshot, visits, .. }) = &self.serving else { return };
-            report.generation = incarnation.generation;
-            report.snapshot = Some(snapshot.id.to_string());
-            report.visits = visits.clone();
-            report.last_passed = passed.or(report.last_passed);
-            for (service, handle) in &incarnation.containers {
-                let address = incarnation.addresses.get(service).copied();
-                report.containers.insert(service.to_string(), (handle.0.clone(), address));
-            }
-        });
+    /// Writes the serving generation into a report, or that none serves.
+    fn show(&self, report: &mut Report) {
+        report.incarnation = self.serving.as_ref().map(|serving| serving.incarnation.clone());
+        report.containers.clear();
+        let Some(Serving { incarnation, snapshot, visits, .. }) = &self.serving else { return };
+        report.generation = incarnation.generation;
+        report.snapshot = Some(snapshot.id.to_string());
+        report.visits = visits.clone();
+        for (service, handle) in &incarnation.containers {
+            let address = incarnation.addresses.get(service).copied();
+            report.containers.insert(service.to_string(), (handle.0.clone(), address));
+        }
     }
 
     /// Fails the instance after a step that ran once the serving generation had left service: nothing serves.
@@ -381,7 +384,6 @@ impl Service {
         }
         self.pristine.clear();
         self.cut = None;
-        self.show(None);
     }
 
     /// Closes the route because a container of the serving generation does not run: clients receive 503 until it does.

@@ -59,6 +59,11 @@ impl Watch {
         self.comparison = None;
     }
 
+    /// Begins a round, in place of one of the same depth that is running.
+    fn begin(&mut self, depth: Depth, round: AbortOnDropHandle<Round>) {
+        self.has_cut_off |= self.slot(depth).replace(round).is_some();
+    }
+
     /// Whether rounds have been aborted since the last call.
     pub(super) fn take_cut_off(&mut self) -> bool {
         std::mem::take(&mut self.has_cut_off)
@@ -183,7 +188,7 @@ impl Instance {
         let Some(serving) = self.service.serving() else { return };
         let (shared, site) = (self.context.shared.clone(), self.context.site.clone());
         let round = round::run(shared.clone(), site, serving.incarnation.clone(), depth);
-        *self.watch.slot(depth) = Some(AbortOnDropHandle::new(shared.tasks.spawn(round)));
+        self.watch.begin(depth, AbortOnDropHandle::new(shared.tasks.spawn(round)));
     }
 
     /// Handles an event of a container. An event of a serving container starts a round at once; a round that is running
@@ -239,5 +244,25 @@ impl Instance {
         self.watch_the_row();
         let instance = self.context.id.to_string();
         self.context.shared.health.note(NewRound { instance, generation, depth, at, took, reason }).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn running() -> AbortOnDropHandle<Round> {
+        AbortOnDropHandle::new(tokio::spawn(std::future::pending()))
+    }
+
+    #[tokio::test]
+    async fn a_replaced_round_counts_as_cut_off() {
+        let mut watch = Watch::new(WallClock::system());
+        watch.begin(Depth::Shallow, running());
+        watch.begin(Depth::Deep, running());
+        assert!(!watch.take_cut_off());
+        watch.begin(Depth::Shallow, running());
+        assert!(watch.take_cut_off());
+        assert!(!watch.take_cut_off());
     }
 }

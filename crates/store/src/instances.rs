@@ -54,10 +54,19 @@ pub struct NewGeneration<'a> {
     pub state: &'a InstanceState,
     /// The time when that state begins.
     pub since: Timestamp,
-    /// The id of the reset that needs the generation; `None` outside a reset.
-    pub reset: Option<&'a str>,
+    /// The reset that needs the generation; `None` outside a reset.
+    pub reset: Option<ResetRequest<'a>>,
     /// The way of resetting that is being tried.
     pub strategy: ResetWay,
+}
+
+/// A reset as it was requested.
+#[derive(Debug, Clone, Copy)]
+pub struct ResetRequest<'a> {
+    /// The id of the reset.
+    pub id: &'a str,
+    /// The time of the request.
+    pub requested_at: Timestamp,
 }
 
 /// A generation that is about to serve.
@@ -198,14 +207,15 @@ impl Store {
         let generation: i64 = sqlx::query_scalar(
             "UPDATE instances SET generation = generation + 1, serving = generation + 1, \
              made = CASE WHEN ?1 THEN generation + 1 ELSE made END, snapshot = ?2, state = ?3, since = ?4, reason = NULL, \
-             hint = NULL, engine = (SELECT engine FROM installation), reset_id = ?5, reset_strategy = ?6, reset_requested_at = ?4 WHERE id = ?7 RETURNING generation",
+             hint = NULL, engine = (SELECT engine FROM installation), reset_id = ?5, reset_strategy = ?6, reset_requested_at = ?7 WHERE id = ?8 RETURNING generation",
         )
         .bind(begun.has_new_containers)
         .bind(begun.snapshot)
         .bind(begun.state.name())
         .bind(time_text(begun.since))
-        .bind(begun.reset)
+        .bind(begun.reset.map(|reset| reset.id))
         .bind(begun.reset.map(|_| begun.strategy.name()))
+        .bind(begun.reset.map(|reset| time_text(reset.requested_at)))
         .bind(id.to_string())
         .fetch_one(&self.durable)
         .await

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::failure::{self, Failure};
-use super::operations::{Instance, unless};
+use super::operations::{Instance, OperationStart, unless};
 use arenad_model::coverage;
 use arenad_model::error::describe;
 use arenad_model::reset::{ResetOutcome, ResetWay};
@@ -38,7 +38,7 @@ pub(super) use steps::{Proven, Recorded};
 pub(super) struct Plan<'a> {
     /// The reset's id, in the store and on its ticket.
     pub(super) id: &'a str,
-    /// The time of day at which the reset began.
+    /// The time of day at which the reset was requested.
     pub(super) requested_at: Timestamp,
     pub(super) begun: Instant,
     /// The number of earlier resets of the instance under this daemon, for policies that compare only every n-th one.
@@ -49,7 +49,8 @@ pub(super) struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    pub(super) fn new(id: &'a str, requested_at: Timestamp, begun: Instant, number: u64) -> Self {
+    pub(super) fn new(operation: OperationStart<'a>, number: u64) -> Self {
+        let OperationStart { id, requested_at, begun } = operation;
         Self { id, requested_at, begun, number, stages: Stages::default(), fallbacks: Vec::new() }
     }
 
