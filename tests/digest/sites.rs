@@ -1,4 +1,4 @@
-//! The sites of the mini environment: what visitors write is found and named, and everything else stays equal.
+//! The sites of the mini environment: visitors' writes are found and named, and everything else stays equal.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -49,7 +49,7 @@ async fn what_visitors_write_is_named_and_nothing_else_differs() {
     }
 }
 
-/// Stops the writers, exchanges the stores, starts the writers: the digest is the baseline's.
+/// Stops the writers, exchanges the stores and starts the writers; the digest must be the baseline's.
 async fn rewind(instance: &Instance, baseline: &Taken) {
     let site = &instance.site;
     let writers = site.writers.as_ref().expect("declared");
@@ -62,7 +62,7 @@ async fn rewind(instance: &Instance, baseline: &Taken) {
     assert_eq!(words(baseline, &now), Vec::<String>::new(), "{}: rewound", site.name);
 }
 
-/// Opens the site's first page, which must come.
+/// Opens the site's first page, which must succeed.
 async fn look(arena: &Arena, site: &str) {
     let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(30)).build().expect("a client");
     let answer = client.get(arena.url(site)).send().await.expect("an answer");

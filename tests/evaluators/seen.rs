@@ -1,4 +1,4 @@
-//! Observations that a case describes; they replace a browser, sites and a judge.
+//! Observations that a case describes, in place of a browser, sites and a judge.
 
 use arenad_verdict::question::{Answer as Seen, Picture, Place, Question};
 use serde_json::Value;
@@ -38,7 +38,7 @@ pub fn picture(bytes: &[u8]) -> Picture {
     Picture { url: "http://shopping.test/a.png".to_owned(), bytes: bytes.into() }
 }
 
-/// Bytes that a case gives as hexadecimal digits.
+/// Decodes bytes that a case gives as hexadecimal digits.
 pub fn bytes(hex: &Value) -> Vec<u8> {
     let digits = hex.as_str().unwrap_or_default().as_bytes();
     let byte = |pair: &[u8]| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok());
