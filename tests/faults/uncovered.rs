@@ -7,13 +7,13 @@ use crate::standbys::{await_standbys, declared, rewindable};
 use crate::support::World;
 use crate::support::world::list;
 
-/// Something that a client with a shell leaves behind.
+/// State that a client with a shell leaves behind.
 struct Leftover {
     what: &'static str,
-    /// Run in the container as its user; in the background where it must run on.
+    /// The script runs in the container as its user, in the background if a process must keep running.
     script: &'static str,
     is_process: bool,
-    /// Named by the reason.
+    /// The name in the reason.
     named: &'static str,
 }
 
@@ -36,7 +36,7 @@ const LEFTOVERS: [Leftover; 8] = [
     process("a working directory", "cd /srv/state && exec sleep 1003", "/srv/state open"),
 ];
 
-/// A site with memory, of which one folder is emptied by a rewind.
+/// A site with memory file systems, one of which a rewind empties.
 fn with_memory(label: &str, standby: usize) -> World {
     let world = declared(label, standby, "true");
     let memory = "    tmpfs: [/srv/memory, /srv/tmp]\n    stop_grace_period: 5s\n";
@@ -63,7 +63,7 @@ fn leave(world: &World, id: &str, leftover: &Leftover) {
     }
 }
 
-/// Resets and returns what is said of it.
+/// Resets and returns the report.
 #[track_caller]
 fn reset(world: &World) -> Value {
     let answer = world.run(&["reset", "toy", "--json"]).code(0).json();

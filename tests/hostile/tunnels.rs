@@ -10,7 +10,7 @@ use arenad_gateway::{Gateway, GatewaySettings, HoldLimits, Record, Target, Write
 use crate::hostile::{Hostile, Move, http, websocket};
 use crate::{GROWTH_MAX, PATIENCE, memory};
 
-/// How long each client leaves unread what it is sent.
+/// The time for which each client leaves its data unread.
 const UNREAD: Duration = Duration::from_millis(300);
 
 #[test]

@@ -1,4 +1,4 @@
-//! Images that need more than the usual, and those that nothing helps.
+//! Images that need more than the usual steps, and images that cannot be repaired.
 
 use crate::arena::Arena;
 use crate::golden::assert_golden;
