@@ -80,7 +80,7 @@ fn a_way_out_is_for_the_named_services_alone() {
         let found = containers.as_array().unwrap().iter().find(|container| container["service"] == service).unwrap();
         found["id"].as_str().unwrap().to_owned()
     };
-    // Counts the closed networks of a service, and those that lead out.
+    // Returns the number of a service's closed networks, and of those that lead out.
     let networks = |service: &str| {
         let format = "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}";
         let names = world.engine.docker(&["inspect", "--format", format, &id(service)]);

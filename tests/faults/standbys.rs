@@ -1,4 +1,4 @@
-//! Standbys: a reset swaps one in, and clients lose the old containers. Whatever dies in between, only containers that
+//! Standbys: a reset swaps one in, and clients lose the old containers. If a process dies in between, only containers that
 //! are equal to the baseline serve, and no object is left behind.
 
 use std::io::{Read, Write};
@@ -118,7 +118,7 @@ fn what_is_declared_is_put_back_into_running_containers() {
     world.run(&["verify", "toy"]).code(0);
     world.run(&["snapshot", "rm", "kept"]).code(1).says("in use");
     world.run(&["reset", "toy", "--to", "nothing"]).code(2).says("there is no snapshot `nothing`");
-    // A new daemon resumes the requested reset, and a plain reset leads back to the baseline.
+    // A new daemon takes up the site with the requested snapshot, and a plain reset leads back to the baseline.
     world.signal_daemon(Signal::KILL);
     world.up();
     assert_eq!(world.page(), kept);
@@ -241,7 +241,7 @@ fn nothing_is_served_from_a_snapshot_that_was_damaged() {
     refused.says("hint: ");
     assert_eq!(world.state(), "failed");
     assert_eq!(world.get("/cgi-bin/page").expect("an answer of the gateway").status, 503);
-    // A new snapshot is taken once the damaged one is gone.
+    // The damaged snapshot can be removed.
     world.run(&["snapshot", "rm", &snapshot]);
     world.run(&["down"]).code(0);
     world.assert_down();

@@ -60,7 +60,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let targets = wanted();
-    // By hand, one input of one target is examined with all its resources; as a part of a run, these exist already.
+    // An input that a developer names needs the target's resources; within a run, these exist already.
     if std::env::var_os(work::INPUT).is_some() && std::env::var_os(target::FOLDER).is_none() {
         let [target] = targets[..] else { panic!("ARENAD_FUZZ_TARGET says which target is meant") };
         return supervise::replayed(target);

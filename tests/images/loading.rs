@@ -105,7 +105,7 @@ fn what_is_cut_off_or_damaged_is_refused_before_the_engine_sees_it() {
         project.images("load", &["--from", from]).code(1).says(word);
     }
     project.assert_absent();
-    // None of these archives was taken for the first one.
+    // None of these files was recorded as the first copy.
     let saved = whole(Layout::Classic);
     project.images("load", &["--from", from]).code(0);
     project.assert_present(&saved);

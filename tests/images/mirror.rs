@@ -79,7 +79,7 @@ impl Reply {
 
 type Script = dyn Fn(&Asked) -> Reply + Send + Sync;
 
-/// A running mirror.
+/// A mirror that serves until it is dropped.
 pub struct Mirror {
     port: u16,
     asked: Arc<Mutex<Vec<Asked>>>,

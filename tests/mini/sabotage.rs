@@ -1,5 +1,5 @@
-//! Standbys of the forge that another process changes an instant before the reset. Whatever the kind of store, and
-//! whether or not the change has reached a disk, the change is reported and the standby does not serve.
+//! Standbys of the forge that another process changes an instant before the reset. For every kind of store, and whether
+//! or not the change has reached a disk, the change is reported and the standby does not serve.
 
 use std::process::Command;
 use std::time::{Duration, Instant};

@@ -103,7 +103,7 @@ impl Clients {
 }
 
 impl Load {
-    /// Stops the start of further writes.
+    /// Prevents further writes from starting.
     pub fn begin_no_more(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
     }

@@ -53,7 +53,7 @@ pub const TARGET: Target = Target {
 /// A secret that every text coding leaves unchanged, so that it is found in any place.
 const SECRET: &str = "qZ7hunter2X9";
 
-/// Names of secrets.
+/// Field names whose values are secrets.
 const NAMES: [&str; 12] = [
     "password",
     "passwd",
