@@ -185,7 +185,7 @@ fn of_verified(function: &str, input: &Value, tasks: &BTreeMap<u32, Task>) -> An
 fn equal(kind: Kind, input: &Value, reading: &Reading<'_>) -> Answer {
     let of_agent = Reading { side: Side::Actual, ..*reading };
     let value = |key| match parse_json(text(input, key)) {
-        Ok(value) => value.ok_or_else(|| Lack::Undecided(format!("{key} is no JSON"))),
+        Ok(value) => value.ok_or_else(|| Lack::Undecided(format!("{key} is not JSON"))),
         Err(trouble) => Err(troubled(&trouble)),
     };
     let expected = Typed::read(kind, &value("a")?, reading).map_err(|trouble| troubled(&trouble))?;

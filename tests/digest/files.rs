@@ -208,7 +208,7 @@ async fn servers_that_are_about_to_start_are_not_asked_before() {
             let subject = Subject { started: Some(&started), ..subject };
             let mut taking = std::pin::pin!(digest::take(&subject, Known::default()));
             let early = tokio::time::timeout(Duration::from_millis(50), &mut taking).await;
-            assert!(early.is_err(), "nobody said that it had started");
+            assert!(early.is_err(), "the server has not been reported as started");
             started.set(()).expect("set once");
             assert!(matches!(taking.await, Err(DigestError::Sql { .. })), "there is no server");
         })

@@ -148,7 +148,7 @@ fn given_up(stores: &'static str, name: &'static str) {
     });
     let begun = Instant::now();
     runtime.shutdown_timeout(PATIENCE);
-    assert!(begun.elapsed() < PATIENCE, "somebody goes on reading {name}");
+    assert!(begun.elapsed() < PATIENCE, "a process still reads {name}");
 }
 
 #[test]
@@ -180,7 +180,7 @@ async fn whoever_reads_a_file_sees_nothing_else() {
         if let Some(found) = locked_workers().into_iter().find(|(_, root)| root != Path::new("/")) {
             break found;
         }
-        assert!(Instant::now() < deadline && !taken.is_finished(), "nobody was seen to read the file");
+        assert!(Instant::now() < deadline && !taken.is_finished(), "no process was seen reading the file");
         tokio::time::sleep(Duration::from_millis(1)).await;
     };
     assert_eq!([status.ruid, status.euid, status.suid, status.fuid], [WORKER_USER; 4]);

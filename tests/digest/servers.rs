@@ -28,7 +28,7 @@ async fn settled(instance: &Instance) -> Taken {
         }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
-    panic!("nobody writes, and still it is not settled");
+    panic!("no client writes, and the digest does not settle");
 }
 
 #[tokio::test]

@@ -37,7 +37,7 @@ async fn what_visitors_write_is_named_and_nothing_else_differs() {
             assert!(found.iter().any(|words| words.starts_with(expected)), "{site}: no {expected} in {found:#?}");
         }
         for words in &found {
-            assert!(may_differ(site).iter().any(|part| words.starts_with(part)), "{site}: nobody wrote {words}");
+            assert!(may_differ(site).iter().any(|part| words.starts_with(part)), "{site}: no visitor wrote {words}");
         }
         rewind(&instance, &first[site]).await;
         look(&arena, site).await;
@@ -54,7 +54,7 @@ async fn rewind(instance: &Instance, baseline: &Taken) {
     let site = &instance.site;
     let writers = site.writers.as_ref().expect("declared");
     let stop = instance.run(&writers.stop).await;
-    assert_eq!(instance.holders(), Vec::<String>::new(), "{}: nobody has a file of the stores open", site.name);
+    assert_eq!(instance.holders(), Vec::<String>::new(), "{}: no process has a file of the stores open", site.name);
     instance.restore();
     let start = instance.run(&writers.start).await;
     println!("{}: stop {} ms, start {} ms", site.name, stop.as_millis(), start.as_millis());
@@ -83,7 +83,7 @@ async fn write(arena: &Arena, instance: &Instance) {
             let statements = "delete from places where ctid = (select min(ctid) from places)";
             instance.exec("map-db", &["psql", "-h", "/tmp", "-U", "map", "-d", "gis", "-qc", statements]);
         }
-        other => panic!("nobody visits {other}"),
+        other => panic!("no visitor for {other}"),
     }
 }
 

@@ -115,7 +115,7 @@ async fn files_that_were_written_anew_are_read_and_untouched_ones_are_not() {
 #[tokio::test]
 async fn what_is_no_database_or_leads_elsewhere_is_an_error() {
     let (stores, path) = made();
-    fs::write(&path, "this is no database at all, whatever its name may say of it").expect("a file");
+    fs::write(&path, "this is not a database, whatever the name of the file suggests").expect("a file");
     let error = stores.take().await.expect_err("no database").to_string();
     assert_eq!(error, "read the rows of the store notes");
     fs::remove_file(&path).expect("a file");

@@ -65,7 +65,7 @@ impl Stores {
             if self.moved(&taken).await.is_empty() {
                 return taken;
             }
-            assert!(Instant::now() < deadline, "nobody writes, and still it is not settled");
+            assert!(Instant::now() < deadline, "no process writes, and the digest does not settle");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }

@@ -21,7 +21,7 @@ pub fn look(question: &Question, input: &Value) -> Seen {
         Question::Judge(comparison) => {
             let said =
                 input["judge"].get(&comparison.reference).or(input.get("judge_default")).and_then(Value::as_bool);
-            said.map_or_else(|| panic!("nobody asks {comparison:?}"), |said| Seen::Value(said.into()))
+            said.map_or_else(|| panic!("unexpected question {comparison:?}"), |said| Seen::Value(said.into()))
         }
         Question::Pictures { selector, .. } => {
             let found = input["pictures"][selector].as_array().cloned().unwrap_or_default();
@@ -29,7 +29,7 @@ pub fn look(question: &Question, input: &Value) -> Seen {
         }
         Question::Reference { source } => Seen::Pictures(vec![picture(&bytes(&input["references"][source]))]),
         Question::Look { question, .. } => Seen::Value(input["replies"][question].clone()),
-        other => panic!("nobody asks {other:?}"),
+        other => panic!("unexpected question {other:?}"),
     }
 }
 

@@ -179,7 +179,7 @@ fn a_daemon_killed_in_peace_is_followed_by_one_that_takes_its_sites_up() {
     world.run(&["reset", "toy"]).code(1).says("no daemon runs").says("hint: `arenad up` starts one");
     world.up();
     assert_eq!(world.engine.containers(&world.label()), containers, "nothing was made anew");
-    assert!(world.page().contains("scribble"), "up is no reset");
+    assert!(world.page().contains("scribble"), "up does not reset the site");
     world.signal_daemon(Signal::KILL);
     world.run(&["down"]).code(0);
     world.assert_down();

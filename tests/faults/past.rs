@@ -43,7 +43,7 @@ impl Client {
         let mut bytes = Vec::new();
         let ended = self.0.read_to_end(&mut bytes);
         let is_open = ended.is_err_and(|error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut));
-        assert!(!is_open, "the connection of the past is still open");
+        assert!(!is_open, "the connection to the old container is still open");
         String::from_utf8_lossy(&bytes).into_owned()
     }
 }
@@ -74,7 +74,7 @@ fn assert_past_is_past(world: &World, way: &str) {
     assert_eq!(world.reset(), way);
     let told = socket.rest();
     // Each message ends with the whole stored text; the text of the baseline would end earlier.
-    assert!(!told.contains("configured>"), "{way}: the socket of the past tells the present: {told}");
+    assert!(!told.contains("configured>"), "{way}: the old socket shows the new state: {told}");
     // The gateway may have closed the connection already.
     let _ = half.0.write_all(b"67890");
     // The old container may have answered before the request was complete; no other container answers.
@@ -83,7 +83,7 @@ fn assert_past_is_past(world: &World, way: &str) {
     // An idle connection serves as a new one would and shows nothing of the old state.
     let page = kept_get(&mut idle);
     assert!(page.contains("configured\n") && !page.contains(&word), "{way}: {page}");
-    assert_eq!(world.page(), BASELINE, "{way}: nothing of the past is written");
+    assert_eq!(world.page(), BASELINE, "{way}: no old request writes to the new containers");
 }
 
 #[test]

@@ -328,7 +328,7 @@ fn a_site_that_nobody_writes_to_has_no_standby_and_what_is_not_expected_to_be_re
     world.up();
     assert_eq!(world.page(), BASELINE);
     std::thread::sleep(Duration::from_secs(3));
-    assert_eq!(members(&world), [Value::Null; 0], "looking is no use for a standby");
+    assert_eq!(members(&world), [Value::Null; 0], "reading a page does not make arenad prepare a standby");
     // The toy site writes on GET, which real sites should not do; a form would use POST.
     let mut stream = TcpStream::connect(("127.0.0.1", world.port)).expect("connect");
     let request =

@@ -146,7 +146,7 @@ fn a_site_with_a_volume_that_is_no_store_is_never_rewound() {
 fn a_store_of_which_nothing_is_compared_is_not_called_verified() {
     let world = declared("partly", 0, "true");
     let pages =
-        "{ kind: directory, path: /srv/www/cgi-bin, volatile: [ { file: \"**\", reason: nobody writes there } ] }";
+        "{ kind: directory, path: /srv/www/cgi-bin, volatile: [ { file: \"**\", reason: no process writes there } ] }";
     let stores = format!("    stores:\n      pages: {pages}\n      notes: {{ kind: directory, path: /srv/state }}\n");
     world.edit("environment", "    stores: { notes: { kind: directory, path: /srv/state } }\n", &stores);
     world.up();

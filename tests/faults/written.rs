@@ -142,7 +142,7 @@ fn the_gateway_refuses_writes_where_it_is_told_to() {
     assert!(refused.contains("it is only read"), "{refused}");
     assert!(post(&world, "/cgi-bin/page").contains(" 200 "), "a search by POST is passed on");
     assert_eq!(world.page(), BASELINE);
-    assert_eq!(world.reset(), "keep", "what only reads is no write");
+    assert_eq!(world.reset(), "keep", "a request that only reads does not count as a write");
     assert_eq!(world.site().expect("the site")["written"], serde_json::Value::Null);
     world.run(&["down", "--purge", "--yes"]).code(0);
     world.assert_down();

@@ -250,7 +250,7 @@ fn an_early_answer_reaches_a_client_that_is_still_sending() {
     client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nsome").expect("sent");
     let answer = client.answer().expect("an answer");
     assert_eq!((answer.status(), answer.text().as_str()), (413, "big"));
-    assert!(client.is_ended(), "a body that nobody reads ends the connection");
+    assert!(client.is_ended(), "an unread body ends the connection");
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn an_answer_under_way_is_cut_and_nothing_that_is_sent_later_arrives() {
             match read_chunk(&mut client.reader) {
                 // The gateway may split a chunk, so the test looks for letters that only "late" has.
                 Ok(chunk) => {
-                    assert!(!chunk.iter().any(|letter| b"lat".contains(letter)), "a byte of the past: {chunk:?}")
+                    assert!(!chunk.iter().any(|letter| b"lat".contains(letter)), "an old byte: {chunk:?}")
                 }
                 Err(error) => break in_time(error),
             }

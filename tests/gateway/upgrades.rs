@@ -54,7 +54,7 @@ fn bytes_pass_both_ways_and_ends_are_passed_on() {
         assert_eq!(read(&mut client, frame.len()), frame);
     }
     assert_eq!(route.stats().in_flight, 1, "a tunnel is a request in flight");
-    assert_eq!(route.stats().unsafe_requests, 1, "nobody knows what a tunnel carries");
+    assert_eq!(route.stats().unsafe_requests, 1, "the content of a tunnel is unknown");
     client.stream().shutdown(Shutdown::Write).expect("half closed");
     assert_eq!(read(&mut client, 3), "bye");
     assert!(client.is_ended());
@@ -103,7 +103,7 @@ fn a_switch_cuts_a_tunnel_on_both_sides() {
     let mut rest = Vec::new();
     let end = client.reader.read_to_end(&mut rest).map_err(in_time);
     assert!(end.is_err(), "the client sees a reset");
-    assert!(!String::from_utf8_lossy(&rest).contains('l'), "a byte of the past after the hold");
+    assert!(!String::from_utf8_lossy(&rest).contains('l'), "a byte of the old container after the hold");
     eventually("the site sees the end", || has_ended.load(Ordering::SeqCst));
     eventually("the tunnel is gone", || route.stats().connections == 0);
 }

@@ -136,9 +136,9 @@ fn only_the_image_that_is_meant_gets_the_name() {
     let project = Project::new("other", "");
     let path = project.path("shop.tar");
     let from = path.to_str().unwrap();
-    archive::save(&path, "somebody/else", Layout::Classic, 7, CONTENT);
+    archive::save(&path, "another/name", Layout::Classic, 7, CONTENT);
     let refused = project.images("load", &["--from", from]).code(1);
-    refused.says(&format!("find {}:latest in", project.image)).says("it holds somebody/else:latest");
+    refused.says(&format!("find {}:latest in", project.image)).says("it holds another/name:latest");
     project.assert_absent();
     // An image that was loaded by hand stays unverified until an archive confirms it.
     let saved = project.save("shop.tar", 8, CONTENT);

@@ -100,7 +100,7 @@ pub async fn evaluators_get_their_answers(arena: &Arena) {
     assert!(matches!(ask(unknown).await, Answer::Unsupported(_)));
     assert!(
         matches!(ask(script(Place::Last, "1", &[])).await, Answer::Unavailable(_)),
-        "nobody said where the agent is"
+        "the address of the agent's browser is unknown"
     );
     let comparison = Comparison {
         kind: Sameness::Answer,

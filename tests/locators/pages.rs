@@ -23,7 +23,7 @@ pub fn requests_take_what_they_ask_for(arena: &Arena) {
     let cells = value(arena, "shopping", "http: /accounts/profile/ as customer | css(all): td");
     assert_eq!(cells[1], "emma.lopez@gmail.com");
     assert!(refused(arena, "shopping", "http: /nothing-here/").contains("404"));
-    assert!(refused(arena, "shopping", "http: / as nobody").contains("has no account `nobody`"));
+    assert!(refused(arena, "shopping", "http: / as stranger").contains("has no account `stranger`"));
     assert!(refused(arena, "shopping", "http: / | jsonpath: $.x").contains("not JSON"));
     let located = locate(arena, "shopping", "http: /healthz");
     assert_eq!((&located["type"], &located["value"]["ok"]), (&json!("json"), &json!(true)));

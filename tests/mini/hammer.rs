@@ -103,7 +103,7 @@ fn judge(shared: &Shared, begun: Instant, page: String) {
     shared.pages.fetch_add(1, Ordering::SeqCst);
     let gone = shared.gone.lock().expect("no panic");
     if let Some((marker, _)) = gone.iter().find(|(marker, done)| begun > *done && page.contains(marker.as_str())) {
-        shared.wrong.lock().expect("no panic").push(format!("an answer of the past: {marker}"));
+        shared.wrong.lock().expect("no panic").push(format!("an answer of the old container: {marker}"));
     }
     drop(gone);
     if !page.contains("</html>") {

@@ -22,7 +22,7 @@ async fn a_traveller_finds_a_museum_and_the_way_there() {
     drop(page);
     drop(browser);
 
-    assert_eq!(dump(&arena), before, "nobody wrote anything");
+    assert_eq!(dump(&arena), before, "no state was written");
     assert_eq!(arena.reset("map"), "keep", "what was only read is left as it is");
     let graffiti =
         "psql -h /tmp -U map -d gis -c \"UPDATE points SET name = 'graffiti' WHERE name LIKE '%Shipbuilding%'\"";

@@ -212,7 +212,7 @@ impl HalfSent {
         let _ = self.0.write_all(b"=past").await;
         let mut answer = Vec::new();
         let ended = tokio::time::timeout(PATIENCE, self.0.read_to_end(&mut answer)).await;
-        assert!(ended.is_ok(), "{what}: the connection of the past is still open");
+        assert!(ended.is_ok(), "{what}: the connection to the old container is still open");
         let answer = String::from_utf8_lossy(&answer).into_owned();
         let status = answer.split(' ').nth(1).and_then(|word| word.parse::<u16>().ok());
         // These are the gateway's own answers; 502 means that the container had crashed.

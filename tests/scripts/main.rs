@@ -22,7 +22,7 @@ fn a_bare_machine_is_prepared_cleanly_and_once() {
     let bare = Bare::start();
     let missing: Vec<&str> = WANTED.into_iter().filter(|program| !bare.has(program)).collect();
     for program in ["cc", "docker", "dockerd", "iptables", "mkfs.xfs"] {
-        assert!(missing.contains(&program), "it is no bare machine: {program} is there");
+        assert!(missing.contains(&program), "the machine is not bare: {program} exists");
     }
 
     // The parts of `make prepare`, up to the one that needs images.

@@ -363,7 +363,7 @@ impl Run {
         };
         for (kind, name, _) in self.things(life).await.unwrap_or_default() {
             if !is_claimed(&name) {
-                self.violate(format!("{kind} {name} is nobody's after two passes of reconciliation"));
+                self.violate(format!("{kind} {name} has no owner after two passes of reconciliation"));
             }
         }
         for route in life.shared.gateway.listening() {
@@ -403,7 +403,7 @@ impl Run {
                 Tree::Snapshot { snapshot, .. } => rows.iter().any(|row| row.id.as_str() == snapshot),
             };
             if !is_known {
-                self.violate(format!("tree {tree:?} is nobody's after two passes of reconciliation"));
+                self.violate(format!("tree {tree:?} has no owner after two passes of reconciliation"));
             }
         }
         let trash = storage.root().trash_usage();

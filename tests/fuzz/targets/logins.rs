@@ -92,7 +92,7 @@ fn open() -> Check {
         let signed_in = runtime.block_on(async {
             tokio::time::timeout(login.timeout + SLACK, log_in(&client, &place, account, login)).await
         });
-        assert_eq!(strays.load(Ordering::SeqCst), 0, "somebody has left the site");
+        assert_eq!(strays.load(Ordering::SeqCst), 0, "a request has left the site");
         match signed_in.expect("it ends in time") {
             Ok(session) => {
                 assert!(session.headers.iter().all(|(_, value)| !value.expose().contains(['\r', '\n'])));

@@ -258,8 +258,8 @@ fn target_of(url: &str) -> String {
 fn forget(known: &mut Requests, seen: &Message) {
     let method = seen.first.split(' ').next().unwrap_or_default().to_owned();
     let bodies = known.get_mut(&(method, seen.second().to_owned()));
-    let bodies = bodies.unwrap_or_else(|| panic!("nobody passed this on: {seen:?}"));
+    let bodies = bodies.unwrap_or_else(|| panic!("the gateway did not record {seen:?}"));
     let same = |body: &Option<Vec<u8>>| body.as_ref().is_none_or(|body| *body == seen.body);
-    let at = bodies.iter().position(same).unwrap_or_else(|| panic!("nobody passed this on: {seen:?}"));
+    let at = bodies.iter().position(same).unwrap_or_else(|| panic!("the gateway did not record {seen:?}"));
     bodies.swap_remove(at);
 }

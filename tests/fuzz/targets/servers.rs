@@ -175,7 +175,7 @@ fn around() -> Around {
 
 fn open() -> Check {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let host = std::env::var(ADDRESS).expect("whoever started this process has started the servers");
+    let host = std::env::var(ADDRESS).expect("the parent process has started the servers");
     let mut postgres = runtime.block_on(within(START, || Postgres::open(&host)));
     let mut mariadb = runtime.block_on(within(START, || MariaDb::open(&host)));
     let arguments = Arguments(vec![("sku".to_owned(), ARGUMENT.to_owned())]);

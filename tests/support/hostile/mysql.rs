@@ -15,7 +15,7 @@ pub fn attacks() -> Vec<Attack> {
             "more columns than there is memory for",
             signed_in(vec![Move::Answer(packet(1, b"\xfe\xff\xff\xff\xff\xff\xff\xff\x7f"))]),
         ),
-        ("a length that is no number", signed_in(vec![Move::Answer(packet(1, b"\xff"))])),
+        ("a length that is not a number", signed_in(vec![Move::Answer(packet(1, b"\xff"))])),
         ("an empty packet", signed_in(vec![Move::Answer(packet(1, b""))])),
         ("a packet out of turn", greeted(vec![Move::Say(packet(200, b"\0\0\0\x02\0\0\0")), Move::Silence])),
         (
