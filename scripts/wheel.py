@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes the Python wheel that carries the program, the environments and the client: target/dist/arenad-*.whl.
+"""Makes the Python wheel that contains the program, the environments and the client: target/dist/arenad-*.whl.
 
-A wheel is a zip file with a fixed layout (PEP 427), written here with the standard library alone, so that the same inputs
-give the same bytes. The program lands in `bin/`, environments and image sources in `share/arenad/` of the same prefix,
-where the program looks for them.
+A wheel is a zip file with a fixed layout (PEP 427), written here with the standard library alone, so that the same
+inputs give the same bytes. The program is installed in `bin/`, environments and image sources in `share/arenad/` of the
+same prefix, where the program looks for them.
 """
 
 import argparse

@@ -1,6 +1,7 @@
-"""Makes seeded cases, asks the benchmarks' own code and arenad about each, and reports where they differ.
+"""Generates cases from seeds, runs the benchmarks' own code and arenad on each, and reports the differences.
 
-A difference belongs to one of the classes in classes.py, which says why it is accepted, or the run fails.
+Every difference must belong to one of the classes in classes.py, which give the reason for accepting it; otherwise the
+run fails.
 """
 
 import argparse

@@ -51,7 +51,7 @@ pub fn run(file: &str, ours: impl Fn(&str, &Value) -> Answer) {
     assert_eq!(equal, all, "{file}: every case is answered as the benchmark does");
 }
 
-/// The score of a report. Where the benchmark's code raises an error, the task is failed, and a check says so.
+/// Returns the score of a report. If the benchmark's code raises an error, the task is failed, and a check says so.
 pub fn score(report: &Report) -> Answer {
     let raises = |reason: &str| reason.starts_with("the benchmark's code raises");
     match report.checks.iter().filter_map(|check| check.reason.as_deref()).find(|reason| raises(reason)) {

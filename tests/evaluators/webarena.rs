@@ -96,7 +96,7 @@ fn judge(eval: &Value, input: &Value) -> Answer {
     vectors::score(&report)
 }
 
-/// A target's page is visited in the agent's own tab, where the next target finds it.
+/// A target's page is opened in the agent's own tab, where the next target finds it.
 #[test]
 fn last_is_the_page_that_was_visited() {
     let target = |url: &str, locator: &str, wanted: &str| json!({ "url": url, "locator": locator, "required_contents": { "must_include": [wanted] } });

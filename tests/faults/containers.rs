@@ -18,7 +18,7 @@ pub fn container(world: &World) -> String {
     world.site().unwrap()["containers"][0]["id"].as_str().unwrap().to_owned()
 }
 
-/// Waits until the site is unhealthy for a reason that contains a text, and returns the hint that goes with it.
+/// Waits until the site is unhealthy for a reason that contains a text, and returns its hint.
 pub fn ails(world: &World, reason: &str) -> String {
     let says =
         |site: &Value| site["state"] == "unhealthy" && site["reason"].as_str().unwrap_or_default().contains(reason);

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::containers::{BASELINE, TRUTH, ails, container, recovers};
 use crate::support::{OwnEngine, World, until};
 
-/// Waits until one of the host's conditions has a status, and returns what it says.
+/// Waits until one of the host's conditions has a status, and returns its message.
 fn condition(world: &World, kind: &str, status: &str) -> String {
     let find = || {
         let shown = world.api("/v1/status").unwrap_or_default();

@@ -28,7 +28,7 @@ const WRITTEN: [&str; 14] = [
     "0.00000000000000001",
 ];
 
-/// Pairs of brackets and the like; deep nesting breaks recursive parsers.
+/// Pairs of brackets and similar delimiters; deep nesting breaks recursive parsers.
 const PAIRS: [(&str, &str); 8] =
     [("(", ")"), ("[", "]"), ("{", "}"), ("{\"a\":", "}"), ("<p>", "</p>"), ("/*", "*/"), ("- ", ""), ("!(", ")")];
 

@@ -146,7 +146,7 @@ impl Run {
         NAMES.iter().filter(is_user).copied().collect()
     }
 
-    /// An instance without a row starts anew: a `down` took place whose reply was lost.
+    /// An instance without a row starts again from the beginning: a `down` took place whose reply was lost.
     pub async fn look_for_rows(&self, life: &Life) {
         for (site, name) in NAMES.iter().enumerate() {
             if let Ok(None) = self.quietly(life.shared.store.instance(&instance(name))).await {

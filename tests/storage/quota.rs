@@ -58,7 +58,7 @@ fn a_site_fills_its_own_store_and_no_other() {
     fs::write(second.join("more"), vec![7; 100 << 20]).unwrap();
     fs::write(disk.path().join("elsewhere"), vec![7; 1 << 20]).unwrap();
 
-    // A full tree can be restored more than once, and each time it is limited anew.
+    // A full tree can be restored more than once, and each time it gets a new limit.
     for _ in 0..3 {
         let fresh = root.fresh(&snapshot("s1")).unwrap();
         root.exchange(&instance(1), fresh).unwrap();

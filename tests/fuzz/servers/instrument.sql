@@ -45,7 +45,7 @@ begin
     loop
         body := format('begin raise exception ''HARM %s''; end', f.proname);
         begin
-            -- Under its own number the server would continue to call the built-in code.
+            -- A replacement that kept the object id would not take effect: the server would still call the built-in code.
             execute format('alter function %s rename to %I', f.oid::regprocedure, 'unused_' || f.oid);
             execute format('create function pg_catalog.%I(%s) returns %s language plpgsql volatile as %L',
                            f.proname, f.arguments, f.result, body);

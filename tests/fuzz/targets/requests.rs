@@ -165,7 +165,7 @@ fn open() -> Check {
         let seen = std::mem::take(&mut *seen.lock().expect("no panic"));
         learn(&passage.route, &mut known, &mut taken);
         if taken > RECORDED_MAX {
-            // Nothing is sent while requests are held, so nothing is missed before the recording begins anew.
+            // No requests are sent while requests are held, so none is missed before the recording restarts.
             passage.route.hold("a new generation");
             learn(&passage.route, &mut known, &mut taken);
             (generation, taken) = (generation + 1, 0);

@@ -74,7 +74,7 @@ class Probe:
         return seen
 
     def draw(self):
-        # The tile is rendered anew each time, not taken from the cache.
+        # The tile is rendered for each probe, not taken from the cache.
         x, y = draw.tile_at(14, *self.known["from"])
         size = len(self.painter.draw(14, x, y, 1).tostring("png8:m=h"))
         if size < LEAST_TILE:
