@@ -19,7 +19,7 @@ fn a_port_that_is_taken_is_an_error_that_names_it() {
         .expect_err("taken by this gateway");
     assert!(matches!(error, OpenError::PortTaken { address: named } if named == address));
     assert_eq!(error.to_string(), format!("port of {address} is taken"));
-    // The port is bound on all addresses at once, and by another socket with all sharing options.
+    // Binding the port on all addresses is refused, and so is another socket with all sharing options.
     let everywhere = SocketAddr::from(([0, 0, 0, 0], address.port()));
     assert!(matches!(
         gateway.open(everywhere, hold_limits(), WriteRules::default(), Record::Nothing, "forum"),

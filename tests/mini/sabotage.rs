@@ -51,7 +51,7 @@ fn a_standby_that_is_changed_in_any_store_does_not_serve() {
         let is_named = |line: &str| line.contains("given up: not as its snapshot") && line.contains(named);
         assert!(events.lines().any(is_named), "{command:?} is named in:\n{events}");
     }
-    // After a swap, no object of ours is left on the servers of the serving containers.
+    // After a swap, no connection of arenad is left on the database server of the serving containers.
     standby(&arena);
     assert_eq!(arena.reset("gitlab"), "swap");
     let others = "select count(*) from pg_stat_activity where usename = 'reader'";

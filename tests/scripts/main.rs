@@ -45,8 +45,7 @@ fn a_bare_machine_is_prepared_cleanly_and_once() {
     }
     bare.succeeds("docker version");
 
-    // The base images of the sites, as if a registry had provided them; building them is tested with the base image
-    // script itself.
+    // The base images of the sites, as if a registry had provided them; only the base image script builds them.
     for suite in ["bookworm", "trixie"] {
         bare.succeeds(&format!("tar -cf - -T /dev/null | docker import - debian:{suite}-slim"));
     }

@@ -39,7 +39,7 @@ EVERYDAY = [({"amenity": "pub"}, 5200, "The Red Grouse, The Ship Prudence, The S
 def entries(world, town):
     """Returns everything in this town that has an address, as (street, number, tags or none, drawing).
 
-    The drawing is `grounds` (the object is the building's grounds), `large` (a point in a large building), `inside` (a
+    The drawing is `grounds` (the building itself is the object), `large` (a point in a large building), `inside` (a
     point in a house) or `house`. A search "near" an object looks inside its outline, so objects that people search near
     are points.
     """

@@ -51,7 +51,7 @@ class Tree:
 
 
 def next_change(tree, dice, release):
-    """Changes the tree as a developer would. Returns the commit message and a function that the change is about."""
+    """Changes the tree as a developer would, and returns the commit message."""
     project = tree.project["name"]
     if release:
         lines = [f"The {module} knows {', '.join(verbs)}" for module, verbs in list(tree.functions.items())[-2:]] or ["First release"]
