@@ -1,7 +1,8 @@
-# The two doors: `make up` for users, `make test` for contributors. Everything else is a part of them.
+# `make up` is the entry point for users, `make test` the one for contributors. All other targets are parts of these
+# two.
 
 CARGO ?= cargo
-# The profile of `make up`: quick to build. `make release` makes the fastest program.
+# The profile of `make up`, which builds quickly. `make release` builds the fastest program.
 PROFILE ?= quick
 ARENAD = target/$(PROFILE)/arenad
 

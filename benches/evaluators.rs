@@ -1,9 +1,9 @@
-//! All tasks of WebArena-Verified judged on given traffic, by arenad and by the benchmark's own code, in the same run: on one
-//! thread, and on one for each processor, as `arenad eval --results` does.
+//! Judges all tasks of WebArena-Verified on given traffic, with arenad and with the benchmark's own code in the same
+//! run. arenad runs once on one thread and once on one thread per processor, as `arenad eval --results` does.
 //!
-//! `cargo bench --bench evaluators`. ARENAD_BENCHMARK_DATA names the folder with the benchmarks' data. ARENAD_WAV_PYTHON
-//! names a Python that has webarena-verified 1.2.3; without it arenad is measured alone. ARENAD_BENCH_ROUNDS sets the
-//! rounds (default 3), of which the fastest counts on either side.
+//! Run with `cargo bench --bench evaluators`. ARENAD_BENCHMARK_DATA names the folder with the benchmarks' data.
+//! ARENAD_WAV_PYTHON names a Python installation that has webarena-verified 1.2.3; without it, only arenad is measured.
+//! ARENAD_BENCH_ROUNDS sets the number of rounds (default 3); each side is represented by its fastest round.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -18,10 +18,10 @@ use serde_json::{Value, json};
 
 const SITES: [&str; 6] = ["gitlab", "map", "reddit", "shopping_admin", "shopping", "wikipedia"];
 
-/// How many requests the traffic of a task has.
+/// Numbers of requests in the traffic of a task.
 const SIZES: [usize; 3] = [20, 200, 1000];
 
-/// The benchmark's own code: reads the same files, tells how long all tasks took and what their scores are.
+/// A Python program that judges the same files with the benchmark's own code and prints the total time and the scores.
 const THEIRS: &str = r#"
 import json, logging, sys, time
 from pathlib import Path
@@ -130,7 +130,7 @@ fn measure(
 
 type Scores = BTreeMap<u32, Option<f64>>;
 
-/// Reads what each task's agent left and judges it.
+/// Reads each task's answer and traffic and judges them.
 fn judge(tasks: &[Task], runs: &Runs, threads: usize) -> Scores {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -159,7 +159,7 @@ fn run_python(python: &Path, file: &Path, urls: &BTreeMap<String, Vec<String>>, 
         .spawn()
         .unwrap_or_else(|error| panic!("{}: {error}", python.display()));
     let input = child.stdin.take().expect("its input");
-    // Written beside reading, so that neither waits for the other.
+    // A separate thread writes the input, so that reading and writing cannot block each other.
     let writer = std::thread::spawn(move || {
         let mut input = input;
         input.write_all(asked.to_string().as_bytes())
@@ -169,8 +169,8 @@ fn run_python(python: &Path, file: &Path, urls: &BTreeMap<String, Vec<String>>, 
     serde_json::from_slice(&output.stdout).expect("webarena-verified 1.2.3 in that Python")
 }
 
-/// Writes the traffic of each task: requests like those of a browser, and at the end those that the task expects. Every
-/// third task has something wrong with its answer or its requests, so that both verdicts occur.
+/// Writes the traffic of each task: requests like those of a browser, followed by the requests that the task expects.
+/// Every third task has an error in its answer or in its requests, so that both verdicts occur.
 fn write_runs(tasks: &[Value], size: usize, folder: &Path) -> Runs {
     let mut runs = Runs::new();
     for (index, task) in tasks.iter().enumerate() {
@@ -249,7 +249,7 @@ fn event_of(expected: &Value, is_wrong: bool) -> Value {
     json!({ "request": request, "response": response })
 }
 
-/// The first alternative of a value.
+/// Replaces each list of alternatives in a value by its first alternative.
 fn plain(value: &Value) -> Value {
     match value {
         Value::Array(items) if items.len() > 1 => items[0].clone(),

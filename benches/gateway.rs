@@ -1,11 +1,11 @@
-//! The gateway against nginx as reverse proxy, and against no proxy at all.
+//! Compares the gateway with nginx as a reverse proxy and with direct access.
 //!
-//! Needs `nginx` and `wrk`. An nginx with one worker serves small files; wrk asks for them directly, through a second nginx, and
-//! through the gateway, in turns, so that whatever else the machine does meets all three alike. nginx and the gateway have the
-//! same number of workers, keep connections to the site, write no log and set the same forwarding headers. At the end the same
-//! with a recording, against the gateway without one.
+//! Needs `nginx` and `wrk`. An nginx with one worker serves small files. wrk requests them directly, through a second
+//! nginx and through the gateway, in turns, so that other load on the machine affects all three alike. nginx and the
+//! gateway have the same number of workers, keep connections to the site open, write no log and set the same forwarding
+//! headers. At the end the gateway with recording is compared with the gateway without it.
 //!
-//! Arguments: `--quick` for short runs. Ends with status 1 if a promise is not kept.
+//! Arguments: `--quick` for short runs. Exits with status 1 if a limit is not met.
 
 use std::fs;
 use std::io;
@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 
 use arenad_gateway::{Gateway, GatewaySettings, HoldLimits, Record, Target, WriteRules};
 
-/// What the gateway must reach of nginx's throughput, and the microseconds that it may add to the median latency.
+/// The minimum ratio of the gateway's throughput to nginx's, and the maximum addition to the median latency in
+/// microseconds.
 const LEAST_RATIO: f64 = 0.8;
 const MOST_ADDED: f64 = 500.0;
 
@@ -41,12 +42,12 @@ struct Plan {
     seconds: u32,
 }
 
-/// A process that ends with the value.
+/// A process that is killed when the value is dropped.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // SIGQUIT would be nginx's way to end in order; there is nothing to be kept.
+        // SIGTERM makes nginx exit at once; a graceful shutdown (SIGQUIT) is not needed.
         let _ = Command::new("kill").arg(self.0.id().to_string()).status();
         let _ = self.0.wait();
     }
@@ -104,7 +105,8 @@ fn run() -> io::Result<bool> {
     for (name, _) in SIZES {
         let rounds = in_turns(&plan, &ways, CONNECTIONS, name)?;
         let [direct, nginx, gateway] = [0, 1, 2].map(|way| median(rounds.iter().map(|round| round[way].rate)));
-        // Each gateway run against the nginx runs beside it, because what else the machine does changes from round to round.
+        // Each gateway run is compared with the nginx runs of the same round, because other load on the machine changes
+        // from round to round.
         let ratio = median(rounds.iter().map(|round| round[2].rate / round[1].rate));
         is_kept &= ratio >= LEAST_RATIO;
         println!(
@@ -139,7 +141,8 @@ fn run() -> io::Result<bool> {
         started - before,
         loaded - before
     );
-    // Last, because it keeps what passes: pages of text, more of them than there is room for.
+    // This comparison comes last because the recorder keeps the bodies that pass: pages of text, more of them than its
+    // limit allows.
     let recorded =
         gateway.open(SocketAddr::from(([127, 0, 0, 1], 0)), limits, WriteRules::default(), Record::All, "recorded");
     let recorded = recorded.map_err(io::Error::other)?;
@@ -196,11 +199,11 @@ fn nginx(directory: &Path, name: &str, workers: usize, http: &str, listens: Sock
 struct Run {
     /// Requests per second.
     rate: f64,
-    /// Microseconds.
+    /// In microseconds.
     median: f64,
 }
 
-/// Measures the ways in turns; a round is one run of each.
+/// Measures the three routes in turns; a round consists of one run of each.
 fn in_turns(plan: &Plan, ways: &[(&str, SocketAddr); 3], connections: u32, file: &str) -> io::Result<Vec<[Run; 3]>> {
     let mut rounds = Vec::new();
     for _ in 0..plan.rounds {

@@ -1,8 +1,9 @@
-//! What a look at a site costs: statements, requests and expressions on the mini sites, as the daemon measures them; and whether
-//! two hundred expressions in a row leave anything behind.
+//! The cost of locators: statements, requests and expressions on the mini sites, as the daemon measures them. The
+//! benchmark also checks that two hundred consecutive expressions leave no processes and no memory behind.
 //!
-//! `cargo bench --bench locators`. ARENAD_BENCH_ROUNDS sets the looks of each kind (default 100). Limits are those that arenad
-//! promises: a statement 10 ms, a request what the site takes and 2 ms, an expression 150 ms (medians, warm).
+//! Run with `cargo bench --bench locators`. ARENAD_BENCH_ROUNDS sets the number of measurements of each kind (default
+//! 100). The limits are those that arenad documents, as medians after warm-up: 10 ms for a statement, 2 ms more than
+//! the site's own time for a request, 150 ms for an expression.
 
 #[path = "../tests/mini/arena.rs"]
 mod arena;
@@ -16,20 +17,21 @@ use std::time::{Duration, Instant};
 use arena::Arena;
 use serde_json::{Value, json};
 
-/// Looks that come first and do not count: connections, the browser's start, the pages' caches.
+/// Measurements that come first and do not count: they open connections, start the browser and fill the caches of
+/// pages.
 const WARM_UP: usize = 5;
 
-/// How many expressions in a row are watched for what they leave.
+/// The number of consecutive expressions after which leftovers are counted.
 const IN_A_ROW: usize = 200;
 
-/// Site, locator, limit of the median in milliseconds. The shop's first page has no limit: it loads seventeen other things, which
-/// takes a browser alone nearly as long as the limit.
+/// Site, locator and limit of the median in milliseconds. The shop's first page has no limit: it loads seventeen other
+/// resources, and a browser alone needs nearly as long as the limit for them.
 const LOOKS: [(&str, &str, f64); 10] = [
     ("shopping", "sql: SELECT count(*) FROM order_order", 10.0),
     ("reddit", "sql: SELECT count(*) FROM pg_class", 10.0),
     ("turkle", "sql: SELECT count(*) FROM sqlite_master", 10.0),
     ("shopping", "http: /api/products/ | jsonpath: $[0].id", f64::INFINITY),
-    // By a worker, as statements are.
+    // A worker process evaluates this locator, as it does statements.
     ("shopping", "http: /api/products/ | jq: .[0].id", f64::INFINITY),
     ("shopping", "http: /customer/account/login/ | css: title", f64::INFINITY),
     ("shopping", "js: document.title @ /customer/account/login/", 150.0),
@@ -56,7 +58,7 @@ fn main() {
     in_a_row(&arena);
 }
 
-/// A request by a locator beside the same request through the gateway, in turn.
+/// Measures a request by a locator and the same request through the gateway, in turn.
 fn overhead(arena: &Arena, rounds: usize) {
     let (mut located, mut plain) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
@@ -73,14 +75,14 @@ fn overhead(arena: &Arena, rounds: usize) {
     println!("a locator adds {added:.2} ms to the median; limit 2 {}", if added <= 2.0 { "kept" } else { "MISSED" });
 }
 
-/// Two hundred expressions: processes and memory of the daemon and its browser before and after.
+/// Compares processes and memory of the daemon and its browser before and after two hundred expressions.
 fn in_a_row(arena: &Arena) {
     let row = |count: usize| {
         for _ in 0..count {
             look(arena, "shopping", "js: document.title @ /");
         }
     };
-    // What a browser keeps of the first pages is not counted.
+    // The memory that a browser keeps after its first pages does not count.
     row(IN_A_ROW / 4);
     let before = footprint(arena);
     row(IN_A_ROW);
@@ -91,9 +93,9 @@ fn in_a_row(arena: &Arena) {
     );
 }
 
-/// How many processes the daemon and its browser are, and the megabytes that they have to themselves.
+/// Returns the number of processes of the daemon and its browser, and their private memory in megabytes.
 fn footprint(arena: &Arena) -> (usize, f64) {
-    // The last page's processes end a moment after its answer.
+    // The processes of the last page end shortly after its result arrives.
     std::thread::sleep(Duration::from_secs(3));
     let state = arena.state_dir().display().to_string();
     let processes: Vec<_> = procfs::process::all_processes().expect("processes").flatten().collect();
@@ -103,7 +105,7 @@ fn footprint(arena: &Arena) -> (usize, f64) {
         .iter()
         .filter(|process| process.cmdline().is_ok_and(|words| words.iter().any(|word| word.contains(&state))));
     let named: HashSet<i32> = named.map(|process| process.pid).collect();
-    // A browser's processes do not all bear its folder's name, but they have all come from one that does.
+    // Not every process of the browser has its folder's name on its command line, but each descends from one that has.
     let descends = |pid: i32| {
         std::iter::successors(Some(pid), |pid| parents.get(pid).copied().filter(|&parent| parent > 1))
             .any(|pid| named.contains(&pid))
@@ -130,7 +132,7 @@ fn looks(arena: &Arena, site: &str, locator: &str, rounds: usize) -> Vec<f64> {
     times
 }
 
-/// One look through the API; the daemon's own time from request to value, in milliseconds.
+/// Evaluates a locator through the API and returns the daemon's own time from request to value, in milliseconds.
 fn look(arena: &Arena, site: &str, locator: &str) -> f64 {
     let mut stream = UnixStream::connect(arena.state_dir().join("arenad.sock")).expect("the daemon");
     let body = json!({ "locator": locator }).to_string();
@@ -165,7 +167,7 @@ fn print(site: &str, locator: &str, times: &[f64], verdict: &str) {
     );
 }
 
-/// Of sorted times.
+/// Returns a percentile of `times`, which must be sorted.
 fn percentile(times: &[f64], percent: usize) -> f64 {
     times.get((times.len() * percent / 100).min(times.len().saturating_sub(1))).copied().unwrap_or_default()
 }

@@ -1,6 +1,7 @@
-//! What a further copy of a store costs, in time and on disk: clones on XFS beside plain copies, in the same run.
+//! The cost of a further copy of a store, in time and on disk: clones on XFS beside plain copies, in the same run.
 //!
-//! `cargo bench --bench storage`, or `make bench`; needs root, for it mounts a file system of its own, and some 10 GB of disk.
+//! Run with `cargo bench --bench storage` or `make bench`. Needs root, because it mounts a file system of its own, and
+//! about 10 GB of disk.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -12,10 +13,10 @@ use arenad_model::ids::{EnvironmentName, SiteName};
 use arenad_model::instance::InstanceId;
 use arenad_storage::{StateRoot, Tree};
 
-/// How often each thing is done; the median counts.
+/// How often each operation is measured; the median counts.
 const ROUNDS: u64 = 5;
 
-/// A store to be copied: files, bytes of each, files in a folder.
+/// A store to be copied: number of files, bytes of each, files per folder.
 struct Store {
     name: &'static str,
     files: usize,
@@ -91,7 +92,7 @@ fn instance(generation: u64) -> Tree {
 }
 
 fn fill(folder: &Path, store: &Store) {
-    // Content that neither compresses nor is taken for a hole.
+    // Content that does not compress and contains no holes.
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let block: Vec<u8> = std::iter::repeat_with(|| {
         state ^= state << 13;
@@ -115,7 +116,7 @@ fn fill(folder: &Path, store: &Store) {
     sync(folder);
 }
 
-/// A file with XFS in it, gone with the value.
+/// A file that contains an XFS; it is removed when the value is dropped.
 struct OwnDisk {
     mount: PathBuf,
     _folder: tempfile::TempDir,
@@ -138,7 +139,8 @@ impl OwnDisk {
         (found.f_blocks - found.f_bfree) * found.f_frsize
     }
 
-    /// How long something takes, and how much room. What it leaves in memory is not waited for, as sites would not.
+    /// Returns the duration of an operation and the disk space that it takes. The time ends before the data is written
+    /// back from memory, because a site would not wait for that either.
     fn time(&self, work: impl FnOnce()) -> (Duration, u64) {
         let before = self.used();
         let begun = Instant::now();

@@ -1,13 +1,13 @@
 #!/bin/sh
-# Makes sure that the images every site is built on are there: Debian bookworm and, for the forge, Debian trixie.
+# Provides the base images of all sites: Debian bookworm and, for the forge, Debian trixie.
 #
 # For each of the two:
 # 1. If the image named by its variable (environment, else compose/.env) exists: nothing to do.
-# 2. If debian:SUITE-slim is here or can be pulled: nothing else to do, Dockerfiles default to it.
-# 3. Otherwise, where no registry can be reached: builds arenad-base:SUITE from Debian packages with mmdebstrap and
+# 2. If debian:SUITE-slim exists or can be pulled: nothing to do; Dockerfiles use it by default.
+# 3. Otherwise, if no registry can be reached: builds arenad-base:SUITE from Debian packages with mmdebstrap and
 #    writes it into compose/.env.
 #
-# Environment: BASE_IMAGE, BASE_IMAGE_TRIXIE; PULL_TIMEOUT, seconds that a pull may take (default 60).
+# Environment: BASE_IMAGE, BASE_IMAGE_TRIXIE; PULL_TIMEOUT, the time limit for a pull in seconds (default 60).
 set -eu
 
 # shellcheck source=scripts/lib/packages.sh
@@ -20,7 +20,8 @@ say() { echo "base image: $*" >&2; }
 fail() { say "$*"; exit 1; }
 exists() { docker image inspect "$1" >/dev/null 2>&1; }
 
-# Replaces (or, without a value, drops) the line of a variable and keeps all others. The rename makes it whole or not at all.
+# Replaces the line of a variable, or removes it if no value is given, and keeps all other lines. The rename makes the
+# change atomic.
 set_dotenv() { # variable, value
     umask 022
     { [ ! -f "$dotenv" ] || grep -v "^$1=" "$dotenv" || true; } >"$dotenv.new"
@@ -28,8 +29,8 @@ set_dotenv() { # variable, value
     if [ -s "$dotenv.new" ]; then mv "$dotenv.new" "$dotenv"; else rm -f "$dotenv.new" "$dotenv"; fi
 }
 
-# The Debian archives that this machine itself uses, as one-line sources of the suite that is asked for; nothing where it uses none.
-# A third party's archive may carry the same suite name, hence the look at component and key.
+# Prints this machine's own Debian archives as one-line sources of the given suite, or nothing if it uses none. A third
+# party's archive may have the same suite name, so the function also checks component and key.
 debian_sources() { # suite
     own=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release 2>/dev/null)
     [ -n "$own" ] || return 0
@@ -44,7 +45,7 @@ debian_sources() { # suite
               print "deb", word[2], word[3], "main" }'
         for file in /etc/apt/sources.list.d/*.sources; do
             [ -f "$file" ] || continue
-            # A paragraph per entry; comment lines would otherwise glue paragraphs together.
+            # Prints one paragraph per entry. Comment lines are removed first because they would join paragraphs.
             grep -v '^#' "$file" | awk -v own="^$own(-updates|-security)?\$" '
                 function flush(  i, j, m, n, uris, suites) {
                     if (field["types"] ~ /(^| )deb( |$)/ && field["components"] ~ /(^| )main( |$)/ && tolower(field["enabled"]) != "no" &&
@@ -63,7 +64,8 @@ debian_sources() { # suite
     } | sort -u | sed "s/ $own/ $1/"
 }
 
-# What mmdebstrap needs of this machine: itself, and the keys of a release that may be newer than the machine's.
+# Installs the requirements of mmdebstrap on this machine: the program itself, and the keys of a release that may be
+# newer than the machine's.
 prepare_mmdebstrap() { # suite
     [ "$(id -u)" = 0 ] || fail "this needs root"
     missing=
@@ -84,8 +86,8 @@ build() { # suite, image
         --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
         --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright'
     bundle=
-    # Companies that inspect TLS install their own authority on the host; downloads in a build need it too.
-    # pip carries its own list of authorities and ignores the system's, hence the variables.
+    # Companies that inspect TLS install their own certificate authority on the host; downloads in a build need it too.
+    # pip has its own list of authorities and ignores the system's, so the variables name the system's list.
     if ls /usr/local/share/ca-certificates/*.crt >/dev/null 2>&1; then
         say "adding this machine's own certificate authorities; keep the image on this machine"
         bundle=/etc/ssl/certs/ca-certificates.crt
@@ -94,11 +96,11 @@ build() { # suite, image
             --customize-hook='chroot "$1" update-ca-certificates >/dev/null'
     fi
     debian_sources "$suite" >"$work/sources"
-    # Without a mirror mmdebstrap uses its own default, which is right wherever the host is no Debian.
+    # Without a mirror, mmdebstrap uses its own default, which is right on hosts that do not run Debian.
     sources=
     [ ! -s "$work/sources" ] || sources=$work/sources
 
-    # Through a file and not a pipe: a pipe would let docker import a truncated archive.
+    # mmdebstrap writes a file: from a pipe, docker would import a truncated archive.
     mmdebstrap --quiet "$@" "$suite" "$work/root.tar" ${sources:+"$sources"} ||
         fail "mmdebstrap failed; are the Debian mirrors in /etc/apt reachable?"
 
@@ -113,7 +115,7 @@ build() { # suite, image
     say "built $image"
 }
 
-# The steps that the head of this file names, for one of the images.
+# Performs the steps described at the top of this file for one of the images.
 provide() { # variable, suite
     name=arenad-base:$2
     default=debian:$2-slim
@@ -131,9 +133,9 @@ provide() { # variable, suite
         [ -z "$wanted" ] || ! exists "$wanted" || return 0
     fi
 
-    # Where one could not be pulled, the next cannot either.
+    # If one image could not be pulled, the next one is not tried.
     if exists "$default" || { [ "$registry" = yes ] && timeout "${PULL_TIMEOUT:-60}" docker pull "$default" >/dev/null 2>&1; }; then
-        # A line from a time without registry would now name an image that is gone.
+        # A line that was written when no registry could be reached would name an image that no longer exists.
         [ -z "$wanted" ] || set_dotenv "$1"
         return 0
     fi

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every benchmark, one after the other; each compares with what people do today in the same run.
+# Runs every benchmark, one after the other. Each of them measures its alternative in the same run.
 set -eu
 
 cd "$(dirname -- "$0")/.."

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the image of the browser that `js:` locators use on hosts without Chromium; does nothing where it is there and
-# was built from the same files.
+# Builds the image of the browser that `js:` locators use on hosts without Chromium. Does nothing if the image exists
+# and was built from the same files.
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Holds the documents against the code: links, blocks of code, commands, generated pages, and lists that must be complete.
-# `--write` brings the generated pages up to date. ARENAD names the binary; without it, the one of the tests is built.
+# Checks the documents against the code: links, code blocks, commands, generated pages, and lists that must be complete.
+# `--write` updates the generated pages. ARENAD names the program; without it, the program of the tests is built.
 set -eu
 
 cd "$(dirname -- "$0")/.."
@@ -12,7 +12,7 @@ if ! command -v python3 >/dev/null 2>&1 || ! python3 -c 'import yaml' 2>/dev/nul
     install_packages check-docs python3 python3-yaml
 fi
 if [ -z "${ARENAD:-}" ]; then
-    # As the tests have it: `cargo run` would build most dependencies once more, with other features.
+    # Builds as the tests do: `cargo run` would rebuild most dependencies with other features.
     "${CARGO:-cargo}" test --quiet --locked --no-run --test definitions
     ARENAD=${CARGO_TARGET_DIR:-target}/debug/arenad
 fi

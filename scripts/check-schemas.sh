@@ -1,11 +1,11 @@
 #!/bin/sh
-# Compares the JSON Schemas in schemas/ with those that the types yield; --write brings them up to date.
+# Compares the JSON Schemas in schemas/ with those that the types generate; --write updates them.
 set -eu
 
 cd "$(dirname -- "$0")/.."
 mkdir -p schemas
 bad=0
-# As the tests have it: `cargo run` would build most dependencies once more, with other features.
+# Builds as the tests do: `cargo run` would rebuild most dependencies with other features.
 cargo test --quiet --locked --no-run --test definitions
 arenad=${CARGO_TARGET_DIR:-target}/debug/arenad
 for file in environment compose tasks; do

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the Debian package: target/dist/arenad_VERSION_ARCH.deb. Needs dpkg-deb, and the program that `make release` builds.
-# Environment: PROGRAM, the program to pack (default target/release/arenad).
+# Builds the Debian package target/dist/arenad_VERSION_ARCH.deb. Needs dpkg-deb, and the program that `make release`
+# builds. Environment: PROGRAM, the program to pack (default target/release/arenad).
 set -eu
 
 cd "$(dirname -- "$0")/.."
@@ -19,7 +19,7 @@ mkdir -p "$tree/DEBIAN" "$tree/usr/share/arenad" "$tree/usr/share/doc/arenad" "$
     "$tree/usr/share/bash-completion/completions" "$tree/usr/share/zsh/vendor-completions"
 install -D -m 0755 "$program" "$tree/usr/bin/arenad"
 for folder in environments compose schemas; do
-    # Without what trials leave behind: variables of this machine, Python's caches.
+    # Excludes the files that local runs leave behind: variables of this machine and Python's caches.
     tar -c --exclude=.env --exclude=__pycache__ --exclude='*.pyc' "$folder" | tar -x -C "$tree/usr/share/arenad"
 done
 install -m 0644 packaging/arenad.service "$tree/lib/systemd/system/arenad.service"

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Makes a Docker engine answer on this machine, and does nothing where one answers already.
+# Provides a running Docker engine on this machine; does nothing if one answers already.
 #
-# Where none does: installs Debian's docker.io if there is no dockerd, starts it through
-# systemd or, where systemd does not run, as a background process, and waits for an answer.
-# Environment: ENGINE_TIMEOUT, seconds to wait for the engine (default 60).
+# If none answers, the script installs Debian's docker.io unless dockerd exists, starts it through systemd or, without
+# systemd, as a background process, and waits for an answer. Environment: ENGINE_TIMEOUT, the time limit in seconds
+# (default 60).
 set -eu
 
 # shellcheck source=scripts/lib/packages.sh
@@ -16,19 +16,19 @@ timeout=${ENGINE_TIMEOUT:-60}
 say() { echo "engine: $*" >&2; }
 fail() { say "$*"; exit 1; }
 
-# Asks the engine itself. A client alone would also do, but it may be missing or point elsewhere.
+# Asks the engine itself: a client may be missing or use another endpoint.
 answers() {
     if command -v docker >/dev/null 2>&1; then
         docker version --format '{{.Server.Version}}' >/dev/null 2>&1 && return 0
     fi
-    # A named engine is the one that is meant; the socket would be another.
+    # If DOCKER_HOST names an engine, the socket would be a different one.
     [ -z "${DOCKER_HOST:-}" ] || return 1
     [ -S "$socket" ] && command -v curl >/dev/null 2>&1 &&
         curl -fsS --max-time 5 --unix-socket "$socket" http://localhost/_ping >/dev/null 2>&1
 }
 
-# Whether the process that a pid file names lives and is the one meant. One that was killed and not yet reaped does not
-# live, and neither does an engine that someone runs beside the machine's count.
+# Returns whether the process in a pid file is alive and is the named one. Zombies do not count as alive, and engines
+# that a user runs beside the machine's own do not count either.
 lives() { # file, process name
     [ -r "$1" ] || return 1
     pid=$(cat "$1" 2>/dev/null | tr -cd 0-9)
@@ -37,8 +37,8 @@ lives() { # file, process name
     [ -n "$state" ] && [ "$state" != Z ] && [ "$state" != X ]
 }
 
-# A pid file outlives a machine that was switched off hard. dockerd then refuses to start if the
-# number belongs to any living process, so only a file that names a living engine may stay.
+# A pid file survives a power failure. dockerd then refuses to start if any process has the number, so the file is
+# removed unless it names a running engine.
 drop_stale_pid() { # file, process name
     [ -f "$1" ] || return 0
     ! lives "$1" "$2" || return 0
@@ -50,7 +50,7 @@ start_dockerd() {
     drop_stale_pid /var/run/docker.pid dockerd
     drop_stale_pid /var/run/docker/containerd/containerd.pid containerd
     say "starting dockerd in the background, log in $log"
-    # Its own session, so that it survives the terminal that started it.
+    # A session of its own lets the engine survive the terminal that started it.
     setsid dockerd >>"$log" 2>&1 </dev/null &
     started=$((started + 1))
     begun=$(date +%s)
@@ -68,7 +68,7 @@ if ! command -v dockerd >/dev/null 2>&1; then
     set -- docker.io iptables ca-certificates
     # Since Debian 13 the client is a package of its own.
     ! has_package docker-cli || set -- "$@" docker-cli
-    # A policy that forbids starting services makes the package's own start harmless where no init runs.
+    # A policy that forbids starting services makes the package's own start harmless if no init system runs.
     install_packages engine "$@" || exit 1
     answers && exit 0
 fi
@@ -95,7 +95,7 @@ until answers; do
         fi
         exit 1
     fi
-    # The one that was waited for may have been on its way out. A new one gets some seconds to write its pid file.
+    # The process waited for may have been one that was just exiting. A new one gets some seconds to write its pid file.
     if [ -n "$log" ] && [ "$started" -lt 3 ] && [ "$(date +%s)" -ge $((begun + 5)) ] && ! lives /var/run/docker.pid dockerd; then
         start_dockerd
     fi

@@ -1,12 +1,14 @@
 #!/bin/sh
-# Installs what the daemon calls on the host beside Docker, from Debian; silent where all is there.
+# Installs the programs that the daemon calls on the host besides Docker, from Debian packages. Silent if all are
+# installed.
 #
 # xfsprogs    makes the file system on which copies of sites' state share their blocks
 # mount       mounts it through a loop device: mount, umount, losetup
-# bubblewrap  the cage of the browser that `js:` locators look at pages with
+# bubblewrap  the sandbox of the browser in which `js:` locators open pages
 #
-# The first two are not needed where the daemon is not root's: it makes no file systems then. Where they cannot be installed,
-# sites work with full copies; `arenad up` says so at its end. Without a cage no browser of the host is started.
+# A daemon that does not run as root needs only the last one, because it creates no file systems. If the first two
+# cannot be installed, sites work with full copies, and `arenad up` says so at its end. Without the sandbox no browser
+# of the host is started.
 set -eu
 
 # shellcheck source=scripts/lib/packages.sh

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Puts each old mistake back, one at a time, and runs the simulation until it finds it.
+# Puts each known former bug back, one at a time, and runs the simulation until it finds the bug.
 #
 #   scripts/simulation-mutants.sh [NAME...]      NAME: of tests/simulation/mutants/NAME.patch; all if none is given
-#   scripts/simulation-mutants.sh --check        says only whether all patches still apply: builds nothing, takes a second
+#   scripts/simulation-mutants.sh --check        checks only that all patches still apply; builds nothing, takes a second
 #
-# The patches are applied to a copy of the tree, all at once: each mistake is behind a switch (`crate::mutant::is`, which
-# switch.patch brings), so that one build serves for all. ARENAD_SIM_SCHEDULES bounds the search (default 10000),
-# ARENAD_SIM_BASE says where it begins. Exit code 1: one was not found.
+# All patches are applied to a copy of the tree at once. Each bug is behind a switch (`crate::mutant::is`, which
+# switch.patch adds), so that one build serves for all. ARENAD_SIM_SCHEDULES bounds the search (default 10000), and
+# ARENAD_SIM_BASE sets its first seed. Exit code 1: at least one bug was not found.
 set -eu
 cd "$(dirname "$0")/.."
 patches=tests/simulation/mutants
@@ -27,15 +27,15 @@ rm -rf "$copy/tree"
 mkdir -p "$copy/tree"
 git ls-files -z --cached --others --exclude-standard | tar --create --null --files-from=- | tar --extract --directory="$copy/tree"
 for patch in switch "$@"; do
-    # By its ceiling git takes the copy for no part of the repository, of which it would leave everything alone.
+    # The ceiling keeps git from treating the copy as part of the repository, in which case it would skip all files.
     if ! (cd "$copy/tree" && GIT_CEILING_DIRECTORIES=$(dirname "$PWD") git apply -) <"$patches/$patch.patch"; then
         echo "$patches/$patch.patch does not apply to the tree any more: bring it up to date" >&2
         exit 1
     fi
 done
 [ -z "$check" ] || exit 0
-# The dependencies are those of the tree itself, so only arenad is built again: without line numbers, or cargo would take what comes
-# of it for the tree's own.
+# The dependencies are those of the tree itself, so only arenad is rebuilt. It is built without line numbers, because
+# cargo would otherwise confuse the result with the tree's own.
 CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
 CARGO_PROFILE_DEV_DEBUG=0
 export CARGO_TARGET_DIR CARGO_PROFILE_DEV_DEBUG

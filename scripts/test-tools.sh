@@ -1,15 +1,16 @@
 #!/bin/sh
-# Installs what the tests and the benchmark need beside Rust and Docker, from Debian; silent where all is there.
+# Installs the programs that the tests and benchmarks need besides Rust and Docker, from Debian packages. Silent if all
+# are installed.
 #
 # busybox-static   the program of the toy sites' images
-# iproute2, procps network namespaces and processes of engines that tests start for themselves
+# iproute2, procps network namespaces and processes of the engines that tests start
 # xfsprogs         file systems with reflinks
-# nginx-light, wrk what the benchmark compares the gateway with
-# mmdebstrap       the bare Debian in which the scripts are tried
-# chromium         the browser that uses the sites, and its headless shell, by which arenad looks at them
-# bubblewrap       keeps it from noticing the host's networks, which tests make and remove all the time
+# nginx-light, wrk the proxy that the benchmark compares the gateway with, and the load generator
+# mmdebstrap       the bare Debian in which the scripts are tested
+# chromium         the browser that uses the sites, and its headless shell, with which arenad opens their pages
+# bubblewrap       hides the host's networks from the browser, because tests constantly add and remove some
 # python3          runs the tests of the Python client
-# docker-compose   checks that the Compose files mean to it what they mean to arenad
+# docker-compose   checks that it reads the Compose files as arenad does
 set -eu
 
 # shellcheck source=scripts/lib/packages.sh
@@ -18,7 +19,8 @@ set -eu
 say() { echo "test-tools: $*" >&2; }
 fail() { say "$*"; exit 1; }
 
-# Program and package: a program that is there is not asked for again, whoever installed it.
+# Takes a program and its package. A program that exists already is not installed again, even if it does not come from a
+# package.
 missing=
 need() { # program, package
     [ -x "$1" ] || command -v "$1" >/dev/null 2>&1 || missing="$missing $2"
@@ -45,7 +47,7 @@ fi
 
 [ "$(id -u)" = 0 ] || fail "missing:$missing; install them as root: apt-get install$missing"
 can_install || fail "missing:$missing; this is no Debian, install them by hand"
-# The tests start nginx themselves; the service that the package would start holds port 80.
+# The tests start nginx themselves; the service that the package would start occupies port 80.
 if [ ! -e /usr/sbin/policy-rc.d ]; then
     printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
     chmod +x /usr/sbin/policy-rc.d

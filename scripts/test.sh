@@ -1,8 +1,10 @@
 #!/bin/sh
-# Runs every test and ends with one line: N passed, N failed. Arguments go to cargo, and leave the long run of the simulation out.
+# Runs every test and ends with one line: N passed, N failed. Arguments are passed to cargo; with arguments, the long
+# run of the simulation is skipped.
 #
-# Some tests read the benchmarks' own task files, which are not part of the project: ARENAD_BENCHMARK_DATA names the folder
-# with webarena/test.raw.json and its like. Without it they are left out, and the last lines say so.
+# Some tests read the benchmarks' own task files, which are not part of the project. ARENAD_BENCHMARK_DATA names the
+# folder that contains webarena/test.raw.json and the other files. Without it these tests are skipped, and the last
+# lines say so.
 set -eu
 
 cd "$(dirname -- "$0")/.."
@@ -13,7 +15,7 @@ trap 'rm -f "$out" "$status_file"' EXIT
 with_data=
 [ -z "${ARENAD_BENCHMARK_DATA:-}" ] || with_data=--include-ignored
 
-# The pipe would swallow cargo's exit code.
+# The exit code goes through a file, because a pipe would lose it.
 {
     code=0
     # shellcheck disable=SC2086 # nothing, or one word
@@ -25,8 +27,8 @@ passed=$(awk '/^test result:/ { n += $4 } END { print n + 0 }' "$out")
 failed=$(awk '/^test result:/ { n += $6 } END { print n + 0 }' "$out")
 left_out=$(awk '/^test result:/ { n += $8 } END { print n + 0 }' "$out")
 code=$(cat "$status_file")
-# The simulation once more, optimized and through 10,000 schedules, the same each time: one test. They take some four minutes on two
-# processors; a machine on which they take more than ten leaves the rest out, and says so.
+# Runs the simulation once more as one test: optimized, with the same 10,000 schedules each time. They take about four
+# minutes on two processors; a machine that needs more than ten minutes skips the rest and says so.
 if [ $# -eq 0 ]; then
     if ARENAD_SIM_SECONDS=600 scripts/simulation.sh; then
         passed=$((passed + 1))
@@ -35,7 +37,7 @@ if [ $# -eq 0 ]; then
         [ "$code" != 0 ] || code=1
     fi
 fi
-# A target that does not compile, or ends by a signal, has no result line of its own.
+# A target that does not compile or is killed by a signal has no result line of its own.
 if [ "$code" != 0 ] && [ "$failed" = 0 ]; then failed=1; fi
 if [ "$passed" = 0 ] && [ "$code" = 0 ]; then
     echo "no test was run" >&2

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes sure that arenad can be compiled here: Rust, a C compiler and make. Silent when all is there.
+# Provides the tools that compile arenad: Rust, a C compiler and make. Silent if all are installed.
 set -eu
 
 # shellcheck source=scripts/lib/packages.sh
@@ -18,9 +18,9 @@ if ! command -v cc >/dev/null 2>&1; then
     fi
 fi
 
-# rustup's folder may not be on the PATH of a shell that was open when it was installed.
+# A shell that was open when rustup was installed may not have rustup's folder on its PATH.
 [ -x "${CARGO_HOME:-$HOME/.cargo}/bin/cargo" ] && PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
-# Debian 13 packages rustup; Debian 12 only a Rust that is too old.
+# Debian 13 has a package of rustup; Debian 12 has only a Rust that is too old.
 if ! command -v cargo >/dev/null 2>&1 && can_install && has_package rustup; then
     install_packages toolchain rustup || exit 1
     say "installing Rust with it"

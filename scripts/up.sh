@@ -1,14 +1,15 @@
 #!/bin/sh
-# `make up`: prepares the machine, compiles arenad and builds the images side by side, and brings the mini environment up.
+# `make up`: prepares the machine, compiles arenad and builds the images in parallel, and brings the mini environment
+# up.
 #
-# Compiling waits for processors and images wait for packages, so that the two share a small machine well. Their output goes
-# to target/up/*.log; a failure prints the end of it.
-# Environment: PROFILE, cargo's profile (default quick, which optimizes less than release and builds faster).
+# Compiling needs processors and building images needs the network, so both share a small machine well. Their output
+# goes to target/up/*.log; a failure prints the end of it. Environment: PROFILE, cargo's profile (default quick, which
+# optimizes less than release and builds faster).
 set -eu
 
 cd "$(dirname -- "$0")/.."
 : "${CARGO:=cargo}" "${PROFILE:=quick}"
-# rustup's folder may not be on the PATH of a shell that was open when it was installed.
+# A shell that was open when rustup was installed may not have rustup's folder on its PATH.
 [ -x "${CARGO_HOME:-$HOME/.cargo}/bin/cargo" ] && PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
 logs=target/up
 mkdir -p "$logs"
@@ -18,7 +19,7 @@ terminal=
 
 say() { echo "up: $*" >&2; }
 
-# Seconds, as people say them.
+# Formats seconds for people.
 spell() {
     if [ "$1" -lt 60 ]; then echo "$1 s"; else echo "$(($1 / 60)) min $(($1 % 60)) s"; fi
 }
@@ -30,7 +31,7 @@ fail() { # log, message
     exit 1
 }
 
-# Takes the background work along, however this ends.
+# Ends the background work however this script ends.
 images=
 program=
 # shellcheck disable=SC2317,SC2329 # called by the trap
@@ -41,7 +42,7 @@ trap end EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# The crates that a build from nothing compiles, for the progress line.
+# Counts the crates that a build from nothing compiles, for the progress line.
 crates() { "$CARGO" tree --locked --prefix none --edges normal,build --no-dedupe --format '{p}' 2>/dev/null | sort -u | wc -l; }
 
 images_are_here() {
@@ -82,7 +83,7 @@ while [ -n "$program$images" ]; do
         if wait "$images"; then
             say "the images are built ($(since "$begun"))"
         else
-            # `arenad up` builds them too, and says what is wrong with which.
+            # `arenad up` builds the images too and reports which of them failed.
             say "not all images could be built ahead; see $logs/images.log"
         fi
         images=
@@ -103,5 +104,5 @@ while [ -n "$program$images" ]; do
 done
 trap - EXIT
 
-# The program that was built by another profile before is not the one that runs.
+# The program that another profile built earlier is not used.
 ARENAD_STORAGE=${ARENAD_STORAGE:-auto} "${CARGO_TARGET_DIR:-target}/$PROFILE/arenad" up "$@"

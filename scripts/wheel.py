@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes the Python wheel that carries the program, the environments and the client: target/dist/arenad-*.whl.
+"""Makes the Python wheel that contains the program, the environments and the client: target/dist/arenad-*.whl.
 
-A wheel is a zip file with a fixed layout (PEP 427), written here with the standard library alone, so that the same inputs
-give the same bytes. The program lands in `bin/`, environments and image sources in `share/arenad/` of the same prefix,
-where the program looks for them.
+A wheel is a zip file with a fixed layout (PEP 427), written here with the standard library alone, so that the same
+inputs give the same bytes. The program is installed in `bin/`, environments and image sources in `share/arenad/` of the
+same prefix, where the program looks for them.
 """
 
 import argparse
@@ -25,7 +25,7 @@ SHARED = ("environments", "compose", "schemas")
 
 
 def glibc_needed(program: bytes) -> tuple[int, int]:
-    """The newest version of glibc whose symbols the program uses."""
+    """Returns the newest version of glibc whose symbols the program uses."""
     versions = [(int(major), int(minor)) for major, minor in re.findall(rb"GLIBC_(\d+)\.(\d+)", program)]
     if not versions:
         sys.exit("wheel: the program names no version of glibc; is it a Linux program?")
@@ -33,7 +33,7 @@ def glibc_needed(program: bytes) -> tuple[int, int]:
 
 
 def files_below(folder: pathlib.Path):
-    """Files in a stable order, without what programs leave behind."""
+    """Returns files in a stable order, without the leftovers of programs."""
     for path in sorted(folder.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc" and path.name != ".env":
             yield path
@@ -91,7 +91,7 @@ def digest(content: bytes) -> str:
 
 
 def metadata(project: dict) -> bytes:
-    """The project's metadata, version 2.1, with the client's README as its description."""
+    """Returns the project's metadata, version 2.1, with the client's README as its description."""
     head = [
         "Metadata-Version: 2.1",
         f"Name: {project['name']}",

@@ -33,9 +33,9 @@ WEST, SOUTH, EAST, NORTH = -32.60, 47.20, -31.80, 47.75
 
 
 class Dice:
-    """Draws from Random.random() alone, whose sequence Python promises to keep for a seed.
+    """Draws from Random.random() alone, whose sequence Python guarantees for a seed.
 
-    Each section of the world has its own, so that a change to one leaves the others as they are.
+    Each section of the world has a generator of its own, so that a change to one section does not affect the others.
     """
 
     def __init__(self, section):
@@ -101,7 +101,7 @@ STREETS = phrases("""Market Street, High Street, Mill Lane, Harbour Road, Church
     Tanner Street, Clock Lane, Juniper Road, Heron Way, Granary Street, Abbey Road, Cooper Lane, Linden Avenue, Observatory Hill""")
 LANDMARKS = phrases("""Guildhall, Old Lighthouse, Clock Tower, Corn Exchange, Priory, Signal Tower, Castle, Viaduct, Customs House,
     Market Cross, Aqueduct, Windmill, Cathedral, Granary, Watermill, Town Gate, Concert Hall, Observatory""")
-# In the order of the towns; the last two go to the first two towns again.
+# Museums are assigned in the order of the towns; the last two are in the first two towns.
 MUSEUMS = phrases("""Weaving, Shipbuilding, Salt, Cider, Bridges, Slate, Lighthouses, Farming, Fishing, Clocks, Printing, Astronomy,
     Toys, Railways""")
 POIS = [("cafe", phrases("Copper Kettle, Second Cup, Daily Grind, Window Seat, Blue Saucer, Penny Bun")),
@@ -264,7 +264,7 @@ def make_people(towns):
         if (first, last) in taken:
             continue
         taken.add((first, last))
-        # Every fourth one belongs to history, the others could be customers and forum members today.
+        # Every fourth person is historical; the others could be today's customers and forum members.
         historic = len(people) % 4 == 3
         home, origin = dice.pick(towns), dice.pick(towns)
         born = dice.number(1720, 1905) if historic else dice.number(1948, 2001)
@@ -304,7 +304,7 @@ def make_companies(towns, people):
         founder = dice.pick(adults)["name"] if adults else None
         home = next((town for town in towns if name.startswith(town["name"].split()[0])), None) or dice.pick(towns)
         leaves = [entry[0] for entry in CATEGORIES]
-        # One specialist for each category of the shop, in the same order, and one rival who makes a bit of everything.
+        # Each category of the shop has one specialist, in the same order, and one generalist competes with them.
         categories = [leaves[index]] if name in MAKERS else leaves[GENERAL_MAKERS.index(name)::4] if name in GENERAL_MAKERS else []
         companies.append({"id": slug(name), "name": name, "kind": kind, "industry": industry or "consumer goods", "founded": founded,
                           "founder": founder, "chief": dice.pick(living)["name"], "town": home["name"],

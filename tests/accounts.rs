@@ -1,4 +1,4 @@
-//! Signing in, against a small site of the test's own: what is sent, what is kept, and what a failure says.
+//! Signing in to a small site of the test's own: the requests, the stored session, and the messages of failures.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 

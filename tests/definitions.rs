@@ -1,8 +1,7 @@
-//! Definitions as people write them: broken ones with the exact words that they are answered with, good ones with what
-//! they resolve to.
+//! Definitions as people write them: broken ones with the exact messages, good ones with their resolved form.
 //!
-//! `tests/definitions/bad/*/` and `tests/definitions/good/*/` are root folders of their own. The goldens are rewritten by
-//! running with `UPDATE_EXPECTED=1`; read the difference before it is committed.
+//! Each folder in `tests/definitions/bad/` and `tests/definitions/good/` is a root folder. `UPDATE_EXPECTED=1` rewrites
+//! the golden files; review the diff before a commit.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -55,7 +54,7 @@ fn words(root: &Path, error: &DefinitionError) -> String {
     text.replace(&root.canonicalize().expect("the case exists").display().to_string(), "<root>")
 }
 
-/// Compares with a golden file, or rewrites it; the difference is returned.
+/// Compares with a golden file or rewrites it; returns the difference.
 fn compare(golden: &Path, found: &str) -> Option<String> {
     if std::env::var_os("UPDATE_EXPECTED").is_some() {
         fs::write(golden, found).expect("write the golden file");
@@ -149,7 +148,7 @@ fn limits_of_stores_in_one_folder_add_up() {
     let limit = |name: &str, service: &str, folder: &str| {
         site(name).state_limit(&ServiceName::parse(service).expect("valid"), folder)
     };
-    // The shop's database has a limit, the notes and files beside it have none.
+    // In /data only the database declares a limit, so the other stores add the usual one.
     let declared = |bytes, has_usual| StateLimit { declared_bytes: Some(bytes), has_usual };
     assert_eq!(limit("forge", "web", "/data"), declared(40 << 30, true));
     assert_eq!(limit("forge", "db", "/uploads"), declared(3 << 29, false));
@@ -169,7 +168,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// JSON is YAML: what `arenad config` shows can be saved and used, and means the same.
+/// JSON is YAML: the output of `arenad config` can be saved and used, and has the same meaning.
 #[test]
 fn what_is_resolved_loads_again_and_means_the_same() {
     for root in cases("good") {
@@ -180,7 +179,7 @@ fn what_is_resolved_loads_again_and_means_the_same() {
             let text = serde_json::to_string_pretty(&first.resolved[part]).expect("JSON prints");
             fs::write(folder.path().join(file), text).expect("write a file");
         }
-        // The resolved environment names its Compose file; the copy's is `x.yaml` in every case.
+        // The resolved environment names its Compose file, which is `x.yaml` for every copy.
         let second =
             load(folder.path()).unwrap_or_else(|error| panic!("{}:\n{}", root.display(), words(folder.path(), &error)));
         let at_home = |loaded: &Loaded| {
@@ -381,7 +380,7 @@ fn schemas_describe_what_is_accepted() {
     }
 }
 
-/// The folder of the task files, whose environment is a good one.
+/// The folder of the task files, which belong to a valid environment.
 fn tasks_root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/definitions/tasks")
 }

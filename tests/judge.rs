@@ -1,4 +1,5 @@
-//! The judge against an endpoint that answers rightly, wrongly, slowly, rarely, and with what an agent put into its mouth.
+//! The judge with an endpoint that answers correctly, wrongly, slowly or rarely, or repeats text that an agent
+//! injected.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -15,16 +16,16 @@ use tokio::net::TcpListener;
 enum Does {
     /// Answers with a status, further headers and a body.
     Answers(u16, &'static str, String),
-    /// Says nothing for as long as the client waits.
+    /// Sends nothing until the client gives up.
     Hangs,
-    /// Hangs up in the middle of its answer.
+    /// Closes the connection in the middle of its answer.
     Breaks,
 }
 
-/// An endpoint that follows a script, and then hangs up.
+/// An endpoint that follows a script and then closes connections.
 struct Server {
     url: String,
-    /// The requests: head and document.
+    /// The received requests: head and document.
     asked: Arc<Mutex<Vec<(String, Value)>>>,
     task: tokio::task::JoinHandle<()>,
 }
@@ -237,7 +238,7 @@ async fn no_question_is_paid_for_twice() {
     assert_eq!(endpoint.spent(), spent);
     drop(endpoint);
 
-    // A crash has cut the last line off.
+    // A crash has truncated the last line.
     let file = folder.path().join("replies.jsonl");
     let mut text = std::fs::read_to_string(&file).expect("the replies");
     text.push_str("{\"about\":{\"comp");
@@ -248,7 +249,7 @@ async fn no_question_is_paid_for_twice() {
     assert_eq!(server.asked().len(), 2);
     assert_eq!(endpoint.spent(), Spent { replies: 2, from_archive: 1, prompt_tokens: 200, completion_tokens: 4 });
 
-    // Another model is another judge.
+    // Another model counts as another judge.
     let server = Server::start([says("incorrect")]).await;
     let other = server.endpoint(|settings| {
         keep(settings);
@@ -301,7 +302,7 @@ async fn pictures_are_shown_one_by_one() {
     assert_eq!(kinds, [Some("data:image/png;base64".to_owned()), Some("data:image/gif;base64".to_owned())]);
     assert!(matches!(judge::look(&Off, "?", &pictures).await, Answer::NoJudge(_)));
 
-    // As evaluators ask: about the pictures that were found before.
+    // Asks as evaluators do: about the pictures that were found before.
     let (place, selector) = (Place::Last, ".a".to_owned());
     let question = Question::Look { place: place.clone(), selector: selector.clone(), question: "Is it?".to_owned() };
     let mut told = Told::default();

@@ -1,4 +1,4 @@
-//! What the daemon holds, and what it costs while nothing happens.
+//! The resources that the daemon holds, and its cost while idle.
 
 use std::fmt;
 use std::process::Command;
@@ -9,7 +9,7 @@ use crate::arena::Arena;
 /// How long the idle daemon is watched.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// What must not grow with the number of resets.
+/// Resources whose number must not grow with the number of resets.
 pub struct Held {
     containers: usize,
     networks: usize,
@@ -20,7 +20,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// Counts.
+    /// Counts the resources of a daemon and of its engine.
     pub fn by(arena: &Arena) -> Self {
         let pid = daemon(arena);
         let lines = |args: &[&str]| {
@@ -52,7 +52,7 @@ impl fmt::Display for Held {
     }
 }
 
-/// Memory and processor time of the daemon while its sites are up and nobody asks for anything.
+/// Reports memory and processor time of the daemon while its sites are up and no client sends a request.
 pub fn idle(arena: &Arena) {
     let pid = daemon(arena);
     let ticks = || -> f64 {

@@ -1,4 +1,4 @@
-//! One reset as people do it today.
+//! A reset without arenad: the container is removed and started again.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use crate::Site;
 
-/// How often the loop looks; arenad's own interval is the definition's.
+/// The interval of the loop's readiness probe. arenad uses the interval of the definition.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// The container of the plain loop; goes with its owner, also when that panics.
+/// The container of the plain loop; it is removed when the value is dropped, also after a panic.
 pub struct DockerLoop<'a> {
     name: String,
     image: &'a str,
@@ -18,12 +18,12 @@ pub struct DockerLoop<'a> {
 }
 
 impl<'a> DockerLoop<'a> {
-    /// A loop on the image of a site's snapshot; nothing is started yet.
+    /// Creates a loop on the image of a site's snapshot and starts nothing yet.
     pub fn of(image: &'a str, site: &'a Site) -> Self {
         Self { name: format!("arenad-bench-{}", std::process::id()), image, site }
     }
 
-    /// `docker rm -f`, `docker run`, until it is ready. Returns where it answers.
+    /// Runs `docker rm -f` and `docker run`, and waits until the site is ready. Returns the site's address.
     pub fn cycle(&self) -> SocketAddr {
         let Self { name, image, site } = self;
         docker(&["rm", "-f", name]);

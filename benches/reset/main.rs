@@ -1,9 +1,9 @@
-//! Resets through arenad beside what people do today, `docker rm -f` and `docker run` until ready, on the same images, in
-//! the same run; and what the daemon costs while nothing happens.
+//! Compares resets by arenad with the plain loop of `docker rm -f` and `docker run` until the site is ready, on the
+//! same images in the same run, and measures the cost of the idle daemon.
 //!
-//! `cargo bench --bench reset`, or `make bench`. The state root is on an XFS of its own where the host lets one be made.
-//! ARENAD_BENCH_RESETS: swaps of each site (200). ARENAD_BENCH_ROUNDS: rounds of the docker loop and of rewinds (5).
-//! ARENAD_BENCH_SECONDS: how long resets are kept up (180).
+//! Run with `cargo bench --bench reset` or `make bench`. The state root is on its own XFS if the host allows its
+//! creation. ARENAD_BENCH_RESETS: swaps of each site (200). ARENAD_BENCH_ROUNDS: rounds of the docker loop and of
+//! rewinds (5). ARENAD_BENCH_SECONDS: duration of the sustained resets (180).
 
 #[path = "../../tests/mini/arena.rs"]
 mod arena;
@@ -20,17 +20,17 @@ use arena::Arena;
 use docker_loop::DockerLoop;
 use resetter::{Done, Resetter};
 
-/// A site, and how a client of today would see that it is ready.
+/// A site and the page by which a client without arenad would recognize that it is ready.
 pub struct Site {
     /// Its name in the definition.
     pub name: &'static str,
-    /// The page that is asked for.
+    /// The path of the page that is requested.
     path: &'static str,
-    /// What the page contains then.
+    /// The text of the page once the site is ready.
     marker: &'static str,
 }
 
-/// Those that are written to; the map's two containers and the encyclopaedia are only read.
+/// The sites to which clients write. The map's two containers and the encyclopaedia are read-only.
 const SITES: [Site; 6] = [
     Site { name: "shopping", path: "/healthz", marker: "\"ok\": true" },
     Site { name: "shopping_admin", path: "/healthz", marker: "\"ok\": true" },
@@ -58,7 +58,7 @@ fn main() {
     cost::idle(&arena);
     end(arena);
 
-    // Nothing else goes on where there are no standbys to be brought back.
+    // Without standbys no background work competes with the measurement.
     let arena = Arena::prepared(own_disk, |definition| definition.replace("standby: 1", "standby: 0"));
     let resetter = Resetter::of(&arena);
     println!("\nwithout a standby, {rounds} rounds; ms\n");
@@ -69,12 +69,12 @@ fn main() {
     end(arena);
 }
 
-/// A number from the process's environment.
+/// Reads a number from a variable of the process's environment, or returns `usual`.
 fn setting(name: &str, usual: usize) -> usize {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
-/// Keeps an environment's state on an XFS of its own.
+/// Puts an environment's state on an XFS of its own.
 fn own_disk(arena: &Arena) {
     let made = arena.arenad(&["storage", "init", "--size", "10G"]);
     let said = String::from_utf8_lossy(if made.status.success() { &made.stdout } else { &made.stderr }).into_owned();
@@ -84,25 +84,25 @@ fn own_disk(arena: &Arena) {
 fn end(arena: Arena) {
     let stores = arena.state_dir().join("stores");
     drop(arena);
-    // Where an XFS was made, it is still mounted.
+    // If an XFS was created, it is still mounted.
     let _ = std::process::Command::new("umount").arg("-q").arg(&stores).stderr(Stdio::null()).status();
     let _ = std::fs::remove_dir_all(stores.ancestors().nth(2).expect("the state directory's folder"));
 }
 
-/// Resets that a standby is ready for, and the plain loop, whose median is returned.
+/// Measures resets for which a standby is ready, and the plain loop, whose median it returns.
 fn swap(arena: &Arena, resetter: &Resetter, site: &Site, swaps: usize, rounds: usize) -> f64 {
     let image = resetter.image(arena, site.name);
-    // The first has no standby; it makes arenad want one.
+    // The first reset finds no standby; it makes arenad prepare one.
     resetter.reset(&[site.name]);
     resetter.await_standbys(&[site.name]);
     let plain = DockerLoop::of(&image, site);
     let theirs: Vec<f64> = (0..rounds).map(|_| milliseconds(|| _ = plain.cycle())).collect();
-    // It must not be in the way of what is measured alone.
+    // The loop's container must not compete with the measurement that follows.
     drop(plain);
     let (mut calls, mut commands) = (Vec::new(), Vec::new());
     for round in 0..swaps {
         resetter.await_standbys(&[site.name]);
-        // The command line is measured now and then.
+        // The command line is measured in every fifth round.
         if round % 5 == 4 {
             commands.push(milliseconds(|| drop(arena.json(&["reset", site.name, "--json"]))));
         } else {
@@ -123,10 +123,10 @@ fn swap(arena: &Arena, resetter: &Resetter, site: &Site, swaps: usize, rounds: u
     docker
 }
 
-/// Resets that find no standby, after a visit each.
+/// Measures resets that find no standby, each after a visit.
 fn rewind(arena: &Arena, resetter: &Resetter, site: &Site, theirs: f64, rounds: usize) {
     let mut all: Vec<Done> = Vec::new();
-    // The first one's clones are not made beforehand.
+    // The first round is not counted: its clones are not prepared in advance.
     for _ in 0..=rounds {
         resetter.visit(&arena.url(site.name), site.path);
         all.push(resetter.reset(&[site.name]).1.remove(0));
@@ -154,7 +154,7 @@ fn stages(done: &[Done]) -> String {
     told.map(|(name, took)| format!("{name} {took:.0}")).collect::<Vec<_>>().join(", ")
 }
 
-/// All sites that are written to, in one call.
+/// Resets all sites to which clients write, in one call.
 fn whole_environment(resetter: &Resetter, rounds: usize) {
     let names: Vec<&str> = SITES.iter().map(|site| site.name).collect();
     let mut all = Vec::new();
@@ -174,13 +174,13 @@ fn whole_environment(resetter: &Resetter, rounds: usize) {
     );
 }
 
-/// What it costs to say whether a site is as its snapshot.
+/// Measures how long it takes to determine whether a site is equal to its snapshot.
 fn digests(resetter: &Resetter, rounds: usize) {
     println!("\ndigest, {rounds} times; ms\n\n{:16} {:>13} {:>9}", "site", "untouched p50", "full p50");
     for site in &SITES {
         resetter.reset(&[site.name]);
         let full: Vec<f64> = (0..rounds).map(|_| resetter.verify(site.name)).collect();
-        // The first one after so much reading may find that something has moved.
+        // The first comparison is skipped: after so many reads it may find that something has changed.
         let looks: Vec<Done> = (0..=rounds).map(|_| resetter.reset_if_dirty(site.name)).skip(1).collect();
         let untouched: Vec<f64> =
             looks.iter().filter(|look| look.way == "untouched").map(|look| stage(look, "verify")).collect();
@@ -200,7 +200,7 @@ fn milliseconds(what: impl FnOnce()) -> f64 {
     begun.elapsed().as_secs_f64() * 1e3
 }
 
-/// The value that a part of the values does not exceed; NaN of none.
+/// Returns the smallest value that at least this part of the values does not exceed; NaN if there are no values.
 pub fn quantile(values: &[f64], part: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

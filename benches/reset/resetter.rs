@@ -1,4 +1,4 @@
-//! Resets over the API, on a connection that is kept, as a runner's client does them.
+//! Resets through the API on a persistent connection, as a client that runs episodes would request them.
 
 use std::time::{Duration, Instant};
 
@@ -7,23 +7,23 @@ use tokio::runtime::Runtime;
 
 use crate::arena::Arena;
 
-/// How long a standby may take to be made.
+/// The time limit for the preparation of a standby.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How often it is looked for one.
+/// The interval between two looks for a standby.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A reset, as arenad tells of it.
+/// A reset as the API describes it.
 pub struct Done {
-    /// The tier.
+    /// The tier that did the reset, as the API names it.
     pub way: String,
     /// From the call's arrival to its end, in milliseconds.
     pub took: f64,
-    /// Where the time went, in milliseconds.
+    /// The duration of each stage, in milliseconds.
     pub stages: Vec<(String, f64)>,
 }
 
-/// A client of the daemon.
+/// A client of the daemon's API.
 pub struct Resetter {
     runtime: Runtime,
     client: reqwest::Client,
@@ -53,12 +53,12 @@ impl Resetter {
         self.ask(&json!({ "sites": sites }))
     }
 
-    /// Resets a site if it was touched.
+    /// Resets a site if clients have touched it.
     pub fn reset_if_dirty(&self, site: &str) -> Done {
         self.ask(&json!({ "sites": [site], "if_dirty": true })).1.remove(0)
     }
 
-    /// Opens a page of a site, as a browser that has not been there before.
+    /// Opens a page of a site, as a browser on its first visit.
     pub fn visit(&self, site: &str, path: &str) {
         let page = reqwest::Url::parse(site).and_then(|url| url.join(path)).expect("a URL");
         let status =
@@ -66,7 +66,7 @@ impl Resetter {
         assert!(status.is_success(), "{page}: {status}");
     }
 
-    /// Opens a shop as a browser that has not been there before, puts a product into the basket, and looks at it.
+    /// Opens a shop as a browser on its first visit, puts a product into the basket, and opens the basket.
     pub fn shop(&self, site: &str) {
         let between = |text: &str, before: &str, after: &str| -> String {
             let (_, rest) = text.split_once(before).unwrap_or_else(|| panic!("no {before} in {text}"));
@@ -115,7 +115,7 @@ impl Resetter {
         (took, ended.iter().map(done).collect())
     }
 
-    /// Compares everything with the snapshot; returns how long that took as the client sees it, in milliseconds.
+    /// Compares all state of a site with its snapshot; returns the client's time in milliseconds.
     pub fn verify(&self, site: &str) -> f64 {
         let begun = Instant::now();
         let verification: Value = self.runtime.block_on(async {
@@ -132,7 +132,7 @@ impl Resetter {
         sites.into_iter().find(|site| site["name"] == name).expect("the site is up")
     }
 
-    /// Waits until each of the sites has as many standbys ready as it wants.
+    /// Waits until each of the sites has all the standbys that it is configured to have.
     pub fn await_standbys(&self, sites: &[&str]) {
         let deadline = Instant::now() + PATIENCE;
         for site in sites {
@@ -150,7 +150,7 @@ impl Resetter {
         }
     }
 
-    /// The image of a site's snapshot.
+    /// Returns the image of a site's snapshot.
     pub fn image(&self, arena: &Arena, site: &str) -> String {
         let snapshot = self.site(site)["snapshot"].as_str().expect("a snapshot").to_owned();
         let snapshots = arena.json(&["snapshot", "ls", "--json"]);

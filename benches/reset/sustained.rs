@@ -1,6 +1,6 @@
-//! Resets one after the other for as long as somebody keeps asking, beside the plain loop; and whether anything grows meanwhile.
-//! There are two runs: one without visitors, and one in which a visitor reads and writes before each reset. The plain loop's shop gets
-//! the same visitor.
+//! Resets in immediate succession, beside the plain loop, with a check that no resource grows meanwhile. There are two
+//! runs: one without visitors, and one in which a visitor reads and writes before each reset. The plain loop's shop
+//! gets the same visitor.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -13,10 +13,10 @@ use crate::docker_loop::DockerLoop;
 use crate::resetter::Resetter;
 use crate::{Site, quantile};
 
-/// Resets that are done before what is held is counted: the first ones fill pools and caches.
+/// The number of resets before resources are first counted: the first ones fill pools and caches.
 const BEFORE: usize = 10;
 
-/// Keeps resetting one site.
+/// Resets one site repeatedly for this time.
 pub fn compare(arena: &Arena, resetter: &Resetter, site: &Site, time: Duration) {
     let image = resetter.image(arena, site.name);
     let plain = DockerLoop::of(&image, site);
@@ -76,7 +76,7 @@ fn per_minute(count: usize, time: Duration) -> f64 {
     count as f64 * 60.0 / time.as_secs_f64()
 }
 
-/// How long the machine's processors have been busy since it was started, in seconds.
+/// The time that the machine's processors have been busy since boot, in seconds.
 fn busy_seconds() -> f64 {
     let total = KernelStats::current().expect("the kernel's statistics").total;
     let busy = total.user + total.nice + total.system + total.irq.unwrap_or(0) + total.softirq.unwrap_or(0);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the documents against the code. `scripts/check-docs.sh` calls it; docs/development/testing.md says what is checked."""
+"""Checks the documents against the code. `scripts/check-docs.sh` calls it; docs/development/testing.md lists the checks."""
 
 import json
 import os
@@ -19,7 +19,7 @@ import markdown
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-# Pages whose links alone are checked: their text belongs to another time or another place.
+# Pages of which only the links are checked: their text describes earlier versions or other parts of the tree.
 LINKS_ONLY = ("CHANGELOG.md", "tests/", "compose/", "crates/", "src/")
 
 problems: list[str] = []
@@ -30,7 +30,7 @@ def wrong(path: Path, line: int, what: str) -> None:
 
 
 def tracked() -> list[Path]:
-    """The Markdown files of the tree, those that are not committed yet included."""
+    """Returns the Markdown files of the working tree, including uncommitted ones."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
         cwd=ROOT, capture_output=True, text=True, check=True,
@@ -100,7 +100,7 @@ known: dict[tuple[str, ...], str | None] = {}
 
 
 def check_command(program: str, path: Path, line: int, arguments: list[str]) -> None:
-    # A placeholder for a subcommand.
+    # `COMMAND` is a placeholder for a subcommand.
     if "COMMAND" in arguments:
         return
     key = tuple(arguments)
@@ -111,7 +111,7 @@ def check_command(program: str, path: Path, line: int, arguments: list[str]) -> 
 
 
 def check_files(program: str, page: markdown.Page) -> None:
-    """Writes the blocks that are whole files into a folder, and has the program read them."""
+    """Writes the code blocks that are complete files into a folder and validates them with the program."""
     files = {block.mark.removeprefix("file: "): block for block in page.blocks if block.mark.startswith("file: ")}
     with tempfile.TemporaryDirectory() as folder:
         for name, block in files.items():
@@ -143,7 +143,7 @@ def same(page: Path, what: str, told: set[str], true: set[str]) -> None:
 
 
 def first_cells(path: Path) -> set[str]:
-    """The names between backticks in the first cells of a page's tables."""
+    """Returns the names between backticks in the first cells of a page's tables."""
     found: set[str] = set()
     for line in path.read_text(encoding="utf-8").split("\n"):
         if line.startswith("| `"):
@@ -152,12 +152,12 @@ def first_cells(path: Path) -> set[str]:
 
 
 def check_codes() -> None:
-    """The problem codes of the API: in its source, in the reference, in Troubleshooting."""
+    """Checks that the problem codes of the API agree in its source, in the reference and in Troubleshooting."""
     true = set()
     for path in sources():
         text = path.read_text(encoding="utf-8").split("#[cfg(test)]")[0]
         true |= set(re.findall(r"(?:ApiError|Self)::new\(\s*StatusCode::\w+,\s*\"([a-z_]+)\"", text))
-    # The Python client has some of its own.
+    # The Python client defines some codes of its own.
     for path in (ROOT / "clients/python/src").rglob("*.py"):
         true |= set(re.findall(r"code=\"([a-z_]+)\"", path.read_text(encoding="utf-8")))
     if len(true) < 40:
@@ -190,7 +190,7 @@ def check_dependencies() -> None:
 
 
 def check_variables() -> None:
-    """The variables that the program itself reads are listed; those of tests by their beginnings."""
+    """Checks that the variables that the program itself reads are listed."""
     page = DOCS / "reference/variables.md"
     text = page.read_text(encoding="utf-8")
     true = set()
@@ -203,7 +203,7 @@ def check_variables() -> None:
 
 
 def check_map() -> None:
-    """Every crate has a row in the map, and nothing else looks like one."""
+    """Checks that every crate has a row in the map, and that no other row looks like a crate's."""
     if not (ROOT / "crates").is_dir():
         return
     page = DOCS / "development/map.md"
@@ -226,8 +226,9 @@ def check_decisions() -> None:
 
 
 def check_paths(pages: dict[Path, markdown.Page]) -> None:
-    """Files that the documents name exist. `gateway/recorder.rs` means a crate's: `crates/gateway/src/recorder.rs`."""
-    # The documents speak of the crates.
+    """Checks that the files named in the documents exist. `gateway/recorder.rs` stands for the crate's
+    `crates/gateway/src/recorder.rs`."""
+    # The paths in the documents refer to the crates.
     if not (ROOT / "crates").is_dir():
         return
     listed = subprocess.run(
@@ -256,7 +257,7 @@ def check_lines(page: markdown.Page) -> None:
 
 
 def check_promises() -> None:
-    """Each promise of the page about security names a test, and each test that it names is there."""
+    """Checks that each promise of the page about security names a test, and that each named test exists."""
     page = DOCS / "operations/security.md"
     files = [str(path.relative_to(ROOT)) for part in ("tests", "crates", "src") for path in (ROOT / part).rglob("*")]
     short = {name.replace("/src/", "/") for name in files}
@@ -275,7 +276,7 @@ def check_promises() -> None:
             for name in names:
                 if "/" in name:
                     exists = any(f"/{file}".endswith(f"/{name}") for file in short)
-                    # A file of the program is a test only if it has one.
+                    # A source file of the program counts as a test only if it contains one.
                     if exists and name.endswith(".rs") and not name.startswith("tests/"):
                         held = [ROOT / file for file in files if f"/{file.replace('/src/', '/')}".endswith(f"/{name}")]
                         exists = any("#[test]" in path.read_text() or "#[tokio::test" in path.read_text() for path in held)

@@ -1,7 +1,7 @@
-"""Finds the commands of arenad in shell text, and asks the program itself whether it knows them.
+"""Finds the commands of arenad in shell text, and checks each of them with the program itself.
 
-`--help` behind a command's arguments makes the program stop before it does anything: it has then read the subcommand, every
-option and every value, and refuses what it does not know.
+With `--help` after a command's arguments the program stops before it acts. By then it has parsed the subcommand, every
+option and every value, and it refuses those that it does not know.
 """
 
 import os
@@ -15,13 +15,13 @@ REDIRECTION = re.compile(r"^\d*[<>]")
 
 
 def environment() -> dict[str, str]:
-    """The process's, without what the program would show as a value or take for one."""
+    """Returns the process's variables without those that the program would show as a value or use as one."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("ARENAD_") and name != "DOCKER_HOST"}
     return kept | {"COLUMNS": "100", "LC_ALL": "C.UTF-8"}
 
 
 def words(line: str) -> list[str]:
-    """The words of a line of shell, its operators apart."""
+    """Splits a line of shell into words; operators are separate words."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars="();<>|&")
     lexer.whitespace_split = True
     lexer.commenters = "#"
@@ -29,7 +29,8 @@ def words(line: str) -> list[str]:
 
 
 def commands(text: str) -> list[tuple[int, list[str]]]:
-    """The argument lists of every command `arenad` in a script, each with the line that it begins on, counted from 0."""
+    """Returns the argument lists of every command `arenad` in a script, each with the line on which it begins, counted
+    from 0."""
     found = []
     held, first = "", 0
     for number, line in enumerate(text.split("\n")):
@@ -77,11 +78,11 @@ def of_line(line: str) -> list[list[str]]:
 
 
 def refusal(program: str, arguments: list[str]) -> str | None:
-    """Why the program refuses the arguments; none if it knows them."""
+    """Returns the program's reason for refusing the arguments, or `None` if it accepts them."""
     if arguments[:1] == ["help"] or arguments[-1:] in (["--help"], ["-h"], ["--version"]):
         given = arguments
     else:
-        # The words behind `--` are a command of their own, which would be run.
+        # The words after `--` are a command of their own, which would be executed.
         own = arguments.index("--") if "--" in arguments else len(arguments)
         given = [*arguments[:own], "--help"]
     ran = subprocess.run([program, *given], capture_output=True, text=True, env=environment(), timeout=60, check=False)

@@ -1,4 +1,5 @@
-"""Makes the pages of the reference that follow from the program: the command line from its help, the files from the schemas."""
+"""Generates the pages of the reference that follow from the program: the command line from its help, the files from the
+schemas."""
 
 import json
 import re
@@ -19,7 +20,7 @@ def help_of(program: str, path: list[str]) -> str:
 
 
 def children(text: str) -> list[str]:
-    """The subcommands that a help text lists, whatever the headings above them."""
+    """Returns the subcommands that a help text lists, under any heading."""
     found: list[str] = []
     is_list = False
     for line in text.split("\n"):
@@ -33,7 +34,7 @@ def children(text: str) -> list[str]:
 
 
 def command_line(program: str) -> str:
-    """docs/reference/cli.md"""
+    """Returns the text of docs/reference/cli.md."""
     top = help_of(program, [])
     shared = top[top.index(GLOBAL) :] if GLOBAL in top else ""
     shared = shared.split("\n\n")[0]
@@ -70,7 +71,7 @@ ACRONYMS = {"Http": "HTTP", "Tcp": "TCP", "Sql": "SQL", "Url": "URL"}
 
 
 def title(name: str) -> str:
-    """`RawHttpProbe` as `HTTP probe`."""
+    """Converts a type name such as `RawHttpProbe` to `HTTP probe`."""
     parts = re.findall(r"[A-Z][a-z0-9]*", name.removeprefix("Raw"))
     named = [ACRONYMS.get(part, part.lower()) for part in parts]
     text = " ".join(named)
@@ -82,7 +83,7 @@ def anchor(name: str) -> str:
 
 
 def schema_page(heading: str, intro: str, schema: dict) -> str:
-    """A page of a definition file: a table for the file itself, then one for each kind of object in it."""
+    """Returns the page of a definition file: a table for the file itself, then one for each kind of object in it."""
     definitions = dict(schema.get("$defs", {}))
     order: list[str] = []
     used: dict[str, list[str]] = {}
@@ -98,7 +99,7 @@ def schema_page(heading: str, intro: str, schema: dict) -> str:
                 order.append(name)
             return f"[{title(name).lower() if title(name).split()[0] not in ACRONYMS.values() else title(name)}](#{anchor(name)})"
         if node.get("properties") and key:
-            # An object that is described where it stands gets a part of its own as well.
+            # An object that is described inline also gets a section of its own.
             name = "Raw" + "".join(part.capitalize() for part in key.strip("[].*").split("_"))
             definitions.setdefault(name, node)
             return type_of({"$ref": f"#/$defs/{name}"}, where, key)
@@ -186,7 +187,7 @@ PAGES = {
 
 
 def pages(root: Path, program: str) -> dict[Path, str]:
-    """Every generated page with its text."""
+    """Returns every generated page with its text."""
     reference = root / "docs/reference"
     made = {reference / "cli.md": command_line(program)}
     for name, (heading, intro) in PAGES.items():

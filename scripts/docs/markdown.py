@@ -1,4 +1,4 @@
-"""Reads Markdown as far as the checks need it: headings with their anchors, links, blocks of code, spans of code."""
+"""Parses the parts of Markdown that the checks need: headings with their anchors, links, code blocks, code spans."""
 
 import re
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ SPAN = re.compile(r"`+")
 
 @dataclass
 class Block:
-    """A block of code: its language, its text, the number of its first line, and the comment before it."""
+    """A code block: its language, its text, the number of its first line, and the comment before it."""
 
     language: str
     text: str
@@ -23,7 +23,7 @@ class Block:
 
 @dataclass
 class Page:
-    """A file, by its parts. Lines are counted from 1."""
+    """The parts of a Markdown file. Lines are counted from 1."""
 
     path: Path
     anchors: set[str]
@@ -33,13 +33,13 @@ class Page:
 
 
 def slug(title: str) -> str:
-    """The anchor of a heading, as GitHub makes it."""
+    """Returns the anchor of a heading, as GitHub generates it."""
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title).replace("`", "")
     return re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-")
 
 
 def read(path: Path) -> Page:
-    """Reads a file."""
+    """Reads and parses a Markdown file."""
     page = Page(path, set(), [], [], [])
     lines = path.read_text(encoding="utf-8").split("\n")
     prose: list[tuple[int, str]] = []
@@ -59,7 +59,7 @@ def read(path: Path) -> Page:
             page.blocks.append(Block(language, "\n".join(body) + "\n", first, mark))
             mark = ""
         elif line.startswith("    ") and not (prose and prose[-1][1].strip()):
-            # Code by indentation, or a nested list: the latter is prose.
+            # An indented line is code, or an item of a nested list. Items are prose.
             if re.match(r"^\s+([-*]|\d+\.) ", line):
                 prose.append((at + 1, line))
         else:
@@ -83,7 +83,7 @@ def read(path: Path) -> Page:
 
 
 def read_spans(page: Page, text: str, numbers: list[int]) -> None:
-    """Spans of code may go over a line's end, and contain no links."""
+    """Reads the code spans of a page, which may continue over the end of a line and contain no links."""
     plain = []
     at = 0
     while True:
@@ -93,7 +93,7 @@ def read_spans(page: Page, text: str, numbers: list[int]) -> None:
             break
         closed = re.compile(rf"(?<!`){opened[0]}(?!`)").search(text, opened.end())
         plain.append(text[at : opened.start()])
-        # A span ends with its paragraph.
+        # A code span ends with its paragraph at the latest.
         if not closed or "\n\n" in text[opened.end() : closed.start()]:
             plain.append(opened[0])
             at = opened.end()

@@ -1,4 +1,4 @@
-"""Tests of the checks themselves: `python3 -m unittest discover -s scripts/docs`, a part of scripts/check-docs.sh."""
+"""Tests of the document checks: `python3 -m unittest discover -s scripts/docs`, which scripts/check-docs.sh runs."""
 
 import tempfile
 import unittest

@@ -1,37 +1,37 @@
 # shellcheck shell=sh
 # Sourced by the scripts that install Debian packages.
 #
-# A package is named before it is installed. What apt-get and the packages' own scripts print is shown only where they fail:
-# warnings of debconf without apt-utils, of certificates and of services that no init may start say nothing about this machine.
+# A package is named before it is installed. The output of apt-get and of the packages' own scripts is shown only on failure:
+# warnings about debconf without apt-utils, certificates and services that no init system may start do not concern this machine.
 
-# Whether packages can be installed here at all.
+# Returns whether packages can be installed on this machine.
 can_install() {
     [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1
 }
 
-# Fetches the lists of packages, unless that was done within the hour.
+# Updates the package lists, unless that was done within the last hour.
 update_lists() {
     [ -z "$(find /var/lib/apt/lists -maxdepth 1 -name '*_Packages*' -mmin -60 2>/dev/null | head -n 1)" ] || return 0
     apt-get update
 }
 
-# Whether Debian has a package of that name.
+# Returns whether Debian has a package of this name.
 has_package() { # package
     update_lists >/dev/null 2>&1 || true
     apt-cache show "$1" >/dev/null 2>&1
 }
 
-install_packages() { # who says so, packages…
+install_packages() { # prefix of the messages, packages…
     who=$1
     shift
     echo "$who: installing from Debian: $*" >&2
     said=$(mktemp)
     if (
         export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
-        # Lists that cannot be fetched may be there already, and good enough.
+        # If the lists cannot be updated, the existing ones may suffice.
         update_lists || true
         apt-get install -y --no-install-recommends "$@" || {
-            # A list that is an hour old may name versions that are gone.
+            # Lists up to an hour old may name versions that no longer exist.
             apt-get update && apt-get install -y --no-install-recommends "$@"
         }
     ) >"$said" 2>&1 </dev/null; then

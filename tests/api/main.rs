@@ -1,4 +1,4 @@
-//! The HTTP API as programs use it: who may, what answers look like, what can be waited for and followed.
+//! The HTTP API as programs use it: access control, responses, waiting for operations, and following events.
 
 #![allow(clippy::unwrap_used)]
 
@@ -93,7 +93,7 @@ async fn tcp_wants_the_token_and_the_socket_its_owner() {
     let socket = served.world.state_dir().join("arenad.sock");
     assert_eq!(std::fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(std::fs::metadata(served.world.state_dir()).unwrap().permissions().mode() & 0o777, 0o700);
-    // Without a token nothing is offered on TCP at all.
+    // Without a token the API is not offered on TCP.
     let other = World::single("notoken");
     other.run(&["serve", "--listen", "127.0.0.1:0"]).code(2).says("--listen requires a token").says("hint: ");
 }

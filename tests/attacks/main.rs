@@ -1,4 +1,4 @@
-//! Attacks of a compromised site, one after the other, on a daemon that runs another site as well. After each attack
+//! Attacks by a compromised site, one after the other, on a daemon that runs another site as well. After each attack
 //! the daemon has stayed within its memory limit and left no process, and the other site has answered as quickly as
 //! before.
 
@@ -28,10 +28,10 @@ use crate::neighbour::Neighbour;
 use crate::support::wait::PATIENCE;
 use crate::support::{World, until};
 
-/// The most memory that the daemon may ever have had, in bytes.
+/// The maximum of the daemon's peak memory, in bytes.
 const MEMORY_MAX: u64 = 300 << 20;
 
-/// How long the daemon may take to end, whatever it is at.
+/// The time limit for the daemon's shutdown, whatever it is doing.
 const END_MAX: Duration = Duration::from_secs(10);
 
 /// The ports of the site's databases.
@@ -77,10 +77,10 @@ fn world(neighbours_port: u16) -> World {
     world
 }
 
-/// An attack, and what it does.
+/// The name of an attack and the function that performs it.
 type Attack<'a> = (String, Box<dyn Fn() + 'a>);
 
-/// The site's container, as its attacker has it.
+/// The site's container under the attacker's control.
 struct Attacker {
     files: PathBuf,
     postgres: Arc<Mutex<Script>>,
@@ -111,7 +111,7 @@ fn no_attack_takes_the_daemon_or_another_site() {
     let neighbour = Neighbour::visited(port);
     let before = neighbour.median_of(Duration::from_secs(2));
     let processes = || children(&world);
-    // One page of each kind is kept for the next request that needs it.
+    // One worker of each kind is kept for the next request, so each locator runs once before processes are counted.
     for locator in ["sql(pg, timeout=1s): SELECT 1", "http: /page.html | css: p", "http: /list.json | jq: .[0]"] {
         world.run(&["locate", "toy", locator]);
     }
@@ -125,10 +125,10 @@ fn no_attack_takes_the_daemon_or_another_site() {
         let peak = memory(&world);
         println!("{name:<60} {took:>9.1?} {:>5} MiB {median:>10.1?}", peak >> 20);
         assert!(peak < MEMORY_MAX, "{name}: the daemon had {} MiB", peak >> 20);
-        // Below some milliseconds the scheduler is what is measured.
+        // Latencies below some milliseconds measure the scheduler, not the daemon.
         let usual = before.max(Duration::from_millis(20));
         if median > 2 * usual {
-            // The host may have become slower for everybody.
+            // The whole host may have become slower.
             let after = neighbour.median_of(Duration::from_secs(2));
             assert!(
                 median <= 2 * usual.max(after),
@@ -139,7 +139,7 @@ fn no_attack_takes_the_daemon_or_another_site() {
         assert_eq!(neighbour.failures(), 0, "{name}: the other site did not answer");
         assert!(world.api("/v1/status").is_some(), "{name}: the daemon does not answer");
     }
-    // In the middle of one, the daemon ends in time all the same.
+    // During an attack the daemon also shuts down in time.
     huge(&attacker.files.join("endless"), 2 << 40);
     let looking = world.start(&["verify", "toy"]);
     std::thread::sleep(Duration::from_millis(500));
@@ -201,13 +201,13 @@ fn attacks<'a>(world: &'a World, attacker: &'a Attacker) -> Vec<Attack<'a>> {
     attacks.push((
         "a SQLite value of 320 MB".to_owned(),
         Box::new(move || {
-            // SQLite does not work through the container's root.
+            // SQLite cannot create a database through the container's root.
             let made_here = world.root().join("blob.db");
             let made = Command::new("python3").args(["-c", BLOB]).arg(&made_here).status().unwrap();
             assert!(made.success());
             std::fs::copy(&made_here, &lite).unwrap();
             locate("sql(lite, timeout=10s): SELECT b FROM t");
-            // It is too much for an answer, but not for a look.
+            // The value is too large for an answer, but the file can be read.
             world.run(&["locate", "toy", "sql(lite, timeout=30s): SELECT count(*) FROM t"]).code(0);
             std::fs::remove_file(&lite).unwrap();
         }),
@@ -257,19 +257,19 @@ fn attacks<'a>(world: &'a World, attacker: &'a Attacker) -> Vec<Attack<'a>> {
     attacks
 }
 
-/// Makes a database with one long value.
+/// A script that creates a database with one long value.
 const BLOB: &str = "import sqlite3, sys\n\
     d = sqlite3.connect(sys.argv[1]); d.execute('create table t (b)')\n\
     d.execute('insert into t values (zeroblob(320000000))'); d.commit()";
 
-/// One step of a long path.
+/// One component of a long path.
 const SEGMENT: &str = "a-very-long-name-of-a-folder-that-is-there-to-make-paths-long-a-very-long-name-of-a-folder-that-is-there-to-make-paths-long-a-very-long-name-of-a-folder-that-is-there-to-make-paths-long";
 
 fn huge(path: &Path, bytes: u64) {
     File::create(path).and_then(|file| file.set_len(bytes)).unwrap();
 }
 
-/// Makes files below a path that is too long to be named at once.
+/// Creates files below a path that is too long for one system call.
 fn crowd(folder: &Path, files: u32) {
     let flags = OFlags::DIRECTORY | OFlags::RDONLY;
     let mut at = rustix::fs::open(folder, flags, Mode::empty()).unwrap();
@@ -282,13 +282,13 @@ fn crowd(folder: &Path, files: u32) {
     }
 }
 
-/// The most memory that the daemon has had so far, in bytes.
+/// The daemon's peak memory so far, in bytes.
 fn memory(world: &World) -> u64 {
     let pid = world.daemon().expect("the daemon runs").as_raw_nonzero().get();
     procfs::process::Process::new(pid).and_then(|daemon| daemon.status()).unwrap().vmhwm.unwrap() << 10
 }
 
-/// The processes that the daemon has started, by number and command.
+/// The daemon's child processes, by process id and command.
 fn children(world: &World) -> Vec<(i32, String)> {
     let daemon = world.daemon().expect("the daemon runs").as_raw_nonzero().get();
     let all = procfs::process::all_processes().unwrap().flatten();

@@ -1,4 +1,4 @@
-//! A client that visits another site all the time and measures how long the answers take.
+//! A client that visits another site continuously and measures the response times.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use crate::support::http;
 /// The pause between two visits.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A visitor; leaves when it is dropped.
+/// A visitor that stops when it is dropped.
 pub struct Neighbour {
     seen: Arc<Mutex<Seen>>,
     is_over: Arc<AtomicBool>,
@@ -24,7 +24,7 @@ struct Seen {
 }
 
 impl Neighbour {
-    /// Visits a site on this host's port from now on.
+    /// Starts visits to the site on this port of the host.
     pub fn visited(port: u16) -> Self {
         let (seen, is_over) = (Arc::<Mutex<Seen>>::default(), Arc::<AtomicBool>::default());
         let (noted, ends) = (Arc::clone(&seen), Arc::clone(&is_over));
@@ -45,12 +45,12 @@ impl Neighbour {
         Self { seen, is_over, thread: Some(thread) }
     }
 
-    /// Begins to measure anew.
+    /// Discards the measurements so far.
     pub fn forget(&self) {
         *self.seen.lock().expect("no panic") = Seen::default();
     }
 
-    /// How long half of the answers took at most, of ten at least.
+    /// The median response time of at least ten visits.
     pub fn median(&self) -> Duration {
         loop {
             let mut took = self.seen.lock().expect("no panic").took.clone();
@@ -62,14 +62,14 @@ impl Neighbour {
         }
     }
 
-    /// The same of some time.
+    /// The median response time over a period of this length.
     pub fn median_of(&self, length: Duration) -> Duration {
         self.forget();
         std::thread::sleep(length);
         self.median()
     }
 
-    /// How many visits have come to nothing.
+    /// The number of failed visits.
     pub fn failures(&self) -> usize {
         self.seen.lock().expect("no panic").failures
     }

@@ -1,4 +1,5 @@
-//! An installation that meets another engine, and an engine that has lost images: both are news, and nothing goes.
+//! An installation that meets another engine, and an engine that has lost images: arenad reports both and removes
+//! nothing.
 
 use std::path::PathBuf;
 
@@ -9,7 +10,7 @@ use crate::support::world::Running;
 use crate::support::{OwnEngine, World, until, within};
 use crate::{named, told, with_store};
 
-/// A daemon in the foreground that uses an engine.
+/// Starts a daemon in the foreground that uses an engine.
 fn serve(world: &World, endpoint: Option<&str>) -> Running {
     let mut args = vec!["serve"];
     args.extend(endpoint.map(|endpoint| ["--engine", endpoint]).into_iter().flatten());
@@ -62,7 +63,7 @@ fn another_engine_and_back_leaves_everything() {
     world.run(&["reset", "toy", "--to", "keep"]).code(0);
     assert_eq!(world.page(), kept);
 
-    // With the site up, its containers belong to the other engine alone.
+    // While the site is up, its containers belong to the other engine only.
     world.signal_daemon(Signal::TERM);
     let containers = world.engine.containers(&world.label());
     let daemon = serve(&world, Some(&endpoint));

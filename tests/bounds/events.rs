@@ -1,4 +1,4 @@
-//! The event log, followed from any place in it.
+//! Following the event log from any place in it.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -50,7 +50,7 @@ async fn events_are_followed_without_a_gap_and_a_gap_is_told() {
     let mut slow = Followed::start(&world, "after=0");
     assert_eq!(all.ids(usize::try_from(before).unwrap()), (1..=before).collect::<Vec<_>>());
     world.run(&["reset", "toy"]).code(0);
-    // They are noted beside what the client waits for.
+    // Events are stored independently of the operation that the client waits for.
     let noted = "SELECT count(*) FROM events WHERE seq > ? AND kind IN ('instance.ready', 'instance.reset')";
     let deadline = std::time::Instant::now() + PATIENCE;
     while sqlx::query_scalar::<_, i64>(noted).bind(before).fetch_one(&store).await.unwrap() < 2 {

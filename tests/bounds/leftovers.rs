@@ -8,7 +8,7 @@ use crate::support::wait::PATIENCE;
 use crate::support::{World, until};
 use crate::{store, told};
 
-/// Longer than two passes of reconciliation take to come round.
+/// Longer than two passes of reconciliation, including their interval.
 const TWO_PASSES: Duration = Duration::from_secs(135);
 
 #[tokio::test]
@@ -19,7 +19,7 @@ async fn a_foreign_endpoint_blocks_nothing_else_and_what_serves_stays_whatever_i
     let image = world.engine.docker(&["inspect", "--format", "{{.Image}}", &container]);
     let installation = world.api("/v1/status").unwrap()["daemon"]["installation"].as_str().unwrap().to_owned();
     world.signal_daemon(Signal::KILL);
-    // As a crash would have left them; someone has put a container of theirs into the network since.
+    // The objects that a crash would leave. Another process has added a container to their network since.
     let instance = format!("{}/toy/1", world.name);
     let labels: Vec<String> = [
         ("installation", installation.as_str()),
@@ -45,14 +45,14 @@ async fn a_foreign_endpoint_blocks_nothing_else_and_what_serves_stays_whatever_i
     assert_eq!(world.archives(), [""; 0], "so does the archive");
     let failures = told(&world, "reconcile.failed");
     assert!(failures.len() == 1 && failures[0].contains(&network), "{failures:?}");
-    // The foreign one bears the labels of the image that it was made from.
+    // The foreign container has the labels of its image.
     let ours = || -> Vec<String> {
         let all = world.engine.containers(&world.label()).into_iter();
         all.filter(|id| *id != theirs).collect()
     };
     assert_eq!(ours(), std::slice::from_ref(&container), "taken up again");
 
-    // A `down` that failed leaves the site unwanted; what was made ready afterwards serves.
+    // A failed `down` leaves the site unwanted; objects that became ready afterwards serve.
     let unwanted = "UPDATE instances SET desired = 'down'";
     sqlx::query(unwanted).execute(&store(&world).await).await.unwrap();
     tokio::time::sleep(TWO_PASSES).await;

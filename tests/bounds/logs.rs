@@ -1,4 +1,4 @@
-//! A site that logs without end: its log, and what is read of it, has bounds.
+//! A site that logs without end: its log, and the part of it that is read, are limited.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::memory;
 use crate::support::wait::PATIENCE;
 use crate::support::{World, until};
 
-/// How much of a log is kept: three files of ten MiB, and some more while they change places.
+/// The limit of a stored log: three files of ten MiB, and a margin for rotation.
 const KEPT: u64 = 45 << 20;
 
 #[test]

@@ -40,7 +40,7 @@ fn told(world: &World, kind: &str) -> Vec<String> {
     of_kind.map(|event| event["message"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The snapshot of a name, as the API has it.
+/// The snapshot with this name, as the API returns it.
 fn named(world: &World, name: &str) -> Option<Value> {
     let shown = world.api("/v1/snapshots")?;
     shown["snapshots"].as_array()?.iter().find(|snapshot| snapshot["name"] == name).cloned()

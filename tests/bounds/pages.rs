@@ -1,12 +1,13 @@
-//! A page that is small to send and large to read: who reads it ends, and the daemon goes on.
+//! A page that is small to send and large to read: the process that reads it ends, and the daemon continues.
 
 use crate::memory;
 use crate::support::World;
 
-/// The most that the daemon may ever have taken, in bytes.
+/// The maximum of the daemon's peak memory, in bytes.
 const MEMORY_MAX: u64 = 300 << 20;
 
-/// Some 100 KB whose elements have a gigabyte of text together, each that of all within it.
+/// A page of about 100 KB whose elements together have a gigabyte of text: the text of each includes that of its
+/// descendants.
 fn bomb() -> String {
     format!("<!doctype html>{}{}", "<div>".repeat(12_000), "text ".repeat(20_000))
 }

@@ -1,4 +1,4 @@
-//! A configuration step that fails, and where copies of state are full copies: what is said, and where.
+//! The output of a failing configuration step, and of hosts on which copies of state are full copies.
 
 use crate::support::World;
 
@@ -16,7 +16,7 @@ fn a_repeated_step_is_told_with_both_of_its_streams_and_how_often_it_was_tried()
     ran.says("stdout:\n      half done").says("stderr:\n      broken").says("correct the definition");
     world.run(&["status"]).code(3).prints("tried ").prints("half done").prints("broken");
 
-    // One attempt is not counted.
+    // A single attempt is reported without a count.
     world.edit("environment", "retry_for: 2s", "retry_for: 0s");
     let once = world.run(&["up", &world.name]).code(1).says("half done");
     assert!(!once.err.contains("tried ") && !once.err.contains("repeating"), "{}", once.err);

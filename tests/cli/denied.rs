@@ -11,7 +11,7 @@ use crate::support::wait::{PATIENCE, within};
 use crate::support::world::Running;
 use crate::user::{self, USER};
 
-/// Ends the daemon of a test that fails: the world cannot, since it is another user's.
+/// Ends the daemon of a failing test: the world cannot, because the daemon runs as another user.
 struct Guard<'a>(&'a World);
 
 impl Drop for Guard<'_> {
@@ -22,7 +22,7 @@ impl Drop for Guard<'_> {
     }
 }
 
-/// A daemon as an earlier `up` of a user outside the group left it.
+/// Starts a daemon as an earlier `up` of a user outside the group left it.
 fn daemon_outside_the_group(world: &World) -> Running {
     let state_dir = world.state_dir().display().to_string();
     let daemon = user::start(world, &["serve", "--background", "--state-dir", &state_dir]);
@@ -30,7 +30,7 @@ fn daemon_outside_the_group(world: &World) -> Running {
     daemon
 }
 
-/// Ends as the daemon does.
+/// Waits until the daemon has exited.
 fn is_gone(world: &World, mut daemon: Running) {
     within("the daemon's end", PATIENCE, || daemon.has_ended().then_some(()));
     assert!(world.daemon().is_none());
@@ -54,7 +54,7 @@ fn without_permission_nothing_is_started_and_the_way_to_get_it_is_told() {
 fn a_daemon_without_its_engine_can_be_ended_and_is_replaced() {
     let world = World::as_user("joined", USER);
     let _guard = Guard(&world);
-    // Nothing was ever made: ending is all there is to do.
+    // Without containers, the daemon only has to exit.
     let daemon = daemon_outside_the_group(&world);
     let text = |kind: &str| {
         let path = world.file(kind);
@@ -71,13 +71,13 @@ fn a_daemon_without_its_engine_can_be_ended_and_is_replaced() {
     down.says("the daemon has stopped").says("usermod -aG");
     is_gone(&world, daemon);
 
-    // The user joins the group, which the daemon does not notice.
+    // The daemon does not notice that the user joins the group.
     let daemon = daemon_outside_the_group(&world);
     world.up().says("replacing the daemon");
     assert_eq!(world.state(), "ready");
     drop(daemon);
 
-    // Containers are there, and the daemon cannot reach them: it ends, and they are kept in mind.
+    // Containers exist, and the daemon cannot reach them: it exits, and the record of them is kept.
     let pid = world.daemon().unwrap();
     kill_process(pid, Signal::TERM).unwrap();
     within("the daemon's end", PATIENCE, || world.daemon().is_none().then_some(()));
@@ -128,7 +128,7 @@ fn the_state_directory_is_closed_to_other_users_whoever_makes_it() {
     world.run(&["snapshot", "take", "toy", "--name", "kept"]).code(0);
     assert_eq!(left_open(&world.state_dir()), Vec::<PathBuf>::new(), "with a snapshot");
     world.run(&["down"]).code(0);
-    // As an earlier version left it.
+    // The folder as an earlier version left it.
     std::fs::create_dir_all(world.state_dir().join("volumes")).unwrap();
     for name in ["", "arenad.db", "arenad.log", "volumes"] {
         let path = world.state_dir().join(name);

@@ -1,8 +1,8 @@
-//! The commands of the documents, run as they are written there, on a toy site that has the name of mini's shop.
+//! The commands of the documents, run as written, on a toy site that has the name of mini's shop.
 //!
-//! Blocks are marked in Markdown: `<!-- test: run -->` (or `<!-- test: run, exit 3 -->`) before a block of shell runs it,
-//! `<!-- test: columns -->` before a block of output expects that its first line is the head of a table that the commands
-//! before it have printed.
+//! Blocks are marked in Markdown: `<!-- test: run -->` (or `<!-- test: run, exit 3 -->`) before a block of shell runs
+//! it. `<!-- test: columns -->` before a block of output expects that the preceding commands have printed a table with
+//! the block's first line as its head.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,10 +10,10 @@ use std::process::{Command, Stdio};
 use crate::support::World;
 use crate::support::world::Ran;
 
-/// The pages, each from a beginning at which nothing is up, or everything is.
+/// The tested pages, each with whether it expects the environment to be up at its beginning.
 const PAGES: [(&str, bool); 2] = [("docs/guides/first-run.md", false), ("README.md", true)];
 
-/// A block of a page that a comment asks to be tested.
+/// A block of a page that a comment marks for testing.
 #[derive(Debug, PartialEq, Eq)]
 struct Marked {
     line: usize,
@@ -23,13 +23,13 @@ struct Marked {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Test {
-    /// The shell runs it, and ends with this code.
+    /// The shell runs the block, which exits with this code.
     Run(i32),
-    /// Its first line has been printed.
+    /// The block's first line has been printed.
     Columns,
 }
 
-/// The marked blocks of a page. Panics at a mark that means nothing, or that no block follows.
+/// Returns the marked blocks of a page. Panics at an unknown mark, or at a mark without a block.
 fn marked(page: &str) -> Vec<Marked> {
     let mut found = Vec::new();
     let mut lines = page.lines().enumerate();
@@ -50,7 +50,7 @@ fn marked(page: &str) -> Vec<Marked> {
     found
 }
 
-/// Takes everything down, also after a failed assertion: the environment bears a name that is not the world's.
+/// Takes everything down, even after a failed assertion: the environment's name is not the world's.
 struct Up<'a>(&'a World);
 
 impl Drop for Up<'_> {
@@ -59,7 +59,7 @@ impl Drop for Up<'_> {
     }
 }
 
-/// A toy under the names of mini and its shop, with stores and an account that signs in.
+/// Names a toy like mini and its shop, with stores and an account that signs in.
 fn mini(world: &World) {
     world.edit("environment", "  toy:\n", "  shopping:\n");
     world.edit("environment", &format!("name: {}\n", world.name), "name: mini\n");

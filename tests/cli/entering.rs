@@ -1,4 +1,4 @@
-//! Entering containers by hand: what a command prints and ends with, and that nothing is taken for granted afterwards.
+//! Entering containers by hand: output, exit codes, and the loss of the proof that the site is unchanged.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -68,7 +68,7 @@ fn the_containers_of_a_baseline_that_fails_are_kept_on_request_until_they_are_pr
     assert_eq!(world.engine.containers(&world.label()), [""; 0]);
     world.run(&["exec", "toy", "--", "true"]).code(1).says("--keep-failed");
 
-    // `down` removes what is kept as well; without the option nothing is.
+    // `down` removes kept containers as well; without the option none is kept.
     world.run(&["up", &world.name, "--keep-failed"]).code(1);
     assert_eq!(world.engine.containers(&world.label()).len(), 1);
     world.run(&["up", &world.name]).code(1);

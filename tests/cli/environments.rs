@@ -1,4 +1,5 @@
-//! Two environments with a site of one name: a command takes the one that has what is meant, or says how to name it.
+//! Two environments with a site of the same name: a command chooses the environment that has the requested object, or
+//! explains how to name it.
 
 use std::path::Path;
 use std::process::Command;
@@ -60,7 +61,7 @@ fn a_site_of_two_environments_is_not_meant_by_its_bare_name() {
     let down = world.run(&["down", "toy", "-e", &second.name]).code(0);
     down.says(&format!("taking down {}: toy", second.name));
     assert_eq!((second.page(), world.state()), (None, "ready".to_owned()));
-    // Once one environment alone has it, the name is enough.
+    // Once only one environment has the site, its name is enough.
     world.run(&["reset", "toy"]).code(0);
     let down = world.run(&["down", "toy"]).code(0);
     down.says(&format!("taking down {}: toy", world.name)).says("nothing is up any more");
@@ -75,14 +76,14 @@ fn an_episode_is_checked_in_the_environment_that_it_is_of() {
     second.write_tasks(&second.name, &(OWN.to_owned() + COMMON.split_once("tasks:\n").unwrap().1));
     second.up();
 
-    // One environment has the task, and what began names it.
+    // One environment has the task, and the begun check names it.
     world.run(&["check", "begin", "toy.write", "--out", "begun"]).code(0);
     world.run(&["check", "toy.write", "--begun", "begun"]).code(5);
     crate::support::http::get(second.port, "/cgi-bin/write?pears").unwrap();
     world.run(&["check", "toy.write", "--begun", "begun"]).code(0);
     world.run(&["check", "toy.write"]).code(0);
 
-    // Both have it: begun decides, else it must be said.
+    // Both have the task: the begun check decides, otherwise the user must name the environment.
     let refused = world.run(&["check", "begin", "toy.both"]).code(2);
     refused.says("task toy.both belongs to several environments").says(&format!("--environment {}", second.name));
     world.run(&["check", "begin", "toy.both", "-e", &world.name, "--out", "begun"]).code(0);
@@ -92,7 +93,7 @@ fn an_episode_is_checked_in_the_environment_that_it_is_of() {
     world.run(&["check", "toy.both", "--begun", "begun"]).code(0);
     world.run(&["check", "toy.none"]).code(2).says("toy.none").says(&world.name).says(&second.name);
 
-    // A benchmark's task is of the environment that has its sites.
+    // A benchmark's task belongs to the environment that has its sites.
     let task = |id: u32, start: &str| {
         let eval = json!({ "eval_types": ["string_match"], "reference_answers": { "exact_match": "five" } });
         json!({ "task_id": id, "sites": [], "start_url": start, "intent": "How many?", "eval": eval })
@@ -106,7 +107,7 @@ fn an_episode_is_checked_in_the_environment_that_it_is_of() {
     eval("2").code(0).prints("passed");
     eval("3").code(2).says("__REDDIT__").says("hint: bring its sites up");
 
-    // The Python client resolves alike.
+    // The Python client resolves names in the same way.
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients/python");
     let output = Command::new("python3")
         .args(["-B", "-W", "error", "-m", "unittest", "tests.test_environments"])

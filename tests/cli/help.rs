@@ -1,10 +1,10 @@
-//! The complete help, command by command, at a width of 100.
+//! The complete help of every command at a width of 100.
 
 use std::process::Command;
 
 use crate::snapshot::check;
 
-/// The help of a command, with none of this process's variables in it.
+/// Returns the help of a command, independent of this process's variables.
 fn help(words: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_arenad"))
         .args(words)
@@ -18,8 +18,8 @@ fn help(words: &[&str]) -> String {
     said
 }
 
-/// The names in the lists of commands that a help has: lines of two spaces, a name and an explanation. The whole program's are in
-/// groups, before its options.
+/// Returns the commands that a help text lists, in lines of two spaces, a name and an explanation. The whole program's
+/// commands are in groups before its options.
 fn commands(help: &str, is_whole: bool) -> Vec<String> {
     let is_list = |heading: &str| {
         if is_whole { heading != "Options:" && heading != "Exit codes:" } else { heading == "Commands:" }

@@ -1,9 +1,9 @@
-//! `arenad init`: a site of one's own, from a Compose file to a rewind that is proven.
+//! `arenad init`: a user's own site, from a Compose file to a verified rewind.
 
 use crate::support::World;
 use crate::support::world::{copy, install_busybox};
 
-/// A compose file with an application and its database, as a user writes it who does not know arenad.
+/// A Compose file with an application and its database, as a user without knowledge of arenad writes it.
 const COMPOSE: &str = "
 version: '3'
 services:
@@ -36,7 +36,7 @@ fn a_compose_file_becomes_a_site_that_stands_rewinds_and_is_proven() {
     assert!(compose.contains("Left out: `container_name` of app") && !compose.contains("my-app"), "{compose}");
     world.run(&["init", &world.name, "--from", "outside/compose.yaml"]).code(2).says("already exists").says("--force");
 
-    // The toy has no page of its own, and remembers in the folder that the volume was mounted at.
+    // The toy has no page of its own, and stores its state in the folder at which the volume was mounted.
     let file = world.root().join(format!("environments/{}.yaml", world.name));
     let environment = std::fs::read_to_string(&file).unwrap();
     assert!(environment.contains("path: /srv/state") && environment.contains("/arenad/stop"), "{environment}");

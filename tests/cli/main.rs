@@ -1,5 +1,5 @@
-//! The command line where something is in the way: names that mean several things, an engine that this user may not use, a
-//! daemon that cannot be asked, a step that fails. And what it prints: help and tables, as they were written down.
+//! The command line in adverse conditions: ambiguous names, an engine that this user may not access, a daemon that does
+//! not answer, a step that fails. Also the output: help and tables are compared with snapshots.
 
 #![allow(clippy::unwrap_used)]
 

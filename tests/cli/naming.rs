@@ -1,4 +1,5 @@
-//! Names of sites, environments and snapshots: the same ways everywhere, and the same exit code for those that are unknown.
+//! Names of sites, environments and snapshots: all commands accept the same forms, and exit with the same code for
+//! unknown ones.
 
 use crate::support::World;
 
@@ -36,14 +37,14 @@ fn a_site_is_named_in_the_same_ways_everywhere() {
     assert!(late.err.contains("not done within 1ms: toy"), "{}", late.err);
     world.run(&["reset", "toy"]).code(0);
 
-    // Events of one site alone, the last of them.
+    // The last events of one site only.
     let events = world.run(&["events", &whole, "-n", "2"]).code(0);
     assert_eq!(events.out.lines().count(), 2, "{}", events.out);
     world.run(&["complete", "--", "reset", "t"]).code(0).prints("toy\n");
     world.run(&["complete", "--", "open", &name[..3]]).code(0).prints(&whole);
     world.run(&["complete", "--", "validate", &name[..3]]).code(0).prints(name);
     world.run(&["down", name]).code(0).says("toy");
-    // Without a daemon there is nothing to offer, and nothing to complain about.
+    // Without a daemon, completion offers nothing and reports no error.
     let silent = world.run(&["complete", "--", "reset", ""]).code(0);
     assert!(silent.out.is_empty() && silent.err.is_empty(), "{}{}", silent.out, silent.err);
     world.assert_down();

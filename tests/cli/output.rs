@@ -6,7 +6,7 @@ use crate::snapshot::{check, normalized};
 use crate::support::World;
 use crate::support::world::Ran;
 
-/// A command's output at a width of 100, which no line of a table may exceed.
+/// Returns a command's output at a width of 100, which no line of a table may exceed.
 #[track_caller]
 fn at_100(world: &World, words: &[&str], code: i32) -> Ran {
     let mut command = world.command(words);
@@ -67,7 +67,7 @@ fn the_main_commands_print_what_was_written_down() {
     let verbose = at_100(&world, &["reset", "toy", "-v"], 0);
     assert!(verbose.out.contains("\ntoy:\n  ") && verbose.out.contains(" ms"), "{}", verbose.out);
     assert!(verbose.out.lines().all(|line| line.chars().count() <= 100), "{}", verbose.out);
-    // Nothing is said of a site before its reset begins.
+    // The state of a site is not shown before its reset begins.
     assert!(!verbose.err.contains("toy: ready"), "{}", verbose.err);
     let untouched = at_100(&world, &["reset", "toy", "--if-dirty"], 0);
     let told = untouched.err.contains("unchanged: ") || untouched.out.contains("recreate");
@@ -95,7 +95,7 @@ fn a_reader_that_has_gone_away_ends_a_command_quietly() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success() && said.is_empty(), "{words:?}: {:?} {said}", output.status);
     }
-    // The same for those who look at standard error alone.
+    // Standard error behaves in the same way.
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     let status = world.command(&["status"]).stdout(Stdio::null()).stderr(writer).status().expect("run the program");

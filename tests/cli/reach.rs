@@ -1,4 +1,4 @@
-//! A daemon that cannot be asked: each reason has a message of its own, and "no daemon runs" is said where that is so.
+//! A daemon that cannot be reached: each cause has its own message, and "no daemon runs" appears only if that is true.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -47,7 +47,7 @@ fn an_address_that_leads_elsewhere_is_told_from_one_that_leads_nowhere() {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\n<html>");
         }
     });
-    // It accepts connections and says nothing.
+    // The listener accepts connections and sends nothing.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let mute = format!("http://{}", silent.local_addr().unwrap());
     let nobody = format!("http://127.0.0.1:{}", free_port());

@@ -3,7 +3,7 @@
 use crate::support::World;
 use crate::support::world::free_port;
 
-/// Brought up beside a world's own environment; what is left of it goes with it.
+/// An environment that is brought up beside a world's own; its leftovers are removed when it is dropped.
 pub struct Second<'a> {
     world: &'a World,
     pub name: String,
@@ -11,7 +11,7 @@ pub struct Second<'a> {
 }
 
 impl<'a> Second<'a> {
-    /// Writes its definition: that of the world under another name, with another port and another variable.
+    /// Writes its definition: the world's under another name, with another port and another variable.
     pub fn of(world: &'a World) -> Self {
         let second = Self { world, name: format!("{}-b", world.name), port: free_port() };
         for (kind, folder) in [("environment", "environments"), ("compose", "compose")] {
@@ -45,7 +45,7 @@ impl<'a> Second<'a> {
 
 impl Drop for Second<'_> {
     fn drop(&mut self) {
-        // A daemon that a failing test leaves would make anew what is swept.
+        // A daemon that a failing test leaves behind would recreate removed objects.
         if std::thread::panicking()
             && let Some(pid) = self.world.daemon()
         {

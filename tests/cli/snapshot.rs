@@ -1,9 +1,9 @@
-//! Texts that are kept in `tests/cli/snapshots` and compared. `ARENAD_UPDATE_SNAPSHOTS=1` writes them anew; what has changed is
-//! then read in the diff.
+//! Texts that are stored in `tests/cli/snapshots` and compared. `ARENAD_UPDATE_SNAPSHOTS=1` rewrites them; the diff
+//! then shows the changes.
 
 use std::path::Path;
 
-/// Compares a text with the one that is kept under this name.
+/// Compares a text with the stored one of this name.
 #[track_caller]
 pub fn check(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/snapshots").join(format!("{name}.txt"));
@@ -20,7 +20,7 @@ pub fn check(name: &str, text: &str) {
     );
 }
 
-/// A text of which what differs from run to run has been replaced: names, ids, times, sizes, addresses, and the width of columns.
+/// Replaces the parts of a text that vary between runs: names, ids, times, sizes, addresses, and the width of columns.
 pub fn normalized(text: &str, names: &[(&str, &str)]) -> String {
     let mut text = text.to_owned();
     for (from, to) in names {

@@ -1,11 +1,11 @@
-//! Commands of a user who has no account and is in no group.
+//! Commands of a user without an account and without groups.
 
 use std::process::{Command, Stdio};
 
 use crate::support::World;
 use crate::support::world::{Ran, Running};
 
-/// A user id that is a member of no group, not even of the engine's.
+/// A user id without any group, including the engine's.
 pub const USER: u32 = 47_211;
 
 /// A command of that user on a world's installation.

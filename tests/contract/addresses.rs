@@ -30,7 +30,8 @@ pub async fn addresses_are_given_up_at_the_end(bed: Bed) {
     let first = bed.obedient("one", wanted()).await;
     bed.engine.stop(&first, PATIENCE).await.unwrap();
     assert_eq!(bed.engine.inspect(&first).await.unwrap().address, None);
-    // Sixteen addresses, of which network, gateway and broadcast are none of a container's: more than these do not fit.
+    // The network has sixteen addresses. Network, gateway and broadcast are not available to containers, so no more
+    // than these fit.
     for number in 0..13 {
         bed.start(&format!("more-{number}"), wanted()).await;
     }

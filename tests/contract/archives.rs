@@ -1,4 +1,4 @@
-//! Archives out of containers and into them.
+//! Cases about archives from containers and into them.
 
 use arenad_engine::EngineError;
 

@@ -1,4 +1,4 @@
-//! The environment of a case: an engine, a base image, unique names, and a clean-up that leaves nothing behind.
+//! The environment of a case: an engine, a base image, unique names, and a complete clean-up.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,19 +16,19 @@ use arenad_model::subnet::Subnet;
 use futures_util::StreamExt;
 use sha2::{Digest, Sha256};
 
-/// The label that everything of a case bears, with the bed's name as value.
+/// The label of every object of a case, with the bed's name as its value.
 pub const LABEL: &str = "dev.arenad.contract";
 
-/// Where networks of cases lie, outside of what installations of arenad take.
+/// The block of the cases' networks, outside the default block of installations.
 const BLOCK: &str = "10.234.0.0/16";
 
-/// Longer than anything takes on a slow, busy machine.
+/// A limit that no operation reaches on a slow, busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The content of `/base/file` in the base image.
 pub const OF_THE_BASE: &str = "of the base";
 
-/// Ends when it is asked to.
+/// A script that exits when it is asked to.
 pub const OBEYS: &str = "trap 'exit 0' TERM; sleep 1000 & wait";
 
 #[derive(Clone)]
@@ -36,7 +36,7 @@ pub struct Bed {
     pub engine: Arc<dyn Engine>,
     /// The bed's name: the value of [`LABEL`], and the beginning of all names.
     pub name: String,
-    /// The id of the base image: a shell, `/base/file` with `of the base`, and the label `base`.
+    /// The id of the base image, which has a shell, `/base/file` with `of the base`, and the label `base`.
     pub base: String,
 }
 
@@ -110,7 +110,7 @@ impl Bed {
         for found in engine.volumes(LABEL, &self.name).await.unwrap_or_default() {
             let _ = engine.remove_volume(&found.name).await;
         }
-        // An image that other images are based on is removed after them.
+        // An image is removed after the images that are based on it.
         for _ in 0..5 {
             for found in engine.images(LABEL, Some(&self.name)).await.unwrap_or_default() {
                 let _ = engine.remove_image(&found.id).await;
@@ -123,7 +123,7 @@ impl Bed {
         format!("{}-{part}", self.name)
     }
 
-    /// The label that finds everything of this bed, and others.
+    /// Returns the label that finds every object of this bed, together with other labels.
     pub fn labels(&self, more: &[(&str, &str)]) -> BTreeMap<String, String> {
         let own = (LABEL.to_owned(), self.name.clone());
         std::iter::once(own).chain(more.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))).collect()
@@ -159,14 +159,14 @@ impl Bed {
         self.engine.build(build, progress).await
     }
 
-    /// Makes a network; returns its name and range.
+    /// Creates a network; returns its name and range.
     pub async fn network(&self, part: &str) -> (String, Subnet) {
         let name = self.named(part);
         loop {
             let subnet = self.free_subnet().await;
             match self.engine.create_network(&name, subnet, false, &self.labels(&[])).await {
                 Ok(()) => return (name, subnet),
-                // Another case was faster.
+                // Another case took the range first.
                 Err(EngineError::Refused { message, .. }) if message.contains("overlap") => {}
                 Err(error) => panic!("{error:?}"),
             }
@@ -180,7 +180,7 @@ impl Bed {
         Subnet::first_free(block, Subnet::INSTANCE_PREFIX, &taken, start % 4096).expect("a free range")
     }
 
-    /// Makes a container, in a network of the bed that is made unless one is named.
+    /// Creates a container in the named network, or in a new network of the bed.
     pub async fn create(&self, part: &str, wanted: Wanted) -> EngineHandle {
         self.try_create(part, wanted).await.expect("a container")
     }
@@ -214,14 +214,14 @@ impl Bed {
         self.engine.create(&spec).await
     }
 
-    /// Makes a container and starts it.
+    /// Creates a container and starts it.
     pub async fn start(&self, part: &str, wanted: Wanted) -> EngineHandle {
         let handle = self.create(part, wanted).await;
         self.engine.start(&handle).await.expect("it starts");
         handle
     }
 
-    /// A running container that ends when it is asked to, once it can.
+    /// Starts a container that exits when it is asked to, and waits until its handler is installed.
     pub async fn obedient(&self, part: &str, wanted: Wanted) -> EngineHandle {
         let wanted = Wanted { script: Some(format!("echo set; {OBEYS}")), ..wanted };
         let handle = self.start(part, wanted).await;
@@ -229,7 +229,7 @@ impl Bed {
         handle
     }
 
-    /// Waits until a container has said something.
+    /// Waits until a container has logged a word.
     pub async fn until_said(&self, handle: &EngineHandle, word: &str) {
         let range = arenad_engine::LogRange { tail: None, since: None, follow: true, timestamps: false };
         let mut log = self.engine.logs(handle, range);
@@ -243,7 +243,7 @@ impl Bed {
         tokio::time::timeout(PATIENCE, reading).await.expect("it says so in time");
     }
 
-    /// A container of this bed by its name.
+    /// Finds a container of this bed by its name.
     pub async fn find(&self, part: &str) -> EngineHandle {
         let found = self.engine.containers(LABEL, &self.name).await.expect("a list");
         found.into_iter().find(|found| found.name == self.named(part)).expect("it is there").handle
@@ -253,7 +253,7 @@ impl Bed {
         self.engine.inspect(handle).await.expect("it is there").state
     }
 
-    /// Waits until a container has ended; returns its code.
+    /// Waits until a container has exited; returns its code.
     pub async fn ended(&self, handle: &EngineHandle) -> i64 {
         let looking = async {
             loop {
@@ -271,14 +271,14 @@ impl Bed {
         self.engine.exec(handle, &shell(script), None, PATIENCE).await.expect("it runs")
     }
 
-    /// The content of a file of a running container.
+    /// Returns the content of a file of a running container.
     pub async fn read(&self, handle: &EngineHandle, path: &str) -> String {
         let output = self.sh(handle, &format!("cat {path}")).await;
         assert_eq!(output.code, 0, "{output:?}");
         output.stdout
     }
 
-    /// The next events of the bed, as many as are asked for, without those of commands.
+    /// Returns the next `count` events of the bed, without those of commands.
     pub async fn next(&self, events: &mut arenad_engine::EngineStream<EngineEvent>, count: usize) -> Vec<EngineEvent> {
         let mut found = Vec::new();
         while found.len() < count {
@@ -328,8 +328,8 @@ fn service(wanted: &Wanted) -> ServiceSpec {
     }
 }
 
-/// An image of busybox in the form of `docker save`, and its id. No layer is shared with another bed: the builder would
-/// stumble over one that another removes meanwhile.
+/// An image of busybox in the format of `docker save`, and its id. No layer is shared with another bed, because a build
+/// fails if another bed removes a shared layer meanwhile.
 fn busybox(name: &str) -> (String, Vec<u8>) {
     let digest = |content: &[u8]| arenad_model::hex::hex(&Sha256::digest(content));
     let mut layer = tar::Builder::new(Vec::new());
@@ -368,7 +368,7 @@ fn busybox(name: &str) -> (String, Vec<u8>) {
     (format!("sha256:{id}"), tar_of(files))
 }
 
-/// An archive of files.
+/// Returns an archive of files.
 pub fn tar_of<'f>(files: impl IntoIterator<Item = (&'f str, &'f [u8])>) -> Vec<u8> {
     let mut archive = tar::Builder::new(Vec::new());
     for (path, content) in files {
@@ -394,14 +394,14 @@ pub fn untar(archive: &[u8]) -> Vec<(String, u32, u64, String)> {
     archive.entries().unwrap().map(read).collect()
 }
 
-/// A stream of one piece.
+/// Returns a stream of one piece.
 pub fn piece(
     content: Vec<u8>,
 ) -> std::pin::Pin<Box<dyn futures_util::Stream<Item = std::io::Result<bytes::Bytes>> + Send>> {
     Box::pin(futures_util::stream::iter([Ok(bytes::Bytes::from(content))]))
 }
 
-/// All of a stream.
+/// Reads a stream to its end.
 pub async fn whole(mut stream: arenad_engine::EngineStream<bytes::Bytes>) -> Result<Vec<u8>, EngineError> {
     let mut found = Vec::new();
     while let Some(chunk) = stream.next().await {
@@ -410,7 +410,7 @@ pub async fn whole(mut stream: arenad_engine::EngineStream<bytes::Bytes>) -> Res
     Ok(found)
 }
 
-/// A folder that containers may mount.
+/// Returns a folder that containers may mount.
 pub fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a folder")
 }

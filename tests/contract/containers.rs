@@ -1,4 +1,4 @@
-//! The life of containers.
+//! Cases about the life of containers.
 
 use std::time::Duration;
 
@@ -117,7 +117,7 @@ pub async fn stop_leaves_the_code_of_the_process(bed: Bed) {
 }
 
 pub async fn stop_kills_after_the_grace_period(bed: Bed) {
-    // The first process of a container gets no signal that it has no handler for.
+    // The first process of a container receives only signals for which it has a handler.
     let handle = bed.start("one", script("sleep 1000")).await;
     let before = tokio::time::Instant::now();
     bed.engine.stop(&handle, Duration::from_secs(2)).await.unwrap();

@@ -4,7 +4,7 @@ use arenad_engine::{EngineEvent, EngineStream};
 
 use crate::bed::{Bed, LABEL, PATIENCE, Wanted, script};
 
-/// Listens, and waits until it is heard: Docker's stream begins some time after it is asked for.
+/// Listens, and waits until the stream delivers an event: Docker's stream begins some time after the request.
 async fn listen(bed: &Bed) -> EngineStream<EngineEvent> {
     let mut events = bed.engine.events(LABEL, &bed.name);
     for attempt in 0.. {
@@ -71,7 +71,7 @@ pub async fn removals_of_running_containers_are_told(bed: Bed) {
 pub async fn only_what_bears_the_label_is_told(bed: Bed) {
     bed.network("net").await;
     let mut events = bed.engine.events("own", &bed.name);
-    // The stream has begun when something of it is heard.
+    // The first event shows that the stream has begun.
     let labels = bed.labels(&[("own", &bed.name)]);
     let heard = async {
         for attempt in 0.. {

@@ -1,4 +1,4 @@
-//! Containers whose processes do not move.
+//! Cases about paused containers.
 
 use std::time::Duration;
 

@@ -41,7 +41,7 @@ pub async fn images_are_listed_by_label(bed: Bed) {
     assert_eq!(ids(LABEL, Some(&bed.name)).await, [bed.base.as_str()]);
     assert!(ids(LABEL, None).await.contains(&bed.base));
     assert!(ids(LABEL, Some("another")).await.is_empty());
-    // One without a name is listed as well, as long as it serves none as a base.
+    // An image without a name is listed as well, unless it is the base of another.
     bed.engine.tag(&bed.base, &bed.named("other"), "1").await.unwrap();
     let found = bed.engine.images(LABEL, Some(&bed.name)).await.unwrap();
     let mut tags = found[0].tags.clone();
@@ -72,7 +72,7 @@ pub async fn builds_of_the_same_are_one_image(bed: Bed) {
     let first = bed.build("built", &dockerfile, &[]).await.unwrap();
     let second = bed.build("built", &dockerfile, &[]).await.unwrap();
     assert_eq!(first, second);
-    // Another build takes the name over.
+    // Another build takes the name.
     let third = bed.build("built", &bed.on_base("LABEL own=2\n"), &[]).await.unwrap();
     assert_ne!(first.id, third.id);
     assert!(bed.image(&first.id).await.unwrap().tags.is_empty());
@@ -145,7 +145,7 @@ pub async fn committed_images_have_nothing_of_mounts(bed: Bed) {
     let handle = bed.start("one", wanted).await;
     bed.sh(&handle, "echo x > /volume/x; echo x > /bind/x; echo x > /memory/x; echo x > /x").await;
     assert_eq!(crate::bed::read(&folder.path().join("x")), "x\n");
-    // One that runs is committed as well.
+    // A running container can be committed as well.
     let id = bed.engine.commit(&handle, &bed.named("commit"), "1", &bed.labels(&[])).await.unwrap();
     let copy = bed.start("two", Wanted { image: Some(id), ..Wanted::default() }).await;
     assert_eq!(bed.sh(&copy, "test -e /x").await.code, 0);
@@ -186,7 +186,7 @@ pub async fn images_in_use_stay(bed: Bed) {
     conflicts(bed.engine.remove_image(&bed.base).await.unwrap_err());
     conflicts(bed.engine.untag(&bed.named("base:1")).await.unwrap_err());
     assert_eq!(bed.image(&bed.base).await.unwrap().tags, [bed.named("base:1")]);
-    // A further name can be taken away all the same.
+    // One of several names can still be removed.
     bed.engine.tag(&bed.base, &bed.named("other"), "1").await.unwrap();
     bed.engine.untag(&bed.named("other:1")).await.unwrap();
     bed.engine.remove(&handle).await.unwrap();

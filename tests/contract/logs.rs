@@ -46,7 +46,7 @@ pub async fn logs_are_read_from_a_time_on(bed: Bed) {
     bed.ended(&handle).await;
     let since = |since: i64| LogRange { since: Some(since), ..ALL };
     assert_eq!(text(&read(&bed, &handle, since(created)).await), "early\nlate\n");
-    // A container may take some time from being created to its first line.
+    // A container may take some time from its creation to its first line.
     assert_eq!(text(&read(&bed, &handle, since(created + 4)).await), "late\n");
     assert_eq!(text(&read(&bed, &handle, since(created + 1000)).await), "");
 }
@@ -71,7 +71,7 @@ pub async fn logs_are_followed_to_the_end_of_the_container(bed: Bed) {
     };
     tokio::time::timeout(PATIENCE, reading).await.expect("it ends with the container");
     assert_eq!(said, "one\ntwo\nthree\n");
-    // Beginning with the last line, and then on.
+    // The stream starts with the last line and continues.
     bed.engine.start(&handle).await.unwrap();
     let mut log = bed.engine.logs(&handle, LogRange { follow: true, tail: Some(0), ..ALL });
     let first = tokio::time::timeout(Duration::from_secs(60), log.next()).await.unwrap().unwrap().unwrap();

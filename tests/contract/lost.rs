@@ -1,4 +1,4 @@
-//! Calls whose callers go away.
+//! Cases about calls whose callers are dropped.
 
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ pub async fn a_create_whose_caller_goes_away_is_found_by_its_label(bed: Bed) {
         let wanted = Wanted { network: Some(bed.named("net")), ..Wanted::default() };
         let creating = bed.try_create(&part, wanted);
         let _ = tokio::time::timeout(Duration::from_millis(patience), creating).await;
-        // It appears or not. Where it does, its name is taken from the beginning, and its labels find it in the end.
+        // The container may or may not appear. If it does, its name is taken from the beginning, and its labels find it
+        // in the end.
         let made = bed.try_create(&part, Wanted { network: Some(bed.named("net")), ..Wanted::default() }).await;
         let looking = async {
             loop {

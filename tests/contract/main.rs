@@ -1,8 +1,8 @@
-//! The contract of the trait `Engine`: each sentence of its documentation is a case that runs on the in-memory engine and
-//! on Docker.
+//! The contract of the trait `Engine`: each sentence of its documentation is a case that runs on the in-memory engine
+//! and on Docker.
 //!
-//! `cargo test --test contract fake` needs nothing; `cargo test --test contract docker` needs a Docker engine. Where the
-//! two differ, the in-memory engine is wrong.
+//! `cargo test --test contract fake` has no requirements; `cargo test --test contract docker` needs a Docker engine. If
+//! the two differ, the in-memory engine is wrong.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
@@ -20,7 +20,7 @@ mod lost;
 mod networks;
 mod volumes;
 
-/// Makes each case a test on each engine.
+/// Generates a test on each engine for each case.
 macro_rules! on_each_engine {
     ($($module:ident { $($case:ident,)* })*) => {
         mod fake {

@@ -30,7 +30,7 @@ pub async fn networks_in_use_stay(bed: Bed) {
     assert!(message.contains("active endpoints"), "{message}");
     bed.engine.freeze(&handle).await.unwrap();
     assert!(bed.engine.remove_network(&name).await.is_err());
-    // A container that does not run has no endpoint.
+    // A stopped container has no endpoint.
     bed.engine.stop(&handle, PATIENCE).await.unwrap();
     bed.engine.remove_network(&name).await.unwrap();
     assert!(bed.engine.networks(LABEL, &bed.name).await.unwrap().is_empty());

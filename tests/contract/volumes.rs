@@ -74,7 +74,7 @@ pub async fn volumes_of_the_image_go_with_the_container(bed: Bed) {
     let anonymous = volumes["/data"].clone();
     assert_eq!(bed.read(&handle, "/data/file").await, "of the image");
     bed.engine.remove(&handle).await.unwrap();
-    // Another container that names it gets a new, empty one.
+    // Another container that names the anonymous volume gets a new, empty one.
     let volumes = BTreeMap::from([("/data".to_owned(), (anonymous.clone(), false))]);
     let handle = bed.start("two", Wanted { volumes, ..Wanted::default() }).await;
     assert_ne!(bed.sh(&handle, "test -e /data/file").await.code, 0);

@@ -1,4 +1,4 @@
-//! Computes the answers of arenad's compat profile to the cases that the benchmarks' own code answers as well.
+//! Computes the answers of arenad's compat profile to the cases that the benchmarks' own code also answers.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::seen;
 
-/// Why there is no answer.
+/// The reason for a missing answer.
 pub enum Lack {
     /// The benchmark's code is known to raise.
     Raises(String),
@@ -26,10 +26,10 @@ pub enum Lack {
     Undecided(String),
 }
 
-/// A value, or why there is none.
+/// A value, or the reason for its absence.
 pub type Answer = Result<Value, Lack>;
 
-/// Where the sites of the cases are.
+/// The addresses of the cases' sites.
 pub fn addresses() -> BTreeMap<String, Vec<String>> {
     let sites = ["gitlab", "map", "reddit", "shopping_admin", "shopping", "wikipedia", "homepage"];
     let address = |site: &str| {
@@ -185,13 +185,13 @@ fn of_verified(function: &str, input: &Value, tasks: &BTreeMap<u32, Task>) -> An
 fn equal(kind: Kind, input: &Value, reading: &Reading<'_>) -> Answer {
     let of_agent = Reading { side: Side::Actual, ..*reading };
     let value = |key| match parse_json(text(input, key)) {
-        Ok(value) => value.ok_or_else(|| Lack::Undecided(format!("{key} is no JSON"))),
+        Ok(value) => value.ok_or_else(|| Lack::Undecided(format!("{key} is not JSON"))),
         Err(trouble) => Err(troubled(&trouble)),
     };
     let expected = Typed::read(kind, &value("a")?, reading).map_err(|trouble| troubled(&trouble))?;
     let actual = match Typed::read(kind, &value("b")?, &of_agent) {
         Ok(actual) => actual,
-        // An actual value that is not of its type is a mismatch.
+        // An actual value that does not have its type is a mismatch.
         Err(Trouble::Raised(_)) => return Ok(json!(false)),
         Err(trouble) => return Err(troubled(&trouble)),
     };

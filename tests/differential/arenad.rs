@@ -23,7 +23,7 @@ fn main() -> anyhow::Result<()> {
     for line in std::io::stdin().lock().lines() {
         let case: Value = serde_json::from_str(&line?)?;
         let mut said = json!({ "id": case["id"] });
-        // A panic is a finding like any other.
+        // A panic is reported like any other finding.
         let answered = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| answer(&case, &tasks)));
         match answered.unwrap_or_else(|_| Err(Lack::Undecided("arenad panics".to_owned()))) {
             Ok(value) => said["answer"] = value,

@@ -1,4 +1,4 @@
-"""Seeded cases. Each is (benchmark, function, input)."""
+"""Generates cases from seeds. Each case is (benchmark, function, input)."""
 
 import base64
 import io
@@ -23,7 +23,7 @@ def word(r):
 
 
 def text(r, most=12):
-    """Words with marks between them, before them and behind them."""
+    """Returns words with punctuation between, before and after them."""
     out = []
     for _ in range(r.randint(0, most)):
         w = word(r)
@@ -47,7 +47,7 @@ def soup(r, most=25):
 
 
 def sentence(r):
-    """The answer of a language model."""
+    """Returns text in the style of a language model's answer."""
     value = word(r)
     return r.choice([
         "{}", "The answer is {}.", "{}.", "'{}'", '"{}"', "**{}**", "`{}`", "It is {}—as shown", "{} – see above",
@@ -62,7 +62,7 @@ def any_text(r):
 
 
 def mutated(r, s):
-    """A small change to a right answer."""
+    """Returns a right answer with a small change."""
     kind = r.randrange(14)
     if kind == 0:
         return s
@@ -123,7 +123,7 @@ def url(r):
 
 
 def near(r, u):
-    """A URL that may be the same."""
+    """Returns a URL that may be equivalent."""
     kind = r.randrange(9)
     if kind == 0:
         return u
@@ -158,7 +158,7 @@ class Classic:
 
     @staticmethod
     def needs_site(eval_):
-        """Whether what it asks for is found by a browser or a server alone."""
+        """Returns whether the evaluation needs a browser or a server."""
         targets = eval_.get("program_html") or []
         return "page_image_query" in eval_["eval_types"] or any(
             "func:" in t["url"] and "reddit_get_post_url" not in t["url"] for t in targets)
@@ -237,7 +237,7 @@ class Classic:
         return "html_content_evaluator", case
 
     def whole(self, r):
-        """One of the benchmark's own tasks, and an answer and pages made from what it expects."""
+        """Returns one of the benchmark's own tasks, with an answer and pages made from its expected values."""
         task = r.choice(self.tasks)
         eval_ = json.loads(re.sub(r"__(SHOPPING_ADMIN|SHOPPING|REDDIT|GITLAB|MAP|WIKIPEDIA|HOMEPAGE|CLASSIFIEDS)__",
                                   lambda m: f"http://{m[1].lower().replace('_', '-')}.test", json.dumps(task["eval"])))

@@ -1,11 +1,12 @@
-"""The differences that are accepted: a name, the reason, and which cases belong to it.
+"""The accepted differences: a name, the reason, and a predicate for the cases.
 
-A class is about what no model answers and no page shows in the benchmarks' tasks; anything else is a mistake to be mended.
+A class covers input that no model answers and no page shows in the benchmarks' tasks; any other difference is a bug to
+fix.
 """
 
 
 def last_after_a_visit(case, theirs, ours):
-    """Whether a target looks at `last`, or at `__last_url__`, behind one that visits a page."""
+    """Returns whether a target reads `last` or `__last_url__` after a target that visits a page."""
     if case["benchmark"] != "webarena" or case["function"] not in ("html_content_evaluator", "task"):
         return False
     targets = (case["input"].get("eval") or case["input"]).get("program_html") or []
@@ -22,7 +23,7 @@ def is_nan_expected(case, theirs, ours):
 
 
 def has_odd_host(case, theirs, ours):
-    """Whether Python's codec for hosts refuses one that is not ASCII or has empty labels."""
+    """Returns whether Python's host codec refuses a host that is not ASCII or has empty labels."""
     return case["benchmark"] == "verified" and "'idna' codec" in theirs.get("raises", "")
 
 

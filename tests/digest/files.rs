@@ -1,4 +1,5 @@
-//! Folders: what changes shows, what does not count does not, and nothing hostile is followed or waited for.
+//! Digests of folders: changes are reported, excluded parts are ignored, and hostile entries are neither followed nor
+//! waited for.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
@@ -93,7 +94,7 @@ async fn an_untouched_folder_is_known_by_its_mark_and_a_touched_one_too() {
     let taken = stores.take_settled().await;
     let again = stores.take_knowing(Known { last: Some(&taken), ..Known::default() }).await.expect("a digest");
     assert_eq!((again.costs[0].is_hashed, &again.digest), (false, &taken.digest));
-    // Neither the size nor the time that a site can set gives it away.
+    // Neither the size nor the modification time, which a site can set, reveals the change.
     let path = stores.folder().join("media/a.txt");
     let modified = fs::metadata(&path).and_then(|found| found.modified()).expect("a time");
     fs::write(&path, "z").expect("a file");
@@ -127,7 +128,7 @@ async fn what_is_added_or_put_in_the_place_of_a_folder_moves_the_mark() {
     fs::write(deep.join("new"), "").expect("a file");
     assert_eq!(stores.moved(&taken).await, ["files"]);
     let taken = stores.take_settled().await;
-    // Every path still leads to the file that it led to.
+    // Every path still leads to the same file.
     fs::rename(folder.join("media/x"), folder.join("elsewhere")).expect("a folder");
     symlink("../elsewhere", folder.join("media/x")).expect("a link");
     assert_eq!(stores.moved(&taken).await, ["files"]);
@@ -207,7 +208,7 @@ async fn servers_that_are_about_to_start_are_not_asked_before() {
             let subject = Subject { started: Some(&started), ..subject };
             let mut taking = std::pin::pin!(digest::take(&subject, Known::default()));
             let early = tokio::time::timeout(Duration::from_millis(50), &mut taking).await;
-            assert!(early.is_err(), "nobody said that it had started");
+            assert!(early.is_err(), "the server has not been reported as started");
             started.set(()).expect("set once");
             assert!(matches!(taking.await, Err(DigestError::Sql { .. })), "there is no server");
         })

@@ -1,4 +1,4 @@
-//! Servers of databases that mean harm: what they send ends a confined process at most.
+//! Hostile database servers: their data can end only a confined process.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -21,7 +21,7 @@ const GROWTH_MAX: u64 = 512 << 20;
 /// The time limit that the client of a server sets.
 const LIMIT: Duration = Duration::from_secs(3);
 
-/// How long anything may go on.
+/// The time limit for any one operation.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn memory() -> u64 {
@@ -29,7 +29,7 @@ fn memory() -> u64 {
     status.vmhwm.expect("a peak") * 1024
 }
 
-/// The confined processes of this one that speak to servers or read files. Those that wait for a question have heard nothing.
+/// The confined processes of this process that connect to servers or read files. Idle ones have received nothing.
 fn workers() -> Vec<procfs::process::Status> {
     let ours = i32::try_from(std::process::id()).expect("a pid");
     let all = procfs::process::all_processes().expect("processes").flatten();
@@ -41,7 +41,7 @@ fn workers() -> Vec<procfs::process::Status> {
     all.filter(is_ours).filter_map(|process| process.status().ok()).collect()
 }
 
-/// The declared database of a server, and where it is.
+/// The declared database of a server, and its address.
 fn database(engine: DatabaseEngine, server: &Hostile) -> (Database, Incarnation) {
     let service = ServiceName::parse("web").expect("valid");
     let database = Database {
@@ -72,7 +72,7 @@ async fn try_on(engine: DatabaseEngine, (name, script): Attack) {
         let mut session = Session::open(&docker, &database, &incarnation, LIMIT).await?;
         session.column("select 1").await
     };
-    // The client has its own limit: the timeout of the probe or of the store.
+    // The client has its own limit, which is the timeout of the probe or of the store.
     match tokio::time::timeout(LIMIT, asked).await {
         Ok(answer) => println!("{engine:?}, {name}: {}", answer.expect_err(name)),
         Err(_) => println!("{engine:?}, {name}: given up"),
@@ -84,7 +84,7 @@ async fn try_on(engine: DatabaseEngine, (name, script): Attack) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_servers_end_a_confined_process_at_most() {
     arenad_confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
-    // Of types only prepared statements are told, which locators send (`tests/hostile/databases.rs`).
+    // Type information is sent only for prepared statements, which locators use (`tests/hostile/databases.rs`).
     for attack in postgres::attacks().into_iter().filter(|(name, _)| !name.contains("domains")) {
         try_on(DatabaseEngine::Postgres, attack).await;
     }
@@ -125,8 +125,8 @@ async fn whoever_listens_to_a_server_has_given_everything_up() {
 /// The user of confined processes, as `confined/child.rs` has it.
 const WORKER_USER: u32 = 1_893_000_002;
 
-/// The confined processes of this one that take no other system calls any more than those they need, with what each has for the
-/// root of the file system.
+/// The confined processes of this process that may use only the system calls that they need, each with the root of its
+/// file system.
 fn locked_workers() -> Vec<(procfs::process::Status, PathBuf)> {
     let locked = workers().into_iter().filter(|status| status.seccomp == Some(2));
     let rooted = locked.filter_map(|status| {
@@ -148,7 +148,7 @@ fn given_up(stores: &'static str, name: &'static str) {
     });
     let begun = Instant::now();
     runtime.shutdown_timeout(PATIENCE);
-    assert!(begun.elapsed() < PATIENCE, "somebody goes on reading {name}");
+    assert!(begun.elapsed() < PATIENCE, "a process still reads {name}");
 }
 
 #[test]
@@ -163,7 +163,7 @@ async fn whoever_reads_a_file_sees_nothing_else() {
     let path = stores.folder().join("notes.db");
     let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&path).create_if_missing(true);
     let mut connection = options.connect().await.expect("a database");
-    // Enough rows to be seen at work.
+    // The table has enough rows for the reading to be observed.
     let rows = "with recursive n (i) as (select 1 union all select i + 1 from n where i < 300000) \
                 insert into notes select i, hex(randomblob(20)) from n";
     for statement in ["pragma journal_mode = wal", "create table notes (id integer primary key, text)", rows] {
@@ -180,7 +180,7 @@ async fn whoever_reads_a_file_sees_nothing_else() {
         if let Some(found) = locked_workers().into_iter().find(|(_, root)| root != Path::new("/")) {
             break found;
         }
-        assert!(Instant::now() < deadline && !taken.is_finished(), "nobody was seen to read the file");
+        assert!(Instant::now() < deadline && !taken.is_finished(), "no process was seen reading the file");
         tokio::time::sleep(Duration::from_millis(1)).await;
     };
     assert_eq!([status.ruid, status.euid, status.suid, status.fuid], [WORKER_USER; 4]);
@@ -191,7 +191,7 @@ async fn whoever_reads_a_file_sees_nothing_else() {
     assert!(!root.exists(), "its copy is left");
 }
 
-/// A user who owns nothing here.
+/// A user id that owns no file here.
 const NOBODY: &str = "65534";
 
 #[test]

@@ -1,5 +1,5 @@
-//! Key-value servers that mean harm: what they send ends a confined process at most, and a server that means none is asked by
-//! one process on one connection.
+//! Hostile key-value servers: their data can end only a confined process, and one process asks an honest server on one
+//! connection.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// The user of confined processes, as `confined/child.rs` has it.
 const WORKER_USER: u32 = 1_893_000_002;
 
-/// Held by each test: confined processes are counted.
+/// Each test holds this lock, because confined processes are counted.
 static TURN: Mutex<()> = Mutex::const_new(());
 
 /// The answer of a hostile server.
@@ -33,7 +33,7 @@ enum Attack {
     EndlessLine,
     /// A text of two gigabytes.
     LongText,
-    /// A text of the greatest length that there is a number for.
+    /// A text of the greatest length that fits into a number.
     LongestText,
     /// An array of two thousand million elements.
     LongArray,
@@ -41,13 +41,13 @@ enum Attack {
     NestedArrays,
     /// A page with as many keys as fit.
     ManyKeys,
-    /// Pages without end, each with other keys of which much is said.
+    /// Endless pages with ever new keys, each with large values.
     EndlessScan,
-    /// Pages without end that have no keys.
+    /// Endless pages without keys.
     EmptyPages,
-    /// A text that ends before it should, on a connection that stays.
+    /// A text that is shorter than announced, on a connection that stays open.
     HalfText,
-    /// Something else than the protocol.
+    /// Bytes that are not the protocol.
     Noise,
     /// The server sends nothing and keeps the connection open.
     Silence,
@@ -55,7 +55,7 @@ enum Attack {
     Nothing,
 }
 
-/// Reads a command, which the client ends with a word; `None`: the client has gone.
+/// Reads a command, which the client ends with a word; `None` if the client has gone.
 async fn command(client: &mut BufReader<TcpStream>) -> Option<Vec<String>> {
     let mut line = String::new();
     client.read_line(&mut line).await.ok().filter(|read| *read > 0)?;
@@ -72,9 +72,9 @@ async fn command(client: &mut BufReader<TcpStream>) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// A line of a page: a key of that number.
+/// A line of a page with the key of this number.
 fn key(number: usize) -> String {
-    // The code of a digit, in hexadecimal, ends with the digit.
+    // In hexadecimal, the code of a digit ends with the digit.
     let name: String = format!("{number:07}").chars().flat_map(|digit| ['3', digit]).collect();
     name + " string a -1\n"
 }
@@ -116,7 +116,7 @@ async fn attack(client: TcpStream, attack: Attack) -> Option<()> {
     None
 }
 
-/// A server whose every client is served by `serve`, where it is, and how many clients it has had.
+/// Starts a server that runs `serve` for every client. Returns its task, its address, and the number of its clients.
 async fn server<F>(serve: impl Fn(TcpStream) -> F + Send + 'static) -> (JoinHandle<()>, SocketAddr, Arc<AtomicUsize>)
 where
     F: Future<Output = ()> + Send + 'static,
@@ -145,7 +145,7 @@ fn memory() -> u64 {
     status.vmhwm.expect("a peak") * 1024
 }
 
-/// The confined processes of this one that speak to key-value servers.
+/// The confined processes of this process that connect to key-value servers.
 fn workers() -> Vec<procfs::process::Process> {
     let ours = i32::try_from(std::process::id()).expect("a pid");
     let all = procfs::process::all_processes().expect("processes").flatten();
@@ -156,7 +156,7 @@ fn workers() -> Vec<procfs::process::Process> {
     all.filter(is_ours).collect()
 }
 
-/// How much memory a process may map, and how large a file it may write, in bytes.
+/// The limits of a process on mapped memory and on the size of files, in bytes.
 fn limits(process: &procfs::process::Process) -> (procfs::process::LimitValue, procfs::process::LimitValue) {
     let limits = process.limits().expect("limits");
     (limits.max_address_space.hard_limit, limits.max_file_size.hard_limit)
@@ -227,7 +227,7 @@ async fn whoever_listens_to_a_key_value_server_has_given_everything_up() {
     assert_eq!(status.nonewprivs, Some(1));
     assert_eq!((status.capeff, status.capprm, status.capinh), (0, 0, 0));
     assert_eq!(format!("{limits:?}"), format!("(Value({}), Value(0))", 768 << 20));
-    // As if what the server said had ended it. It is not started anew.
+    // Kills the process as if the server's data had. It is not restarted.
     let pid = rustix::process::Pid::from_raw(status.pid).expect("a pid");
     rustix::process::kill_process(pid, rustix::process::Signal::ABORT).expect("it is ours");
     let error = asked.await.expect("no panic").expect_err("no digest").to_string();
@@ -235,7 +235,7 @@ async fn whoever_listens_to_a_key_value_server_has_given_everything_up() {
     serving.abort();
 }
 
-/// A server that is honest, and holds what it is told.
+/// Serves as an honest server that stores the values it is sent.
 async fn honest(client: TcpStream, keys: usize) -> Option<()> {
     let mut client = BufReader::new(client);
     while let Some(words) = command(&mut client).await {
@@ -287,7 +287,7 @@ async fn kept_lines_take_one_process_and_one_connection() {
 async fn a_line_that_died_is_replaced() {
     let _turn = TURN.lock().await;
     let (serving, address, clients) = server(|client| async move {
-        // Each connection answers for one look, and no longer.
+        // Each connection serves one comparison only.
         let _ = tokio::time::timeout(Duration::from_millis(300), honest(client, 10)).await;
     })
     .await;

@@ -1,4 +1,4 @@
-//! A running instance of a site, looked at by the library as the daemon would.
+//! A running instance of a site, whose digest the library takes as the daemon would.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use arenad_model::site::{ExecStep, Site};
 
 use crate::arena::Arena;
 
-/// The present containers of a site and what is known of them.
+/// The present containers of a site and their metadata.
 pub struct Instance {
     engine: DockerEngine,
     pub site: Site,
@@ -69,7 +69,7 @@ impl Instance {
         }
     }
 
-    /// Takes a digest, and says how long it took.
+    /// Takes a digest and returns its duration.
     pub async fn take(&self, known: Known<'_>) -> (Taken, Duration) {
         let begun = Instant::now();
         let taken = digest::take(&self.subject(), known).await;
@@ -78,7 +78,7 @@ impl Instance {
         (taken, begun.elapsed())
     }
 
-    /// The stores that may have been written to since, and how long it took to find out.
+    /// Returns the stores that may have been written to since `last`, and the time that this took.
     pub async fn moved(&self, last: &Taken) -> (Vec<String>, Duration) {
         let begun = Instant::now();
         let moved = digest::moved(&self.subject(), last).await;
@@ -87,7 +87,7 @@ impl Instance {
         (moved, begun.elapsed())
     }
 
-    /// Runs commands of the definition, and says how long they took.
+    /// Runs commands of the definition and returns their duration.
     pub async fn run(&self, steps: &[ExecStep]) -> Duration {
         let begun = Instant::now();
         for step in steps {
@@ -99,7 +99,7 @@ impl Instance {
         begun.elapsed()
     }
 
-    /// Exchanges what lies in the stores for what the image has, as a rewind would.
+    /// Replaces the contents of the stores by those of the image, as a rewind would.
     pub fn restore(&self) {
         for (service, folder) in self.site.state_mounts() {
             let id = &self.incarnation.containers[&service].0;
@@ -107,7 +107,8 @@ impl Instance {
             let fresh = docker(&["create", &image]);
             docker(&["exec", id, "find", &folder, "-mindepth", "1", "-delete"]);
             let parent = Path::new(&folder).parent().and_then(Path::to_str).expect("a folder has a parent");
-            // `docker cp` into a container is refused where its root is read-only. The container's own user owns the stores.
+            // `docker cp` into a container is refused if its root is read-only. The container's own user owns the
+            // stores.
             let copy = format!("docker cp {fresh}:{folder} - | docker exec -i {id} tar -x -C {parent}");
             let copied = Command::new("sh").args(["-c", &copy]).output().expect("docker runs");
             docker(&["rm", "--force", &fresh]);
@@ -115,7 +116,7 @@ impl Instance {
         }
     }
 
-    /// The processes that have something of the stores open or mapped.
+    /// Returns the processes that have files of the stores open or mapped.
     pub fn holders(&self) -> Vec<String> {
         let mut found = Vec::new();
         for (service, folder) in self.site.state_mounts() {
@@ -137,14 +138,14 @@ impl Instance {
     }
 }
 
-/// A container of a site's image, without arenad around it; removed when it goes.
+/// A container of a site's image without arenad; it is removed when the value is dropped.
 pub struct Alone {
     pub instance: Instance,
     id: String,
 }
 
 impl Alone {
-    /// Starts the image of a site that has one service, its definition changed, and waits until its stores can be read.
+    /// Starts the image of a site with one service and a changed definition, and waits until its stores can be read.
     pub async fn start(site: &str, change: impl FnOnce(&mut Site)) -> Self {
         let mut site = declared(site);
         change(&mut site);
@@ -171,7 +172,7 @@ impl Drop for Alone {
     }
 }
 
-/// A site of the environment `mini`.
+/// Returns a site of the environment `mini`.
 fn declared(name: &str) -> Site {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("environments/mini.yaml");
     let located = definition::locate_file(&file).expect("it exists");

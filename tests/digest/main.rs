@@ -1,4 +1,4 @@
-//! Digests of real stores: of folders and SQLite files that the tests make, and of the sites of the mini environment.
+//! Digests of real stores: folders and SQLite files that the tests create, and the sites of the mini environment.
 
 #[path = "../mini/arena.rs"]
 mod arena;

@@ -1,4 +1,5 @@
-//! Digests of database servers report every difference, however it was made, and ignore differences in storage alone.
+//! Digests of database servers report every difference in content, whatever caused it, and ignore differences in
+//! storage.
 
 use arenad_digest::{Known, Lines, Taken};
 use arenad_model::site::DatabaseAccess;
@@ -7,7 +8,7 @@ use arenad_model::store::{RedisAccess, Store, StoreKind, Volatile, VolatilePart}
 use crate::instance::{Alone, Instance};
 use crate::subject::differences;
 
-/// Keeps the site's store of that name alone, and leaves parts of it out.
+/// Keeps only the site's store of this name, and excludes parts of it.
 fn only(stores: &mut Vec<Store>, name: &str, volatile: Vec<VolatilePart>) {
     stores.retain(|store| store.name == name);
     let part = |part| Volatile { part, reason: "a test's".to_owned() };
@@ -18,7 +19,7 @@ async fn take(instance: &Instance) -> Taken {
     instance.take(Known::default()).await.0
 }
 
-/// A digest with a mark: servers go on tidying up for a moment.
+/// Takes a digest with a mark, after the servers' background work has ended.
 async fn settled(instance: &Instance) -> Taken {
     for _ in 0..100 {
         let taken = take(instance).await;
@@ -27,7 +28,7 @@ async fn settled(instance: &Instance) -> Taken {
         }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
-    panic!("nobody writes, and still it is not settled");
+    panic!("no client writes, and the digest does not settle");
 }
 
 #[tokio::test]
@@ -52,12 +53,12 @@ async fn postgres_is_known_by_its_rows_its_sequences_and_its_definitions() {
     let found: Vec<String> = differences(&before, &now).into_iter().filter(|words| !words.contains("index ")).collect();
     assert_eq!(found, Vec::<String>::new(), "what does not count, and where rows lie");
 
-    // The log has one record for the next 32 values of a sequence.
+    // The log contains one record for the next 32 values of a sequence.
     sql("select nextval('misago_threads_post_id_seq')");
     let before = settled(instance).await;
     sql("select nextval('misago_threads_post_id_seq')");
     assert_eq!(instance.moved(&before).await.0, ["database"]);
-    // Nor is a row of a table that is not logged.
+    // A row of an unlogged table is not in the log either.
     sql("create unlogged table scratch (id int)");
     let unlogged = settled(instance).await;
     sql("insert into scratch values (1)");
@@ -176,7 +177,7 @@ async fn mariadb_is_known_by_its_rows_its_counters_and_its_definitions() {
 async fn valkey_is_known_by_its_keys_whatever_their_order_in_memory() {
     let forge =
         Alone::start("gitlab", |site| only(&mut site.stores, "queue", vec![VolatilePart::Key("old-*".into())])).await;
-    // Two more servers beside the forge's own. Only the test writes to them.
+    // Two more servers run beside the forge's own. Only the test writes to them.
     let client = |port: u16| vec!["valkey-cli".to_owned(), "-p".to_owned(), port.to_string(), "--raw".to_owned()];
     let start = "valkey-server --port $0 --protected-mode no --save '' --daemonize yes --dir /tmp >/dev/null; \
                  until [ \"$(valkey-cli -p $0 ping 2>/dev/null)\" = PONG ]; do sleep 0.02; done";
@@ -202,7 +203,7 @@ async fn valkey_is_known_by_its_keys_whatever_their_order_in_memory() {
     }
     let ask = |forge: &mut Alone, access| {
         forge.instance.site.stores[0].kind = StoreKind::Redis { access };
-        // The kept connections lead to the last server.
+        // The kept connections lead to the previous server.
         forge.instance.lines = Lines::kept();
     };
     ask(&mut forge, RedisAccess::Client { command: client(6400) });

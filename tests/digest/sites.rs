@@ -1,4 +1,4 @@
-//! The sites of the mini environment: what visitors write is found and named, and everything else stays equal.
+//! The sites of the mini environment: visitors' writes are found and named, and everything else stays equal.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -37,7 +37,7 @@ async fn what_visitors_write_is_named_and_nothing_else_differs() {
             assert!(found.iter().any(|words| words.starts_with(expected)), "{site}: no {expected} in {found:#?}");
         }
         for words in &found {
-            assert!(may_differ(site).iter().any(|part| words.starts_with(part)), "{site}: nobody wrote {words}");
+            assert!(may_differ(site).iter().any(|part| words.starts_with(part)), "{site}: no visitor wrote {words}");
         }
         rewind(&instance, &first[site]).await;
         look(&arena, site).await;
@@ -49,12 +49,12 @@ async fn what_visitors_write_is_named_and_nothing_else_differs() {
     }
 }
 
-/// Stops the writers, exchanges the stores, starts the writers: the digest is the baseline's.
+/// Stops the writers, exchanges the stores and starts the writers; the digest must be the baseline's.
 async fn rewind(instance: &Instance, baseline: &Taken) {
     let site = &instance.site;
     let writers = site.writers.as_ref().expect("declared");
     let stop = instance.run(&writers.stop).await;
-    assert_eq!(instance.holders(), Vec::<String>::new(), "{}: nobody has a file of the stores open", site.name);
+    assert_eq!(instance.holders(), Vec::<String>::new(), "{}: no process has a file of the stores open", site.name);
     instance.restore();
     let start = instance.run(&writers.start).await;
     println!("{}: stop {} ms, start {} ms", site.name, stop.as_millis(), start.as_millis());
@@ -62,7 +62,7 @@ async fn rewind(instance: &Instance, baseline: &Taken) {
     assert_eq!(words(baseline, &now), Vec::<String>::new(), "{}: rewound", site.name);
 }
 
-/// Opens the site's first page, which must come.
+/// Opens the site's first page, which must succeed.
 async fn look(arena: &Arena, site: &str) {
     let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(30)).build().expect("a client");
     let answer = client.get(arena.url(site)).send().await.expect("an answer");
@@ -83,7 +83,7 @@ async fn write(arena: &Arena, instance: &Instance) {
             let statements = "delete from places where ctid = (select min(ctid) from places)";
             instance.exec("map-db", &["psql", "-h", "/tmp", "-U", "map", "-d", "gis", "-qc", statements]);
         }
-        other => panic!("nobody visits {other}"),
+        other => panic!("no visitor for {other}"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! SQLite databases, in every way that one lies on a disk.
+//! SQLite databases in every form that they can have on a disk.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ const SCHEMA: &str = "create table note (id integer primary key autoincrement, t
     insert into note (text, price, picture, seen) values ('one', 1.5, x'00ff', 'never'), (null, 2, null, 'never'), ('2', null, '2', '');
     insert into session (key) values ('a');";
 
-/// Runs statements by Python's SQLite, as sites do; `keep` leaves the files as they are while a connection is open.
+/// Runs statements with Python's SQLite, as sites do; `keep` leaves the files as they are while a connection is open.
 fn run(path: &std::path::Path, statements: &str, keep: bool) {
     let script = "import os, sqlite3, sys\ndatabase = sqlite3.connect(sys.argv[1])\ndatabase.executescript(sys.argv[2])\ndatabase.commit()\n\
                   if sys.argv[3] == 'keep': os._exit(0)\ndatabase.close()";
@@ -73,7 +73,7 @@ async fn values_of_other_types_are_other_values() {
     for change in ["price = '1.5'", "picture = x'00fe'", "text = ''", "price = 1.5000000000000002"] {
         run(&path, &format!("update note set {change} where id = 1"), false);
         let now = stores.take().await.expect("a digest");
-        // A text that is a number becomes one again in a column of numbers.
+        // Text that is a number becomes a number in a numeric column.
         let is_same = change == "price = '1.5'";
         assert_eq!(differences(&before, &now).is_empty(), is_same, "{change}");
         run(&path, "update note set text = 'one', price = 1.5, picture = x'00ff' where id = 1", false);
@@ -115,7 +115,7 @@ async fn files_that_were_written_anew_are_read_and_untouched_ones_are_not() {
 #[tokio::test]
 async fn what_is_no_database_or_leads_elsewhere_is_an_error() {
     let (stores, path) = made();
-    fs::write(&path, "this is no database at all, whatever its name may say of it").expect("a file");
+    fs::write(&path, "this is not a database, whatever the name of the file suggests").expect("a file");
     let error = stores.take().await.expect_err("no database").to_string();
     assert_eq!(error, "read the rows of the store notes");
     fs::remove_file(&path).expect("a file");

@@ -1,4 +1,4 @@
-//! A site of which only the stores matter, in folders that a test makes.
+//! A site of which only the stores are used, in folders that a test creates.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -52,12 +52,12 @@ impl Stores {
         self.take_knowing(Known::default()).await
     }
 
-    /// Takes a digest of what is not known.
+    /// Takes a digest of the stores that `known` does not cover.
     pub async fn take_knowing(&self, known: Known<'_>) -> Result<Taken, DigestError> {
         self.with(async |subject| digest::take(&subject, known).await).await
     }
 
-    /// Takes a digest that has a mark: the last change must be older than the file system's clock is fine.
+    /// Takes a digest that has a mark: the last change must be older than the resolution of the file system's clock.
     pub async fn take_settled(&self) -> Taken {
         let deadline = Instant::now() + Duration::from_secs(10);
         loop {
@@ -65,24 +65,24 @@ impl Stores {
             if self.moved(&taken).await.is_empty() {
                 return taken;
             }
-            assert!(Instant::now() < deadline, "nobody writes, and still it is not settled");
+            assert!(Instant::now() < deadline, "no process writes, and the digest does not settle");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 
-    /// The stores that may have been written to since.
+    /// Returns the stores that may have been written to since `last`.
     pub async fn moved(&self, last: &Taken) -> Vec<String> {
         self.with(async |subject| digest::moved(&subject, last).await).await.expect("marks")
     }
 
-    /// Does something with what the digest is taken of.
+    /// Runs a function with the subject of a digest.
     pub async fn with<T>(&self, work: impl AsyncFnOnce(Subject<'_>) -> T) -> T {
         self.on(&Lines::passing(), work).await
     }
 
-    /// The same on lines that may be kept. Servers of the site are on this host.
+    /// Runs a function with the subject and with connections that may be kept. The site's servers are on this host.
     pub async fn on<T>(&self, lines: &Lines, work: impl AsyncFnOnce(Subject<'_>) -> T) -> T {
-        // Nothing here asks the engine.
+        // No operation here uses the engine.
         let engine = DockerEngine::new("unix:///nowhere");
         let incarnation = Incarnation {
             generation: 1,

@@ -1,4 +1,4 @@
-//! Visitors that write on the sites over HTTP with cookies and forms, as a browser would.
+//! Visitors that write to the sites over HTTP with cookies and forms, as a browser would.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use reqwest::Client;
 use scraper::{ElementRef, Html, Selector};
 use url::Url;
 
-/// A visitor with cookies and the page that it is on.
+/// A visitor with its cookies and its present page.
 struct Visitor {
     client: Client,
     at: Url,
@@ -34,7 +34,7 @@ impl Visitor {
         (self.at, self.page) = (at, page);
     }
 
-    /// Fills in the form that the selector names, as far as it differs, and sends it.
+    /// Fills in the form that the selector names with the given values, and sends it.
     async fn send(&mut self, form: &str, values: &[(&str, &str)]) {
         let (action, mut fields) = {
             let page = Html::parse_document(&self.page);
@@ -52,7 +52,7 @@ fn selector(text: &str) -> Selector {
     Selector::parse(text).expect("a selector")
 }
 
-/// The fields of a form with what they hold.
+/// Returns the fields of a form with their values.
 fn fields(form: ElementRef<'_>) -> BTreeMap<String, String> {
     let mut fields = BTreeMap::new();
     for field in form.select(&selector("input[name], textarea[name], select[name]")) {
@@ -92,7 +92,7 @@ pub async fn shop(url: &str) {
     visitor.send("form:has([name=score])", &review).await;
 }
 
-/// The administrator looks at the orders.
+/// The administrator opens the orders.
 pub async fn shop_admin(url: &str) {
     let origin = Url::parse(url).expect("a URL").origin().ascii_serialization();
     let mut visitor = Visitor::to(&format!("{origin}/dashboard/login/")).await;
@@ -100,7 +100,7 @@ pub async fn shop_admin(url: &str) {
     visitor.open("/dashboard/orders/").await;
 }
 
-/// A member starts a thread, by the forum's own API as its pages do.
+/// A member starts a thread through the forum's API, as its pages do.
 pub async fn forum(url: &str) {
     let mut visitor = Visitor::to(&format!("{url}/login")).await;
     visitor.send("form:has([name=password])", &[("username", "MarvelsGrantMan136"), ("password", "test1234")]).await;
@@ -127,7 +127,7 @@ pub async fn homepage(url: &str) {
     visitor.show(request).await;
 }
 
-/// A member opens an issue and commits a file, which the worker does.
+/// A member opens an issue and commits a file, which the worker processes.
 pub async fn forge(url: &str) {
     let mut visitor = Visitor::to(&format!("{url}/users/sign_in")).await;
     visitor.send("form:has([name=password])", &[("username", "byteblaze"), ("password", "hello1234")]).await;

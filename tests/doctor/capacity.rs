@@ -1,4 +1,4 @@
-//! Definitions that ask for more than there is: the doctor says so, and `up` refuses before it starts anything.
+//! Definitions that need more resources than exist: the doctor reports it, and `up` refuses before it starts anything.
 
 use crate::examined::{examine, without_build};
 use crate::support::World;
@@ -18,7 +18,7 @@ fn more_memory_than_there_is_is_refused_before_anything_is_started_unless_forced
     let forced = world.run(&["up", &world.name, "--force"]).code(0).says("warning: ").says("900.0 GiB");
     assert!(forced.out.contains("toy"), "{}", forced.out);
     assert_eq!(world.state(), "ready");
-    // A site that is up has its resources already, so another check reserves nothing for it.
+    // A running site has its resources already, so another check reserves nothing for it.
     world.run(&["up", &world.name]).code(0);
     examine(&world).is_fine("memory");
     world.run(&["down"]).code(0);

@@ -1,4 +1,4 @@
-//! Engines that are absent, forbidden, old, mute, or have few addresses.
+//! Engines that are absent, forbidden, old, silent, or have few addresses.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,7 @@ use crate::support::{OwnEngine, World};
 /// The id of the unprivileged user.
 const NOBODY: &str = "65534";
 
-/// A visit to an engine behind that socket.
+/// Runs the doctor on the engine behind a socket.
 #[track_caller]
 fn examine_at(world: &World, socket: &Path) -> Examined {
     let mut command = command(world);
@@ -30,7 +30,7 @@ fn an_engine_that_is_not_there_is_a_problem_and_the_rest_is_still_told() {
     examined.is_fine("memory");
     assert!(examined.is_silent_about("storage-driver"), "what only the engine knows is not guessed");
 
-    // Left behind by an engine that was killed.
+    // The socket was left behind by a killed engine.
     drop(UnixListener::bind(&socket).unwrap());
     examine_at(&world, &socket).found("engine").is("problem", "nobody listens at", "systemctl start docker");
 }
@@ -94,7 +94,7 @@ fn a_tiny_address_pool_is_warned_of_with_its_setting() {
     let pools = examined.found("address-pools");
     pools.is("warning", "room for 3 more networks of 4", "default-address-pools");
     examined.is_fine("address-block");
-    // Its data is on an ext4 of its own.
+    // The engine's data is on its own ext4.
     let copies = examined.found("copy-up");
     assert!(copies.level == "warning" && copies.seen.contains("ext4 has no reflinks; 1.0 GiB takes"), "{copies:?}");
 }

@@ -1,4 +1,4 @@
-//! The findings of `arenad doctor`, and runs of it under special circumstances.
+//! Runs of `arenad doctor` under special conditions, and its findings.
 
 use std::process::Command;
 
@@ -34,7 +34,7 @@ impl Examined {
         Self { findings }
     }
 
-    /// The gravest finding of that id.
+    /// Returns the most severe finding with this id.
     #[track_caller]
     pub fn found(&self, id: &str) -> Found {
         let rank = |finding: &&Value| {
@@ -47,7 +47,7 @@ impl Examined {
         Found { level: text("level"), seen: text("seen"), cure: text("cure") }
     }
 
-    /// Insists that something is as it should be.
+    /// Asserts that a finding is all right.
     #[track_caller]
     pub fn is_fine(&self, id: &str) {
         let found = self.found(id);
@@ -60,7 +60,7 @@ impl Examined {
 }
 
 impl Found {
-    /// Insists on a level, on what was seen and on the cure.
+    /// Asserts the level, the observation and the remedy of a finding.
     #[track_caller]
     pub fn is(self, level: &str, seen: &str, cure: &str) -> Self {
         assert!(self.level == level && self.seen.contains(seen) && self.cure.contains(cure), "{self:#?}");
@@ -68,24 +68,24 @@ impl Found {
     }
 }
 
-/// A visit, as things are.
+/// Runs the doctor in the world's ordinary conditions.
 #[track_caller]
 pub fn examine(world: &World) -> Examined {
     examine_by(world, command(world))
 }
 
-/// The command of a visit.
+/// Returns the command that runs the doctor.
 pub fn command(world: &World) -> Command {
     world.command(&["doctor", &world.name, "--json"])
 }
 
-/// A visit by a command that the test has prepared.
+/// Runs a command that the test has prepared.
 #[track_caller]
 pub fn examine_by(world: &World, command: Command) -> Examined {
     Examined::of(world.start_command(command).ended())
 }
 
-/// A visit in namespaces of its own, after a script has spoilt something there; what it did ends with it.
+/// Runs the doctor in namespaces of its own, after a script has caused a fault there; the fault ends with the run.
 #[track_caller]
 pub fn examine_within(world: &World, namespaces: &[&str], script: &str) -> Examined {
     examine_by(world, within(command(world), namespaces, script))
@@ -100,7 +100,7 @@ pub fn within(inner: Command, namespaces: &[&str], script: &str) -> Command {
     outer
 }
 
-/// Gives a command another's variables and folder.
+/// Gives a command another command's variables and folder.
 pub fn take_over(outer: &mut Command, inner: &Command) {
     for (name, value) in inner.get_envs() {
         match value {
@@ -113,7 +113,7 @@ pub fn take_over(outer: &mut Command, inner: &Command) {
     }
 }
 
-/// Removes the build section, so that the site's image comes from elsewhere.
+/// Removes the build section, so that the site's image comes from another source.
 pub fn without_build(world: &World) {
     let text = std::fs::read_to_string(world.file("compose")).expect("a definition");
     let (before, rest) = text.split_once("    build:\n").expect("a build");

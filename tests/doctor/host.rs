@@ -1,4 +1,4 @@
-//! The system around the engine, and the words that people read.
+//! The system around the engine, and the output for people.
 
 use std::fs::File;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -87,7 +87,7 @@ fn people_read_areas_levels_and_cures() {
         ran.out
     );
     assert!(!ran.out.contains('\x1b'), "colour is for terminals");
-    // Without an environment it is about the host alone.
+    // Without an environment, the doctor examines only the host.
     let ran = world.run(&["doctor"]);
     assert!(!ran.out.contains("(for toy)") && ran.out.contains("`arenad doctor mini` also looks at"), "{}", ran.out);
     let report = world.run(&["doctor", "--json"]).json();

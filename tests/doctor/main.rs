@@ -1,5 +1,5 @@
-//! `arenad doctor` on hosts with one real fault each: it finds the fault, names the cure, and where the cure is a
-//! setting, the setting cures it.
+//! `arenad doctor` on hosts with one real fault each: it finds the fault and names the remedy, and a remedy that is a
+//! setting is effective.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 

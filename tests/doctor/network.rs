@@ -1,4 +1,4 @@
-//! Ports that are taken, routes into our block, blocks that are too small.
+//! Ports in use, routes into arenad's block, blocks that are too small.
 
 use std::net::TcpListener;
 
@@ -15,7 +15,7 @@ fn a_busy_port_is_a_problem_and_its_owner_is_named() {
     drop(taken);
     examine(&world).is_fine("port");
 
-    // Served by arenad itself it is as it should be, and what is up needs no room any more.
+    // A port that arenad itself serves is all right, and a running site needs no further addresses.
     world.up();
     let found = examine(&world).found("port");
     assert!(found.level == "ok" && found.seen.contains("served by arenad's daemon"), "{found:?}");
@@ -44,7 +44,7 @@ fn a_route_into_our_block_is_a_problem_and_the_block_that_is_proposed_cures_it()
     let examined = examine_within(&world, &["--net"], vpn);
     let found = examined.found("address-block");
     let found = found.is("problem", "a route to 10.231.7.0/24 through vpn0", "export ARENAD_SUBNETS=10.232.0.0/16");
-    // The engine's chains are in its own namespace: from here its networks are not closed.
+    // The engine's chains are in its own namespace, so its networks do not look closed from here.
     examined.found("filters").is("warning", "filter chains are not there", "daemon.json");
 
     let proposed = found.cure.split('`').nth(1).unwrap();

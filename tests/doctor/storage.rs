@@ -1,4 +1,4 @@
-//! File systems: full, without inodes, read-only, without and with reflinks.
+//! File systems: full, without inodes, read-only, with and without reflinks.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::support::World;
 
 const MOUNTS: [&str; 1] = ["--mount"];
 
-/// The state directory is a memory file system of its own.
+/// Returns a script that mounts a memory file system as the state directory.
 fn mounted(world: &World, options: &str, then: &str) -> String {
     let state = world.state_dir().display().to_string();
     format!("mkdir -p {state}; mount -t tmpfs -o {options} none {state}; {then}").replace("STATE", &state)
@@ -44,7 +44,7 @@ fn a_state_directory_without_reflinks_is_warned_of_and_one_with_them_is_not() {
     let examined = examine_within(&world, &MOUNTS, &mounted(&world, "size=2g", "true"));
     examined.found("reflinks").is("warning", "on tmpfs without reflinks", "arenad storage init");
 
-    // As the cure says, only smaller.
+    // The remedy's command, with a smaller size.
     let disk = world.root().join("disk");
     let (disk, state) = (disk.display().to_string(), world.state_dir().display().to_string());
     let script = format!(

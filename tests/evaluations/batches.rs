@@ -1,4 +1,4 @@
-//! Folders of results, judged without any site.
+//! Folders of results, judged without a running site.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -6,12 +6,12 @@ use std::process::{Command, Output};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Where `tests/fixtures/results/make.py` has put its results.
+/// The folder in which `tests/fixtures/results/make.py` has put its results.
 fn results() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/results")
 }
 
-/// A folder without daemon and definitions.
+/// Returns a folder without a daemon and definitions.
 fn nowhere() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let url = |id: u32, reference: &str| {
@@ -49,7 +49,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Folder, task, verdicts and the score on record of each result that could be judged.
+/// Returns folder, task, verdicts and recorded score of each result that could be judged.
 fn verdicts(batch: &Value) -> Vec<(String, String, Vec<String>, Option<f64>)> {
     let judged = batch["results"].as_array().unwrap().iter().filter(|result| result["evaluated"].is_object());
     let of = |result: &Value| {
@@ -79,7 +79,7 @@ fn results_of_each_harness_are_judged_and_a_broken_one_is_named() {
         // The published rule finds /mugs/81 in /mugs/8137.
         row("rendered", "2", ["passed", "failed"], None),
         row("study", "1", ["passed", "passed"], Some(1.0)),
-        // Giving up is enough for the published rule.
+        // The published rule accepts an agent that gives up.
         row("study", "3", ["passed", "failed"], Some(0.0)),
         row("study", "2", ["passed", "passed"], Some(1.0)),
     ];
@@ -94,7 +94,7 @@ fn results_of_each_harness_are_judged_and_a_broken_one_is_named() {
     assert_eq!((&strict["total"], &strict["unreadable"]), (&json!(6), &json!(1)));
     assert!(strict["success_rate"].as_f64().is_some_and(|rate| (rate - 2.0 / 6.0).abs() < 1e-9), "{strict}");
 
-    // The table for people, and what went wrong apart from it.
+    // The table is on standard output, and errors are separate from it.
     let output = eval(&folder, &args);
     let table = text(&output.stdout);
     assert!(
@@ -138,7 +138,8 @@ fn what_is_missing_is_said_with_what_to_do() {
     says(&[&site[..], &["--judge", "recorded:none.jsonl"]].concat(), 1, &["none.jsonl"]);
 }
 
-/// Replies that were recorded decide what only meaning decides; without a judge that is open, and judged later.
+/// Recorded replies decide checks that depend on meaning; without a judge these checks stay open and can be judged
+/// later.
 #[test]
 fn a_judge_can_be_asked_later() {
     let folder = tempfile::tempdir().unwrap();
@@ -176,7 +177,7 @@ fn a_judge_can_be_asked_later() {
     assert_eq!(output.status.code(), Some(0), "{}\n{}", text(&output.stdout), text(&output.stderr));
 }
 
-/// The two runs that come with WebArena-Verified have the verdicts that come with them.
+/// The two runs included in WebArena-Verified get the verdicts included with them.
 #[test]
 #[ignore = "reads the benchmark's runs: set ARENAD_BENCHMARK_DATA"]
 fn recorded_runs_have_their_verdicts() {

@@ -1,4 +1,4 @@
-//! Episodes on a toy site: passed, nearly, and with the site gone.
+//! Episodes on a toy site: passed, nearly passed, and with the site gone.
 
 use std::io::{Cursor, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::World;
 use crate::support::world::{Ran, list};
 
-/// A picture whose brightness follows a function of its place.
+/// Returns a picture whose brightness is a function of the position.
 fn picture(brightness: impl Fn(u32, u32) -> u32) -> Vec<u8> {
     let shade = |x, y| u8::try_from(brightness(x, y) % 256).unwrap_or_default();
     let image = RgbImage::from_fn(48, 48, |x, y| Rgb([shade(x, y); 3]));
@@ -68,7 +68,7 @@ fn an_episode_is_judged_by_what_is_on_its_site() {
     let world = world();
     world.up();
     let state = |options: &[&str]| eval(&world, "webarena", "1", options);
-    // Nothing was done, then almost, then all of it.
+    // The agent did nothing, then nearly everything, then everything.
     state(&[]).code(5).prints("failed").prints("bought=mug");
     world.write("bought=cup");
     state(&["--profile", "both"]).code(5);
@@ -80,7 +80,7 @@ fn an_episode_is_judged_by_what_is_on_its_site() {
     eval(&world, "webarena", "3", &[]).code(6).prints("inconclusive").prints("CDP address");
     eval(&world, "webarena", "7", &["--url", "http://x/"]).code(2).says("__GITLAB__").says("--site");
 
-    // Pictures are fetched from the site, or lie in a folder.
+    // Pictures are fetched from the site or read from a folder.
     eval(&world, "visualwebarena", "4", &["--profile", "both"]).code(0);
     eval(&world, "visualwebarena", "5", &["--profile", "both"]).code(5);
     eval(&world, "visualwebarena", "6", &[]).code(6).prints("--pictures");
@@ -94,7 +94,7 @@ fn an_episode_is_judged_by_what_is_on_its_site() {
     world.engine.docker(&["kill", &containers[0]]);
     state(&["--profile", "both"]).code(6).prints("inconclusive");
     world.run(&["down"]).code(0);
-    // The site is gone, and what was seen of it is not.
+    // The site is gone, but the recorded observations are not.
     let again = world.run(&["eval", "--from", "seen.json", "--profile", "both", "--json"]).code(0).json();
     assert_eq!(again["reports"][1]["verdict"], "passed", "{again:#}");
     assert_eq!(list(&json!([again]), "task"), ["1"]);
@@ -124,7 +124,7 @@ fn the_api_judges_too(world: &World) {
     let (status, problem) = post(&json!({ "benchmark": "webarena", "task": 1 }));
     assert_eq!((status, &problem["code"]), (422, &json!("bad_task")), "{problem:#}");
     assert!(problem["hint"].as_str().unwrap().contains("ARENAD_BENCHMARK_DATA"));
-    // Traffic is judged as it comes along.
+    // Traffic is judged while it arrives.
     let verified = json!({
         "sites": ["shopping"], "task_id": 1, "intent_template_id": 1, "start_urls": ["__SHOPPING__"], "intent": "?",
         "intent_template": "?", "instantiation_dict": {}, "revision": 1,
@@ -160,7 +160,7 @@ fn task_files_get_the_sites_addresses(world: &World) {
     let task = std::fs::read_to_string(world.root().join("rendered/0.json")).unwrap();
     assert!(task.contains(&format!("\"start_url\": \"http://localhost:{}\"", world.port)), "{task}");
     assert!(!world.root().join("rendered/6.json").exists());
-    // A rendered task is a task like any other.
+    // A rendered task is treated like any other task.
     world.run(&["eval", "--benchmark", "webarena", "--tasks", "rendered", "--task", "0"]).code(0);
 }
 

@@ -1,4 +1,4 @@
-//! The agent's own page, and a judge behind an interface: both through the command line, from one end to the other.
+//! The agent's own page, and a judge behind an interface, both through the command line from end to end.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -118,7 +118,7 @@ async fn a_judge_decides_is_paid_once_and_its_silence_decides_nothing() {
     eval(&world, "1", &["--answer", "5 of them", "--evidence", "open.json"]).code(6).prints("needs_judge");
     assert!(endpoint.take_asked().is_empty());
 
-    // A fault of the endpoint is tried again, and the verdict is the model's.
+    // A request that fails at the endpoint is retried, and the verdict is the model's.
     endpoint.next(&[(500, "busy"), (200, "Correct.")]);
     judged("5 of them", &["--evidence", "seen.json"]).code(0).prints("passed");
     let asked = endpoint.take_asked();
@@ -139,7 +139,8 @@ async fn a_judge_decides_is_paid_once_and_its_silence_decides_nothing() {
 
     endpoint.next(&[(200, "incorrect")]);
     judged("six", &[]).code(5).prints("failed");
-    // Neither yes nor no is asked for once more, and then left open; so is an endpoint that refuses.
+    // A reply that is neither yes nor no is requested once more and then left open; a refusing endpoint leaves the
+    // check open too.
     endpoint.next(&[(200, "Well, it depends."), (200, "Hard to say.")]);
     judged("some", &[]).code(6).prints("inconclusive").prints("Hard to say.");
     endpoint.next(&[(401, "the key hush is unknown")]);

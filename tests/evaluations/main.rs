@@ -1,4 +1,4 @@
-//! `arenad eval` and what it stands on: an episode on a real site, folders of results, evidence, rendered task files.
+//! `arenad eval` and its inputs: an episode on a real site, folders of results, evidence, rendered task files.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 

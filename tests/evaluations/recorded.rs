@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::support::World;
 use crate::support::wait::{PATIENCE, until};
 
-/// Answers with how many bytes it was sent, and sets a cookie of each kind.
+/// Answers with the number of received bytes, and sets a cookie of each kind.
 const ECHO: &str = "#!/bin/sh\nread=$(wc -c)\n\
     printf 'Content-Type: application/json\\r\\nSet-Cookie: sid=hush1; HttpOnly\\r\\nSet-Cookie: seen=yes\\r\\n\\r\\n'\n\
     printf '{\"got\": %s, \"token\": \"hush2\"}\\n' \"$read\"\n";
@@ -120,7 +120,7 @@ fn what_agents_send_is_recorded_until_the_next_reset() {
     what_was_seen_is_judged_again(&world);
 }
 
-/// The site is gone; the task may have changed since.
+/// The recording is judged after the site is gone; the task may have changed since.
 fn what_was_seen_is_judged_again(world: &World) {
     world.edit("environment", "variable: SHOPPING", "variable: SHOPPING, record: all");
     let again = world.run(&["check", "--from", "check.json", "--json"]).code(0).json();

@@ -1,4 +1,4 @@
-//! Right and wrong answers to every task of the benchmarks that is about a text, made of the tasks' own references.
+//! Right and wrong answers to every text task of the benchmarks, made from the tasks' own references.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 use crate::benchmark;
 
-/// How many answers of a kind there are, and how many each profile accepts.
+/// The number of answers of a kind, and the numbers that each profile accepts.
 #[derive(Default)]
 struct Count {
     all: usize,
     compat: usize,
     strict: usize,
-    /// Those that strict judges wrongly.
+    /// The answers that the strict profile judges wrongly.
     mistakes: Vec<String>,
 }
 
@@ -34,7 +34,7 @@ impl Count {
     }
 }
 
-/// Prints a line for each kind, and fails if the strict profile is mistaken about any answer.
+/// Prints a line for each kind, and fails if the strict profile misjudges any answer.
 fn settle(counts: &Counts) {
     for (kind, count) in counts {
         println!("{kind}: {} answers, compat accepts {}, strict {}", count.all, count.compat, count.strict);
@@ -44,7 +44,7 @@ fn settle(counts: &Counts) {
     assert!(mistakes.is_empty(), "strict is mistaken about {all}:\n{mistakes:#?}");
 }
 
-/// The tasks of WebArena and VisualWebArena whose answer a rule for texts judges, and whether they are VisualWebArena's.
+/// The tasks of WebArena and VisualWebArena whose answer a text rule judges, each with whether it is VisualWebArena's.
 fn tasks() -> Vec<(Task, bool)> {
     let names = ["SHOPPING", "SHOPPING_ADMIN", "REDDIT", "GITLAB", "MAP", "WIKIPEDIA", "HOMEPAGE", "CLASSIFIEDS"];
     let urls = names.map(|name| (format!("__{name}__"), format!("http://{}.test", name.to_lowercase()))).into();
@@ -105,7 +105,7 @@ fn asks_how_much(task: &Task) -> bool {
         .any(|word| intent.contains(word))
 }
 
-/// Ways to write an answer around which there is nothing else.
+/// Formats an answer in several ways without adding other content.
 fn wrapped(text: &str) -> Vec<String> {
     vec![
         text.to_owned(),
@@ -126,7 +126,7 @@ fn wrapped(text: &str) -> Vec<String> {
     ]
 }
 
-/// Right answers, by their kind.
+/// Right answers by kind.
 fn right(task: &Task) -> Vec<(&'static str, String)> {
     let wanted = wanted(task);
     let first: Vec<&str> = wanted.iter().map(|any| any[0].as_str()).collect();
@@ -204,14 +204,14 @@ fn right(task: &Task) -> Vec<(&'static str, String)> {
     answers
 }
 
-/// Wrong answers, by their kind. `everything` is what all tasks want.
+/// Wrong answers by kind. `everything` contains the expected texts of all tasks.
 fn wrong(task: &Task, everything: &[String], index: usize) -> Vec<(&'static str, String)> {
     let wanted = wanted(task);
     let first: Vec<&str> = wanted.iter().map(|any| any[0].as_str()).collect();
     let mut answers: Vec<(&str, String)> = ["", "I don't know", "N/A", "done", "Yes and No, yes", "..."]
         .map(|answer| ("nothing said", answer.to_owned()))
         .into();
-    // Not each in every way: the tokenizers take their time on long texts.
+    // Each answer uses one separator only, because the tokenizers are slow on long texts.
     let separator = [", ", "\n", "; ", " | ", " or "][index % 5];
     let number = |number: i32| {
         ["{}", "It may be {}.", "{} reviews", "{}.", "maybe {}"][index / 5 % 5].replace("{}", &number.to_string())
@@ -294,8 +294,8 @@ fn wrong(task: &Task, everything: &[String], index: usize) -> Vec<(&'static str,
     answers
 }
 
-/// For every task whose answer is judged as a text: what people and models write for a right answer passes, what is wrong,
-/// hedges or names everything fails.
+/// For every task whose answer is judged as text, right answers as people and models write them pass. Wrong answers,
+/// hedged answers and answers that name everything fail.
 #[test]
 #[ignore = "reads the benchmarks' task files: set ARENAD_BENCHMARK_DATA"]
 fn answers_to_every_textual_task_are_told_apart() {
@@ -339,7 +339,7 @@ fn answers_to_verified_tasks_are_told_apart() {
             }
         }
         let data = answer["retrieved_data"].to_string();
-        // Neither a pattern nor the alternatives of an object's field are an answer.
+        // Neither a pattern nor the alternatives of an object's field count as an answer.
         if data.trim_start_matches('[').contains(['^', '[']) || config["expected"].get("retrieved_data").is_none() {
             continue;
         }

@@ -11,7 +11,7 @@ use arenad_verdict::{Check, Profile, Report, Verdict};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Why a check in compat may be undecided: what the benchmark's code makes of it is not known here.
+/// The reasons for which a check in compat may be undecided: the behaviour of the benchmark's code is not known here.
 const COMPAT_OPEN: [&str; 8] = [
     "JSON that only Python reads",
     "the benchmark completes the date",
@@ -23,7 +23,7 @@ const COMPAT_OPEN: [&str; 8] = [
     "are no texts of a query",
 ];
 
-/// Parts of answers that have kept an evaluator from its verdict, and harmless ones.
+/// Parts of answers that once kept an evaluator from its verdict, and harmless parts.
 const PIECES: [&str; 28] = [
     "NaN",
     "Infinity",
@@ -68,7 +68,7 @@ fn text() -> impl Strategy<Value = String> {
     proptest::collection::vec(piece(), 0..4).prop_map(|pieces| pieces.concat())
 }
 
-/// The reasons of the checks that are undecided.
+/// The reasons of the undecided checks.
 fn open(report: &Report) -> Vec<String> {
     fn leaves<'a>(check: &'a Check, all: &mut Vec<&'a Check>) {
         all.push(check);
@@ -87,7 +87,7 @@ fn assert_decided(report: &Report, what: &str) {
     assert!(open.is_empty(), "{:?} of {what:?}: {open:?}", report.profile);
 }
 
-/// A task of WebArena-Verified for each type that a result may have, and one about traffic.
+/// A task of WebArena-Verified for each type of result, and one about traffic.
 fn verified_tasks() -> Vec<Task> {
     let types = [
         (json!({ "type": "string" }), json!("Blue Mug")),
@@ -188,7 +188,7 @@ fn evals() -> Vec<Value> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Nothing that an agent answers leaves a task of WebArena or VisualWebArena undecided.
+    /// No answer of an agent leaves a task of WebArena or VisualWebArena undecided.
     #[test]
     fn every_answer_and_page_is_decided(said in text(), url in text(), number in any::<f64>(), judged: bool) {
         let shown = [json!(said), json!(null), json!(number), json!([said]), json!({ "a": said })];
@@ -210,7 +210,7 @@ proptest! {
         }
     }
 
-    /// Nothing that an agent answers or sends leaves a task of WebArena-Verified undecided.
+    /// No answer and no request of an agent leaves a task of WebArena-Verified undecided.
     #[test]
     fn every_response_and_request_is_decided(said in text(), item in text(), raw in text(), path in text(), kind in 0..4_usize) {
         let document = json!({ "task_type": "RETRIEVE", "status": said, "retrieved_data": [item] }).to_string();
@@ -230,7 +230,7 @@ proptest! {
         }
     }
 
-    /// Compat accepts whatever strict accepts, unless the reason of the check names the leniency.
+    /// Compat accepts everything that strict accepts, unless the reason of the check names the leniency.
     #[test]
     fn strict_accepts_no_more_than_compat_but_for_what_is_listed(
         before in "(|The answer is |not |about |\\$|1\\. a\n|order 0000|\\+|-|\\*\\*|\"|x|There are |5 or |2)",
@@ -257,7 +257,7 @@ proptest! {
         }
     }
 
-    /// The same of URLs, which have no leniency as they are generated here.
+    /// Compat accepts the same URLs as strict, because the generated ones involve no leniency.
     #[test]
     fn strict_takes_no_page_that_compat_does_not(
         reference in "http://(h|g:77)(/(a|ab|b)){0,3}(|\\?(x=1|y=2|x=2|x=1&y=2))",
@@ -279,7 +279,7 @@ fn is_listed_leniency(reason: &str) -> bool {
     name.is_some_and(|name| readme.contains(&format!("| {name} |")))
 }
 
-/// The reviewed cases: answers that were undecided, and took their tasks out of the count.
+/// Reviewed cases: these answers were once undecided, so their tasks did not count.
 #[test]
 fn answers_that_nobody_could_read_are_failed() {
     let tasks = verified_tasks();

@@ -1,4 +1,5 @@
-//! Cases in which arenad once differed from a benchmark's own code, one for each class, with what that code answers.
+//! One case for each class of former differences between arenad and a benchmark's own code, with the answer of that
+//! code.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use serde_json::Value;
 use crate::answers::{Lack, answer};
 use crate::vectors::is_equal;
 
-/// `tests/vectors/mended.jsonl`: lines with a benchmark, a function, its input and what was recorded.
+/// `tests/vectors/mended.jsonl` has lines with a benchmark, a function, its input and the recorded answer.
 #[test]
 fn what_was_mended_stays_mended() {
     let mut count = 0;
@@ -17,7 +18,7 @@ fn what_was_mended_stays_mended() {
         let nought = |value: &Value| value == 0.0 || value == false || value.get("error").is_some();
         match answer(&case, &BTreeMap::new()) {
             Ok(value) => assert!(is_equal(&value, expected) || (nought(&value) && nought(expected)), "{line}: {value}"),
-            // Where the benchmark's code raises there is no score, and that counts as none.
+            // If the benchmark's code raises, there is no score, which counts as zero.
             Err(Lack::Raises(reason)) => assert!(nought(expected), "{line}: {reason}"),
             Err(Lack::Undecided(reason)) => panic!("{line}: undecided: {reason}"),
         }

@@ -1,4 +1,4 @@
-//! Observations that a case describes; they replace a browser, sites and a judge.
+//! Observations that a case describes, in place of a browser, sites and a judge.
 
 use arenad_verdict::question::{Answer as Seen, Picture, Place, Question};
 use serde_json::Value;
@@ -21,7 +21,7 @@ pub fn look(question: &Question, input: &Value) -> Seen {
         Question::Judge(comparison) => {
             let said =
                 input["judge"].get(&comparison.reference).or(input.get("judge_default")).and_then(Value::as_bool);
-            said.map_or_else(|| panic!("nobody asks {comparison:?}"), |said| Seen::Value(said.into()))
+            said.map_or_else(|| panic!("unexpected question {comparison:?}"), |said| Seen::Value(said.into()))
         }
         Question::Pictures { selector, .. } => {
             let found = input["pictures"][selector].as_array().cloned().unwrap_or_default();
@@ -29,7 +29,7 @@ pub fn look(question: &Question, input: &Value) -> Seen {
         }
         Question::Reference { source } => Seen::Pictures(vec![picture(&bytes(&input["references"][source]))]),
         Question::Look { question, .. } => Seen::Value(input["replies"][question].clone()),
-        other => panic!("nobody asks {other:?}"),
+        other => panic!("unexpected question {other:?}"),
     }
 }
 
@@ -38,7 +38,7 @@ pub fn picture(bytes: &[u8]) -> Picture {
     Picture { url: "http://shopping.test/a.png".to_owned(), bytes: bytes.into() }
 }
 
-/// Bytes that a case gives as hexadecimal digits.
+/// Decodes bytes that a case gives as hexadecimal digits.
 pub fn bytes(hex: &Value) -> Vec<u8> {
     let digits = hex.as_str().unwrap_or_default().as_bytes();
     let byte = |pair: &[u8]| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok());

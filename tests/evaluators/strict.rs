@@ -13,7 +13,7 @@ use Verdict::{Failed, NeedsJudge, Passed, Unsupported};
 type Questions = fn(&Context, &Eval, &Told, Profile) -> Result<Vec<Question>, TaskError>;
 type Evaluate = fn(&Context, &Eval, &Told, Profile) -> Result<arenad_verdict::Report, TaskError>;
 
-/// Both verdicts on what a case describes; a question that it does not answer has none.
+/// Returns both verdicts on the observations of a case; a question that the case does not answer is undecided.
 fn both(questions: Questions, evaluate: Evaluate, eval: &Value, case: &Value) -> (Verdict, Verdict) {
     let eval: Eval = serde_json::from_value(eval.clone()).expect("a task");
     let text = |key: &str| case[key].as_str().unwrap_or_default().to_owned();
@@ -118,7 +118,7 @@ fn answers_say_words_and_numbers() {
     }
 }
 
-/// Zero may be an amount of money where the task asks for one.
+/// Zero may be an amount of money if the task asks for an amount.
 #[test]
 fn what_the_task_asks_decides_what_zero_is() {
     let eval = json!({ "eval_types": ["string_match"], "reference_answers": { "must_include": ["0"] } });
@@ -128,7 +128,7 @@ fn what_the_task_asks_decides_what_zero_is() {
     assert_eq!(run("How many reviews are there?", "There are no reviews but 3"), (Failed, Failed));
 }
 
-/// A reference without a host is meant to be on the site where the task begins.
+/// A reference without a host refers to the site at which the task begins.
 #[test]
 fn a_path_is_on_the_site_of_its_task() {
     let tasks = json!([{
@@ -163,7 +163,7 @@ fn giving_up_needs_the_reason() {
         assert_eq!(run(eval(why), json!({ "answer": "no product" })), (NeedsJudge, NeedsJudge));
         assert_eq!(run(eval(""), json!({ "answer": "N/A" })), (Passed, Passed));
     }
-    // A judge's kindness does not make up for what failed before it.
+    // A lenient judge does not compensate for an earlier failure.
     let eval = json!({ "eval_types": ["string_match"], "reference_answers": { "exact_match": "x", "fuzzy_match": "N/A" }, "string_note": "why" });
     assert_eq!(webarena(eval, json!({ "answer": "y", "judge": { "why": true } })), (Passed, Failed));
 }
@@ -224,7 +224,7 @@ fn pages_show_what_people_see() {
     }
 }
 
-/// Alternatives for a judge are alternatives, and it is told the task.
+/// Alternatives are presented to the judge as alternatives, together with the task.
 #[test]
 fn one_of_several_meanings_is_enough() {
     let (eval, mut case) = page(json!({ "fuzzy_match": "flies |OR| hovers" }), json!("in the air"));
@@ -249,7 +249,7 @@ fn every_picture_query_counts() {
     let two = vec![query(".a", &["first"]), query(".a", &["second"])];
     assert_eq!(run(two.clone(), json!({ "first": ["no", "no"], "second": ["yes", "no"] })), (Passed, Failed));
     assert_eq!(run(two, json!({ "first": ["no", "yes"], "second": ["yes", "no"] })), (Passed, Passed));
-    // Not one picture of a green thing and another of a shirt.
+    // A picture of a green object and another picture of a shirt do not match.
     let one = vec![query(".a", &["green", "shirt"])];
     assert_eq!(run(one.clone(), json!({ "green": ["yes", "no"], "shirt": ["no", "yes"] })), (Passed, Failed));
     assert_eq!(run(one, json!({ "green": ["no", "Yes."], "shirt": ["no", "yes"] })), (Passed, Passed));
@@ -325,7 +325,7 @@ fn references_pass_by_themselves() {
     assert!(failed.is_empty(), "{} fail:\n{}", failed.len(), failed.join("\n"));
 }
 
-/// A task in parts that are judged alone, each with what its references say.
+/// Splits a task into separately judged parts, each with observations that match its references.
 fn parts(eval: &Eval) -> Vec<(Eval, Context, Value)> {
     let only = |kind: &str| Eval { eval_types: vec![kind.to_owned()], program_html: Vec::new(), ..eval.clone() };
     let first = |references: &Value| references.as_str().unwrap_or_default().split(" |OR| ").next().map(str::to_owned);

@@ -1,4 +1,4 @@
-//! Cases with what a benchmark's own code answered. `tests/vectors/README.md` says what they are and where they come from.
+//! Cases with the answers of a benchmark's own code. `tests/vectors/README.md` describes their origin.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ struct Case {
     expected: Value,
 }
 
-/// The answer of one of arenad's functions: a value, or the reason why there is none.
+/// The answer of one of arenad's functions: a value, or the reason for its absence.
 pub type Answer = Result<Value, String>;
 
 /// Runs all cases of a file; fails with one line per mismatch and a summary per function.
@@ -51,7 +51,7 @@ pub fn run(file: &str, ours: impl Fn(&str, &Value) -> Answer) {
     assert_eq!(equal, all, "{file}: every case is answered as the benchmark does");
 }
 
-/// The score of a report. Where the benchmark's code raises an error, the task is failed, and a check says so.
+/// Returns the score of a report. If the benchmark's code raises an error, the task is failed, and a check says so.
 pub fn score(report: &Report) -> Answer {
     let raises = |reason: &str| reason.starts_with("the benchmark's code raises");
     match report.checks.iter().filter_map(|check| check.reason.as_deref()).find(|reason| raises(reason)) {
@@ -60,7 +60,7 @@ pub fn score(report: &Report) -> Answer {
     }
 }
 
-/// Numbers are equal within 1e-9; objects whatever the order of their keys.
+/// Numbers are equal within 1e-9, and the order of an object's keys does not matter.
 pub fn is_equal(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {

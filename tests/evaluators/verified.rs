@@ -1,4 +1,4 @@
-//! WebArena-Verified's evaluators against its own answers.
+//! Compares WebArena-Verified's evaluators with the answers of its own code.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,8 @@ fn ours(function: &str, input: &Value) -> Answer {
                 .into_iter()
                 .map(|difference| difference.name)
                 .collect();
-            // Whether there is data at all is asked before the comparison whose assertions the cases have.
+            // The benchmark's code checks that data is present before the comparison whose assertions the cases
+            // contain.
             let is_presence =
                 |name: &String| name == "retrieved_data_missing_or_null" || name == "retrieved_data_unexpected";
             let pass = names.is_empty();
@@ -72,7 +73,7 @@ fn ours(function: &str, input: &Value) -> Answer {
 
 pub const HAR: &str = r#"{"log": {"entries": [{"request": {"method": "GET", "url": "http://shopping.test/", "headers": []}, "response": {"status": 200}}]}}"#;
 
-/// Every task of the benchmark loads, and each can be judged.
+/// Every task of the benchmark loads and can be judged.
 #[test]
 #[ignore = "reads the benchmark's task file: set ARENAD_BENCHMARK_DATA"]
 fn all_verified_tasks_are_understood() {
@@ -89,7 +90,7 @@ fn all_verified_tasks_are_understood() {
     }
 }
 
-/// The answers that the tasks expect pass, in both profiles, where the traffic is not looked at.
+/// The expected answers of the tasks pass in both profiles if the traffic is not examined.
 #[test]
 #[ignore = "reads the benchmark's task file: set ARENAD_BENCHMARK_DATA"]
 fn expected_answers_pass() {
@@ -99,7 +100,7 @@ fn expected_answers_pass() {
     for (task, raw) in tasks().iter().zip(&raw).filter(|(task, _)| task.eval.len() == 1) {
         let mut answer = raw["eval"][0]["expected"].clone();
         for item in answer["retrieved_data"].as_array_mut().into_iter().flatten() {
-            // A list is one of alternatives.
+            // A list contains alternatives.
             if let Some(first) = item.as_array().and_then(|items| items.first()) {
                 *item = first.clone();
             }
@@ -107,8 +108,8 @@ fn expected_answers_pass() {
         let submission = Submission::read(&answer.to_string(), HAR.as_bytes());
         for profile in [Profile::Compat, Profile::Strict] {
             let report = evaluate(task, &submission, profile);
-            // Strictly, neither a pattern nor the alternatives of an object's field are an answer. The benchmark's own
-            // code lets no answer pass where the task does not speak of data.
+            // In the strict profile, neither a pattern nor the alternatives of an object's field are an answer. The
+            // benchmark's own code accepts no answer if the task does not mention data.
             let data = answer["retrieved_data"].to_string();
             let is_given = raw["eval"][0]["expected"].get("retrieved_data").is_some();
             let is_answer =
@@ -120,7 +121,7 @@ fn expected_answers_pass() {
     assert!(passed > 600, "{passed} passed");
 }
 
-/// The runs that come with the benchmark have the verdicts that come with them.
+/// The runs included with the benchmark get the verdicts included with it.
 #[test]
 #[ignore = "reads the benchmark's runs: set ARENAD_BENCHMARK_DATA"]
 fn recorded_runs_have_their_verdicts() {
@@ -158,7 +159,7 @@ fn tasks() -> Vec<Task> {
     read(&benchmark::file("webarena-verified/webarena-verified.json"), &urls).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A task that expects something to be found out, and what an answer to it is judged.
+/// Returns the verdicts of both profiles on an answer to a task that expects data.
 fn verdicts(expected: &Value, schema: &Value, answer: &Value) -> [Verdict; 2] {
     let task = json!([{
         "sites": ["shopping"], "task_id": 1, "intent_template_id": 1, "start_urls": ["__SHOPPING__"], "intent": "?",
@@ -175,7 +176,7 @@ fn judged(tasks: &Value, answer: &Value, har: &str) -> [Verdict; 2] {
     [Profile::Compat, Profile::Strict].map(|profile| evaluate(&tasks[0], &submission, profile).verdict)
 }
 
-/// Answers that fit anything pass with the benchmark's own code. Strictly they do not.
+/// Patterns that match anything pass with the benchmark's own code and fail in the strict profile.
 #[test]
 fn answers_that_fit_anything_fail_in_strict() {
     let expected = json!({"task_type": "retrieve", "status": "SUCCESS", "retrieved_data": ["Blue Mug"]});
@@ -225,7 +226,7 @@ fn traffic_that_fits_anything_fails_in_strict() {
     for (body, expected) in cases {
         assert_eq!(judged(&task, &answer, &har(body)), expected, "{body}");
     }
-    // An agent can send an empty form; that the recording lost one shows in its length.
+    // An agent can send an empty form. If the recording lost the form's content, its length shows it.
     assert_eq!(judged(&task, &answer, &har("")), [Verdict::Failed, Verdict::Failed]);
     let with_length = har("").replace("\"headers\":[]", r#""headers":[{"name":"Content-Length","value":"12"}]"#);
     assert_eq!(judged(&task, &answer, &with_length), [Verdict::Failed, Verdict::Inconclusive]);
@@ -296,7 +297,8 @@ fn no_answer_leaves_a_verdict_open() {
     }
 }
 
-/// An incomplete date is completed with the day of the evaluation, as the benchmark does; strictly it is none.
+/// An incomplete date is completed with the day of the evaluation, as in the benchmark; in the strict profile it is
+/// invalid.
 #[test]
 fn incomplete_dates_are_of_the_day() {
     let task = json!([{

@@ -1,4 +1,4 @@
-//! VisualWebArena's evaluators against VisualWebArena's own answers.
+//! Compares VisualWebArena's evaluators with the answers of its own code.
 
 use arenad_evaluators::visualwebarena::similarity::{Pixels, similarity};
 use arenad_evaluators::visualwebarena::{Context, Eval, evaluate, questions, read, satisfies, strings};
@@ -51,11 +51,11 @@ fn all_tasks_are_understood() {
         }
     }
     assert_eq!(all, 910);
-    // 554 targets, 46 queries with pictures to look at or to compare with, questions for a judge.
+    // 554 targets, 46 queries with pictures to examine or to compare with, and questions for a judge.
     assert!(asked.iter().all(|asked| *asked > 600), "{asked:?} questions");
 }
 
-/// An answer of the right kind.
+/// Returns an answer of the right kind.
 fn anything(question: &Question) -> Seen {
     match question {
         Question::Content { .. } | Question::Script { .. } => Seen::Value(json!("7")),
@@ -128,6 +128,6 @@ fn judge(eval: &Value, input: &Value) -> Answer {
     vectors::score(&report)
 }
 
-/// A PNG file: eight by eight pixels of one grey.
+/// A PNG file of eight by eight pixels in one shade of grey.
 pub const SQUARE: &str = "89504e470d0a1a0a0000000d4948445200000008000000080800000000e164e157000000104944415478\
     9c638c62800026068a18001b7e006a10c7eb540000000049454e44ae426082";

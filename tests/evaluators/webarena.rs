@@ -1,4 +1,4 @@
-//! WebArena's evaluators against WebArena's own answers.
+//! Compares WebArena's evaluators with the answers of its own code.
 
 use arenad_evaluators::webarena::{Context, Eval, evaluate, questions, read, reddit_get_post_url, strings};
 use arenad_verdict::Profile;
@@ -38,7 +38,7 @@ fn all_tasks_are_understood() {
                 .unwrap_or_else(|error| panic!("task {}: {error}", task.task_id));
         }
     }
-    // 651 targets, some of them the same page twice, and 181 questions for a judge.
+    // 651 targets, some of them with the same page twice, and 181 questions for a judge.
     assert!(asked > 700, "{asked} questions");
 }
 
@@ -96,7 +96,7 @@ fn judge(eval: &Value, input: &Value) -> Answer {
     vectors::score(&report)
 }
 
-/// A target's page is visited in the agent's own tab, where the next target finds it.
+/// A target's page is opened in the agent's own tab, where the next target finds it.
 #[test]
 fn last_is_the_page_that_was_visited() {
     let target = |url: &str, locator: &str, wanted: &str| json!({ "url": url, "locator": locator, "required_contents": { "must_include": [wanted] } });

@@ -1,10 +1,10 @@
-//! Baselines that cannot be made: the message says which step failed and why, nothing stays behind, and after the
-//! definition is mended the next `up` works.
+//! Baselines that cannot be built: the message names the failing step and its cause, no object is left behind, and the
+//! next `up` works after the definition is corrected.
 
 use crate::support::world::Ran;
 use crate::support::{Engine, World};
 
-/// Insists that `up` fails, that the status says the same, and that nothing is left in the engine.
+/// Asserts that `up` fails, that the status reports the same cause, and that no object is left in the engine.
 fn fails(world: &World) -> Ran {
     let ran = world.run(&["up", &world.name]).code(1).says("error: toy: ").says("hint: ");
     let site = world.site().expect("the site is shown");
@@ -94,7 +94,7 @@ fn a_dockerfile_that_fails_is_shown_with_the_builders_last_lines() {
     assert_no_build_containers(&world.engine);
 }
 
-/// The builder's own containers have no label; they are told by the files that only toys have.
+/// The builder's own containers have no label; they are recognized by files that only toys have.
 fn assert_no_build_containers(engine: &Engine) {
     let found = engine.docker(&["ps", "--all", "--no-trunc", "--format", "{{.Command}}", "--filter", "status=exited"]);
     assert!(!found.contains("cannot find libtoy"), "{found}");

@@ -1,5 +1,5 @@
-//! Native tasks on a real site: what an agent did is told from what it nearly did, and a site that was reset or died in
-//! between says nothing about the agent.
+//! Native tasks on a real site: checks distinguish the right actions of an agent from nearly right ones, and a site
+//! that was reset or died in between gives no verdict on the agent.
 
 use serde_json::Value;
 
@@ -48,13 +48,13 @@ fn world_with_tasks(label: &str) -> World {
     world
 }
 
-/// Begins an episode of a task at its start.
+/// Begins an episode of a task at its start state.
 #[track_caller]
 fn begin(world: &World, task: &str) {
     world.run(&["check", "begin", task, "--reset", "--out", "begun.json"]).code(0);
 }
 
-/// Judges the episode; the exit code must be this.
+/// Judges the episode and asserts the exit code.
 #[track_caller]
 fn check(world: &World, task: &str, code: i32) -> Value {
     let checked = world.run(&["check", task, "--begun", "begun.json", "--json"]).code(code).json();
@@ -69,7 +69,7 @@ fn what_was_done_is_told_from_what_was_nearly_done() {
     world.run(&["tasks", "show", "toy.late", "-e", &world.name]).code(0).prints("arenad reset toy --to late");
     world.up();
 
-    // Values of the beginning are needed, and must be this task's.
+    // Values captured at the beginning are required, and must belong to this task.
     world
         .run(&["check", "toy.write.1"])
         .code(2)
@@ -79,7 +79,7 @@ fn what_was_done_is_told_from_what_was_nearly_done() {
     begin(&world, "toy.write.1");
     world.run(&["check", "toy.write.2", "--begun", "begun.json"]).code(2).says("what began is toy.write.1");
 
-    // Nothing, the wrong thing, and the right thing with another beside it.
+    // The agent does nothing, then the wrong thing, then the right thing together with another one.
     assert_eq!(check(&world, "toy.write.1", 5)["checks"][0]["reason"], "it was 2, so the difference is 0, not 1");
     world.write("pineapples");
     let report = check(&world, "toy.write.1", 5);
@@ -102,7 +102,7 @@ fn what_was_done_is_told_from_what_was_nearly_done() {
     assert_eq!((&report["verdict"], &report["score"]), (&"passed".into(), &1.0.into()));
     assert!(report["checks"][0]["duration_ms"].as_f64().is_some_and(|took| took > 0.0), "{report:#}");
 
-    // Where the agent ended, and what it said.
+    // The agent's last page and its answer.
     let page = format!("http://localhost:{}/cgi-bin/page", world.port);
     world.run(&["check", "toy.go", "--url", &page]).code(0);
     world.run(&["check", "toy.go", "--url", &format!("{page}s")]).code(5);
@@ -120,7 +120,7 @@ fn what_was_done_is_told_from_what_was_nearly_done() {
     check(&world, "toy.late", 0);
     world.run(&["check", "begin", "toy.write.1"]).code(1).says("stands at snapshot late, and starts at its baseline");
 
-    // Where nothing has been done, no check may pass.
+    // If the agent does nothing, no check may pass.
     world.run(&["reset", "toy"]).code(0);
     let lint = world.run(&["tasks", "lint", &world.name, "--live"]).code(2);
     assert_eq!(lint.out.lines().count(), 1, "{}", lint.out);
@@ -132,7 +132,7 @@ fn what_was_done_is_told_from_what_was_nearly_done() {
     let lint = world.run(&["tasks", "lint", "one.yaml", "--live"]).code(2);
     lint.prints("toy.easy: its check passes although nothing has been done")
         .prints("toy.broken: toy: exec: toy: false cannot be checked");
-    // One of its snapshots stands on another.
+    // One of the site's snapshots depends on another.
     world.run(&["down", "--purge", "--yes"]).code(0);
 }
 

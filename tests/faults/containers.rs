@@ -1,5 +1,4 @@
-//! Changes to a site's containers that bypass arenad. The status is correct again within ten seconds, and its hint
-//! works.
+//! Changes to a site's containers without arenad. The status is correct again within ten seconds, and its hint works.
 
 use std::time::Duration;
 
@@ -8,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::{World, until};
 
-/// How soon the status must tell the truth.
+/// The time limit for the status to become correct.
 pub const TRUTH: Duration = Duration::from_secs(10);
 
 /// The whole page of the baseline.
@@ -19,7 +18,7 @@ pub fn container(world: &World) -> String {
     world.site().unwrap()["containers"][0]["id"].as_str().unwrap().to_owned()
 }
 
-/// Waits until the site is unhealthy for a reason that contains a text, and returns the hint that goes with it.
+/// Waits until the site is unhealthy for a reason that contains a text, and returns its hint.
 pub fn ails(world: &World, reason: &str) -> String {
     let says =
         |site: &Value| site["state"] == "unhealthy" && site["reason"].as_str().unwrap_or_default().contains(reason);
@@ -30,7 +29,7 @@ pub fn ails(world: &World, reason: &str) -> String {
     hint
 }
 
-/// Insists that the site is ready again, from its baseline, soon.
+/// Asserts that the site soon becomes ready again with its baseline.
 pub fn recovers(world: &World) {
     until("the site", TRUTH, || world.state(), |state| state == "ready");
     assert_eq!(world.page(), BASELINE);
@@ -51,7 +50,7 @@ fn a_killed_container_is_told_and_reset() {
     world.run(&["reset", "toy"]).code(0);
     recovers(&world);
 
-    // One that was started again by hand serves again, at whatever address it has got.
+    // A container that was started again by hand serves again, even at another address.
     world.engine.docker(&["kill", &container(&world)]);
     ails(&world, "ended with code 137");
     world.engine.docker(&["start", &container(&world)]);
@@ -89,14 +88,14 @@ fn a_removed_container_is_told_and_made_anew() {
     ails(&world, "the container of toy is gone");
     world.up();
     recovers(&world);
-    // Even when the snapshot's image went with it: the baseline is built again.
+    // The site recovers even if the snapshot's image was removed too: the baseline is built again.
     let image = world.engine.images(&world.label());
     world.engine.docker(&["rm", "--force", &container(&world)]);
     world.engine.docker(&["rmi", "--force", &image[0]]);
     ails(&world, "is gone");
     world.run(&["reset", "toy"]).code(0);
     assert_eq!(world.page(), BASELINE);
-    // That its images are missing is told at the next look at the engine, at the latest by a new daemon.
+    // The missing images are reported at the next check of the engine, at the latest by a new daemon.
     world.signal_daemon(Signal::TERM);
     world.up();
     recovers(&world);

@@ -15,7 +15,7 @@ use crate::support::{World, until, within};
 /// The text that the site's baseline contains.
 const BASELINE: &str = "toy\nconfigured\n";
 
-/// How many volumes an instance of the pair has: a named one, and one that its image declares.
+/// The number of volumes of an instance of the pair: a named one, and one that its image declares.
 const VOLUMES: usize = 2;
 
 /// The steps of bringing a site up, from the first to the last.
@@ -37,7 +37,7 @@ const UP_STEPS: [&str; 15] = [
     "ready",
 ];
 
-/// The rank among `steps` of what the site is doing now.
+/// The rank among `steps` of the site's present step.
 fn rank(world: &World, steps: &[&str]) -> usize {
     let site = world.site().unwrap_or_default();
     let find = |shown: &str| steps.iter().rposition(|step| shown.starts_with(step));
@@ -46,7 +46,7 @@ fn rank(world: &World, steps: &[&str]) -> usize {
     stage.or(state).unwrap_or_default()
 }
 
-/// Kills the daemon at the first sight of `seen`, and lets the waiting client find out.
+/// Kills the daemon as soon as `seen` holds, and waits for the client to notice.
 fn kill_when(world: &World, what: &str, mut client: Running, seen: impl Fn() -> bool) {
     within(what, PATIENCE, || (seen() || client.has_ended()).then_some(()));
     world.signal_daemon(Signal::KILL);
@@ -63,12 +63,12 @@ fn assert_recovers(world: &World, moment: &str) {
     world.assert_whole(VOLUMES);
 }
 
-/// Every second step of the way up, so that two tests share the work.
+/// Kills the daemon at every second step of the way up; two tests share the steps.
 fn killed_on_the_way_up(label: &str, first: usize) {
     let world = World::pair(label);
     let mut round = 0;
     for wanted in (first..UP_STEPS.len()).step_by(2) {
-        // A new image for the steps that provide it, a new baseline for all.
+        // Steps that provide the image need a new image, and all steps need a new baseline.
         if wanted < 5 {
             let name = world.root().join("compose/toy/root/srv/name");
             std::fs::write(name, format!("{label} {wanted}")).unwrap();
@@ -157,7 +157,7 @@ fn a_daemon_told_to_stop_says_so_to_those_who_wait() {
     assert_eq!(world.page(), BASELINE);
     world.assert_whole(0);
 
-    // Asked to stop in peace, it leaves the site to the next daemon, as it is.
+    // A daemon that is asked to stop leaves the site as it is to the next daemon.
     world.write("scribble");
     let containers = world.engine.containers(&world.label());
     world.signal_daemon(Signal::TERM);
@@ -179,7 +179,7 @@ fn a_daemon_killed_in_peace_is_followed_by_one_that_takes_its_sites_up() {
     world.run(&["reset", "toy"]).code(1).says("no daemon runs").says("hint: `arenad up` starts one");
     world.up();
     assert_eq!(world.engine.containers(&world.label()), containers, "nothing was made anew");
-    assert!(world.page().contains("scribble"), "up is no reset");
+    assert!(world.page().contains("scribble"), "up does not reset the site");
     world.signal_daemon(Signal::KILL);
     world.run(&["down"]).code(0);
     world.assert_down();
@@ -190,7 +190,7 @@ fn down_removes_what_a_new_daemon_cannot_serve_any_more() {
     let world = World::single("strand");
     world.up();
     world.signal_daemon(Signal::KILL);
-    // A process that was killed frees its lock before its sockets.
+    // The kernel releases the lock of a killed process before its sockets.
     let thief = within("the port", PATIENCE, || std::net::TcpListener::bind(("127.0.0.1", world.port)).ok());
     world.run(&["up", &world.name]).code(1).says("is held by");
     assert_eq!(world.engine.containers(&world.label()).len(), 1, "it waits for its port");
@@ -210,14 +210,14 @@ fn two_ups_at_once_make_one_site() {
     }
     assert_eq!(world.site().unwrap()["generation"], 1);
     world.assert_whole(0);
-    // Again, now that there is something to take up.
+    // The same with containers to take up.
     world.signal_daemon(Signal::KILL);
     let both = [world.start(&["up", &world.name]), world.start(&["up", &world.name])];
     for up in both {
         up.ended().code(0);
     }
     world.assert_whole(0);
-    // And against a daemon that is going away.
+    // The same while a daemon shuts down.
     let down = world.start(&["down"]);
     let up = world.start(&["up", &world.name]);
     let (down, up) = (down.ended(), up.ended());

@@ -1,5 +1,5 @@
-//! The engine itself fails: its disk is full, it is stopped, killed, or hangs. The status tells the truth within ten
-//! seconds, and what it says to do works.
+//! Failures of the engine itself: its disk is full, it is stopped, killed, or hangs. The status is correct within ten
+//! seconds, and the suggested remedies work.
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::containers::{BASELINE, TRUTH, ails, container, recovers};
 use crate::support::{OwnEngine, World, until};
 
-/// Waits until one of the host's conditions has a status, and returns what it says.
+/// Waits until one of the host's conditions has a status, and returns its message.
 fn condition(world: &World, kind: &str, status: &str) -> String {
     let find = || {
         let shown = world.api("/v1/status").unwrap_or_default();
@@ -48,7 +48,7 @@ fn a_stopped_engine_is_told_and_all_works_when_it_is_back() {
     world.up();
     world.write("scribble");
 
-    // Stopped in order: it takes its containers with it.
+    // An orderly stop ends the engine's containers too.
     engine.stop_dockerd(Signal::TERM);
     let message = condition(&world, "EngineReachable", "False");
     assert!(message.contains("reach the Docker engine") && message.contains("start Docker"), "{message}");
@@ -62,7 +62,7 @@ fn a_stopped_engine_is_told_and_all_works_when_it_is_back() {
     world.run(&["reset", "toy"]).code(0);
     recovers(&world);
 
-    // Killed: its containers live on and serve, and a dockerd that comes back ends them.
+    // After a kill, the containers live on and serve; a dockerd that comes back ends them.
     engine.stop_dockerd(Signal::KILL);
     condition(&world, "EngineReachable", "False");
     assert_eq!(world.page(), BASELINE);
@@ -70,7 +70,7 @@ fn a_stopped_engine_is_told_and_all_works_when_it_is_back() {
     assert_eq!(world.state(), "failed");
     let down = world.run(&["down"]).code(1).says("the daemon has stopped").says("could not be removed");
     down.says("reach the Docker engine").says("hint: ");
-    assert!(world.daemon().is_none(), "a daemon that cannot do anything is no help");
+    assert!(world.daemon().is_none(), "the daemon has ended");
     engine.start_dockerd();
     world.up();
     recovers(&world);
@@ -91,7 +91,7 @@ fn a_hanging_engine_is_told_and_a_late_one_is_waited_for() {
     condition(&world, "EngineReachable", "True");
     recovers(&world);
 
-    // Both end: the daemon is told to stop, then the engine. Whichever starts first waits for the other.
+    // Both the daemon and the engine are stopped. The one that starts first waits for the other.
     engine.stop_dockerd(Signal::TERM);
     world.run(&["down"]).code(1).says("hint: ");
     engine.start_dockerd();

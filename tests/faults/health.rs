@@ -1,4 +1,4 @@
-//! Watching: shallow and deep probes on their schedules, their history, and what they make of the state.
+//! Health checks: shallow and deep probes on their schedules, their history, and their effect on the state.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::containers::{TRUTH, ails, container, recovers};
 use crate::support::world::list;
 use crate::support::{World, until};
 
-/// A world whose deep probe asks for a page that is there as long as a file of the container is.
+/// A world whose deep probe requests a page that exists as long as a file of the container does.
 fn world(label: &str, deep: &str) -> World {
     let world = World::single(label);
     let shallow = "      shallow: { every: 1s }";
@@ -71,7 +71,7 @@ fn a_deep_probe_that_fails_makes_a_site_unhealthy_that_answers() {
     assert_eq!(list(&json["sites"][0]["probes"], "kind"), ["shallow", "deep"]);
     world.run(&["health", &world.name, "nothing"]).code(2).says("site `nothing` is not up");
 
-    // A reset cures it too, and the history goes on with the next generation, over the daemon's end as well.
+    // A reset also repairs the site. The history continues with the next generation and across a restart of the daemon.
     shell(&world, "rm /srv/www/deep");
     ails(&world, "deep probe deep page");
     world.run(&["reset", "toy"]).code(0);
@@ -102,7 +102,7 @@ fn deep_probes_wait_for_their_time_and_shallow_ones_go_on() {
     world.run(&["down"]).code(0);
 }
 
-/// A command in a container is an event of the engine, and events make the driver look up from what it does.
+/// A command in a container is an event of the engine, and events interrupt the driver's work.
 #[test]
 fn probes_that_run_commands_come_to_their_end() {
     let world = World::single("exec");

@@ -1,4 +1,4 @@
-//! Restrictions of containers, and objects that arenad never touches.
+//! Restrictions of containers, and foreign objects, which arenad never touches.
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
@@ -16,7 +16,7 @@ fn containers_have_no_way_out_and_gain_no_privileges() {
     let status = inside("cat /proc/1/status").unwrap();
     assert!(status.lines().any(|line| line == "NoNewPrivs:\t1"), "{status}");
 
-    // A server on another network, which answers this machine, and what may lie beyond it.
+    // A server on another network, an address of this machine, and addresses beyond it.
     let image = world.engine.docker(&["inspect", "--format", "{{.Image}}", &id]);
     let other = world.engine.docker(&["run", "--detach", "--rm", "--label", "arenad-test=wall", &image]);
     let format = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}";
@@ -62,7 +62,7 @@ fn what_the_host_offers_on_loopback_is_out_of_reach() {
     let (own, everybodys) = (greeter("127.0.0.1:0"), greeter("0.0.0.0:0"));
     assert!(!reaches(own), "a service on loopback");
     assert!(!reaches(world.port), "a public port");
-    // No engine prevents it, a firewall may: where it can be done, the documents say so.
+    // Engines do not prevent this, but a firewall may. If it is possible, the documents must mention it.
     if reaches(everybodys) {
         let told = include_str!("../../docs/operations/security.md");
         assert!(told.contains("**Services of the host that listen on all addresses** can be reached by sites"));
@@ -80,7 +80,7 @@ fn a_way_out_is_for_the_named_services_alone() {
         let found = containers.as_array().unwrap().iter().find(|container| container["service"] == service).unwrap();
         found["id"].as_str().unwrap().to_owned()
     };
-    // How many of a service's networks are closed, and how many lead out.
+    // Returns the number of a service's closed networks, and of those that lead out.
     let networks = |service: &str| {
         let format = "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}";
         let names = world.engine.docker(&["inspect", "--format", format, &id(service)]);
@@ -93,7 +93,7 @@ fn a_way_out_is_for_the_named_services_alone() {
     assert_eq!(networks("db"), (1, 0), "what is behind it has none");
     let inside = |script: &str| world.engine.docker(&["exec", &id("app"), "/bin/sh", "-c", script]);
     assert!(inside("nslookup db").contains("Address"), "the door finds its neighbour");
-    // The gateway reaches it where its neighbours do, and nothing of either network stays behind.
+    // The gateway reaches the service through its internal network, and both networks are removed completely.
     assert!(world.page().contains("configured"));
     world.run(&["reset", "toy"]).code(0);
     assert!(world.page().contains("configured"));
@@ -106,13 +106,13 @@ fn installations_and_containers_of_others_are_left_alone() {
     let (one, two) = (World::pair("mine"), World::single("theirs"));
     one.up();
     two.up();
-    // The same environment's name in both: only the installation tells them apart.
+    // Both have the same environment name: only the installation's label distinguishes them.
     let by_hand = format!("{}-by-hand", one.name);
     let snapshot = one.api("/v1/snapshots").unwrap()["snapshots"][0]["images"]["app"].as_str().unwrap().to_owned();
     one.engine.docker(&["run", "--detach", "--name", &by_hand, &snapshot]);
     let theirs = two.engine.containers(&two.label());
 
-    // A new daemon reconciles at its start; down and purge remove everything of their own.
+    // A new daemon reconciles at its start; down and purge remove all its own objects.
     one.signal_daemon(rustix::process::Signal::KILL);
     one.up();
     assert_eq!(two.engine.containers(&two.label()), theirs);
@@ -120,7 +120,7 @@ fn installations_and_containers_of_others_are_left_alone() {
     assert_eq!(running(&by_hand).as_deref(), Ok("true"));
     one.run(&["down"]).code(0);
     assert_eq!(running(&by_hand).as_deref(), Ok("true"), "a container run by hand from a snapshot is its owner's");
-    // Its image is in use, and the rest goes.
+    // The image is in use; everything else is removed.
     one.up();
     let purge = one.run(&["down", "--purge", "--yes"]);
     assert_eq!(running(&by_hand).as_deref(), Ok("true"), "{}", purge.err);
@@ -137,7 +137,7 @@ fn installations_and_containers_of_others_are_left_alone() {
 fn two_installations_may_run_the_same_environment() {
     let one = World::single("same");
     let two = World::single("same");
-    // The same name everywhere: file, environment, image tag, labels. Only the ports differ.
+    // File, environment, image tag and labels have the same name. Only the ports differ.
     one.up();
     two.up();
     let installation =

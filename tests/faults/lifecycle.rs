@@ -1,4 +1,4 @@
-//! Up, looked at, reset, down: what every command does when all goes well.
+//! Up, status, reset and down without failures.
 
 use serde_json::Value;
 
@@ -39,7 +39,7 @@ fn a_site_comes_up_is_reset_and_goes_down_without_a_trace() {
     world.assert_down();
     assert_eq!(world.engine.images(&world.label()).len(), 1, "the baseline is kept");
 
-    // From the kept baseline: no image is built, no configuration runs.
+    // From the stored baseline, no image is built and no configuration step runs.
     let up = world.up();
     assert!(!up.err.contains("configuring"), "{}", up.err);
     assert_eq!(world.page(), "toy\nconfigured\n");

@@ -1,5 +1,5 @@
-//! arenad's program on toy sites and a real engine: the whole way up and down, crashes at every step, an engine that
-//! fails, baselines that cannot be made, and what containers cannot do.
+//! arenad's program on toy sites and a real engine: the whole way up and down, crashes at every step, a failing engine,
+//! baselines that cannot be built, and the restrictions of containers.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 

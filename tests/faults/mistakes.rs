@@ -1,4 +1,4 @@
-//! The common mistakes: what arenad says to them, and that it does nothing else.
+//! Common mistakes of users: arenad's messages, and the absence of side effects.
 
 use std::net::TcpListener;
 use std::process::Stdio;
@@ -36,7 +36,7 @@ fn a_taken_port_is_named_with_its_owner_and_nothing_is_started() {
     drop(taken);
     world.up();
     world.assert_whole(0);
-    // The port of one of our own containers is that container's, not the proxy's.
+    // The container itself listens on its port, not the proxy.
     world.run(&["down"]).code(0);
 }
 
@@ -82,7 +82,7 @@ fn an_engine_that_is_not_there_is_named_and_the_way_to_start_it() {
     ran.says("there is no engine at").says("nowhere.sock").says("hint: start Docker");
     world.run(&["status"]).code(3).says("no daemon runs");
 
-    // A daemon that was started all the same says so, and ends when it is asked to.
+    // A daemon that was started anyway reports the cause and ends when it is asked to.
     let mut serve = world.command(&["serve", "--background"]);
     serve.env("DOCKER_HOST", format!("unix://{}", socket.display()));
     let daemon = world.start_command(serve);

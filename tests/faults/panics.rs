@@ -1,4 +1,4 @@
-//! Mistakes of arenad's own: a panic at a stage of an operation is a failure with a cause, and the next reset works.
+//! Bugs in arenad itself: a panic at a stage of an operation is a failure with a cause, and the next reset works.
 
 use crate::support::World;
 

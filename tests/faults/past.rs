@@ -1,5 +1,5 @@
-//! Clients that were there before a reset: whichever way it goes, what they had begun ends, and nothing that comes afterwards
-//! reaches them by it, nor anything of theirs what serves then.
+//! Clients connected before a reset: whatever the way of the reset, their pending requests end, they receive no data of
+//! the new containers, and the new containers receive none of theirs.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -24,7 +24,7 @@ impl Client {
         self.0.write_all(request.as_bytes()).expect("send");
     }
 
-    /// Reads until a text has come.
+    /// Reads until a text has arrived.
     #[track_caller]
     fn read_to(&mut self, wanted: &str) -> String {
         let mut text = String::new();
@@ -37,21 +37,21 @@ impl Client {
         text
     }
 
-    /// Reads to the end, which must come; returns what came until then.
+    /// Reads to the end of the connection, which must come; returns the text that was read.
     #[track_caller]
     fn rest(&mut self) -> String {
         let mut bytes = Vec::new();
         let ended = self.0.read_to_end(&mut bytes);
         let is_open = ended.is_err_and(|error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut));
-        assert!(!is_open, "the connection of the past is still open");
+        assert!(!is_open, "the connection to the old container is still open");
         String::from_utf8_lossy(&bytes).into_owned()
     }
 }
 
-/// A page on a connection that is kept.
+/// Requests a page on a persistent connection.
 fn kept_get(client: &mut Client) -> String {
     client.send("GET /cgi-bin/page HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    // The site closes after its answer, so the gateway says how long it is by its last chunk.
+    // The site closes the connection after its answer, so the gateway marks the end with the last chunk.
     client.read_to("\r\n0\r\n\r\n")
 }
 
@@ -73,9 +73,9 @@ fn assert_past_is_past(world: &World, way: &str) {
 
     assert_eq!(world.reset(), way);
     let told = socket.rest();
-    // Each message ends with all that was written; that of the baseline would end sooner.
-    assert!(!told.contains("configured>"), "{way}: the socket of the past tells the present: {told}");
-    // The gateway may have closed already.
+    // Each message ends with the whole stored text; the text of the baseline would end earlier.
+    assert!(!told.contains("configured>"), "{way}: the old socket shows the new state: {told}");
+    // The gateway may have closed the connection already.
     let _ = half.0.write_all(b"67890");
     // The old container may have answered before the request was complete; no other container answers.
     let answer = half.rest();
@@ -83,7 +83,7 @@ fn assert_past_is_past(world: &World, way: &str) {
     // An idle connection serves as a new one would and shows nothing of the old state.
     let page = kept_get(&mut idle);
     assert!(page.contains("configured\n") && !page.contains(&word), "{way}: {page}");
-    assert_eq!(world.page(), BASELINE, "{way}: nothing of the past is written");
+    assert_eq!(world.page(), BASELINE, "{way}: no old request writes to the new containers");
 }
 
 #[test]

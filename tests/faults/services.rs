@@ -1,4 +1,4 @@
-//! Sites of several containers: started in order, their volumes part of every snapshot.
+//! Sites of several containers: they start in order, and their volumes are part of every snapshot.
 
 use crate::support::World;
 
@@ -58,7 +58,7 @@ fn an_application_and_its_database_are_one_site() {
     assert_eq!(world.page(), "toy\nconfigured\n");
     world.assert_whole(2);
 
-    // A named snapshot holds the volumes too, and a new installation's baseline would not.
+    // A named snapshot contains the volumes too; the baseline of a new installation would not.
     world.write("kept");
     world.run(&["snapshot", "take", "toy", "--name", "kept"]).code(0);
     assert!(world.page().contains("kept"));

@@ -1,5 +1,5 @@
-//! Standbys: a reset swaps one in, what served is gone for its clients, and whatever dies in between nothing is handed out
-//! that is not as the baseline, and nothing stays behind.
+//! Standbys: a reset swaps one in, and clients lose the old containers. If a process dies in between, only containers that
+//! are equal to the baseline serve, and no object is left behind.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ use crate::support::{World, within};
 
 const BASELINE: &str = "toy\nconfigured\n";
 
-/// A site that keeps as many standbys, up, written to and reset once, so that there is a use for them.
+/// A site that keeps this many standbys, brought up, written to and reset once, so that it needs them.
 pub fn used(label: &str, standby: usize) -> World {
     let world = World::single(label);
     world.edit("environment", "    baseline:\n", &format!("    reset: {{ standby: {standby} }}\n    baseline:\n"));
@@ -29,7 +29,7 @@ pub fn members(world: &World) -> Vec<Value> {
     site["standbys"]["members"].as_array().cloned().unwrap_or_default()
 }
 
-/// Waits for as many standbys that are ready, and no others.
+/// Waits for this number of standbys that are ready, and no others.
 pub fn await_standbys(world: &World, count: usize) {
     within("the standbys", PATIENCE, || {
         let members = members(world);
@@ -38,7 +38,7 @@ pub fn await_standbys(world: &World, count: usize) {
     });
 }
 
-/// Insists that the engine holds what serves and what stands by, and nothing else of the site.
+/// Asserts that the engine has the serving containers and the standbys, and no other object of the site.
 #[track_caller]
 fn assert_whole(world: &World) {
     let site = world.site().expect("the site is up");
@@ -59,7 +59,7 @@ fn assert_whole(world: &World) {
     assert_eq!(world.engine.networks(&world.label()).len(), expected.len(), "networks");
 }
 
-/// A site that says where its state lies and, by these commands, who writes to it.
+/// A site that declares its store, and the commands that stop and start its writers.
 pub fn declared(label: &str, standby: usize, start: &str) -> World {
     let world = World::single(label);
     let stores = format!(
@@ -94,12 +94,12 @@ fn what_is_declared_is_put_back_into_running_containers() {
     let after = world.site().expect("the site");
     assert_eq!(list(&after["containers"], "id"), list(&before["containers"], "id"), "the containers run on");
     assert_eq!(after["generation"].as_u64(), before["generation"].as_u64().map(|before| before + 4));
-    // A container that does not run cannot be rewound.
+    // A stopped container cannot be rewound.
     world.write("stopped");
     world.engine.docker(&["kill", &list(&after["containers"], "id")[0]]);
     assert_eq!(world.reset(), "recreate");
     assert_eq!(world.page(), BASELINE);
-    // Named snapshots hold what lies in the state root.
+    // Named snapshots contain the data in the state root.
     world.write("kept");
     world.run(&["snapshot", "take", "toy", "--name", "kept"]).code(0);
     assert!(world.page().contains("kept"), "it goes on from where it was");
@@ -118,7 +118,7 @@ fn what_is_declared_is_put_back_into_running_containers() {
     world.run(&["verify", "toy"]).code(0);
     world.run(&["snapshot", "rm", "kept"]).code(1).says("in use");
     world.run(&["reset", "toy", "--to", "nothing"]).code(2).says("there is no snapshot `nothing`");
-    // A new daemon finds what was asked for, and a plain reset leads back to the baseline.
+    // A new daemon takes up the site with the requested snapshot, and a plain reset leads back to the baseline.
     world.signal_daemon(Signal::KILL);
     world.up();
     assert_eq!(world.page(), kept);
@@ -154,7 +154,7 @@ fn what_nobody_reached_while_it_served_stands_by_again_by_its_proof_alone() {
     world.run(&["locate", "toy", "http: /cgi-bin/page"]).code(0);
     swap();
     assert_eq!(rewinds(), before + 2, "a locator is a visitor, too");
-    // Past the gateway.
+    // This write bypasses the gateway.
     let serving = list(&world.site().expect("the site")["containers"], "id").remove(0);
     world.engine.docker(&["exec", &serving, "/bin/sh", "-c", "echo sabotage >>/srv/state/notes"]);
     swap();
@@ -233,7 +233,7 @@ fn nothing_is_served_from_a_snapshot_that_was_damaged() {
     let snapshot = world.site().expect("the site")["snapshot"].as_str().expect("an id").to_owned();
     let notes = world.state_dir().join("stores/snapshots").join(&snapshot).join("toy-srv-state/notes");
     std::fs::write(&notes, "configured, forged\n").expect("write into the snapshot");
-    // Untouched files stay in place and do not count as the snapshot's.
+    // Untouched files stay in place and are not copied from the snapshot.
     assert_eq!(world.reset(), "rewind");
     assert_eq!(world.page(), BASELINE);
     world.write("scribble");
@@ -241,7 +241,7 @@ fn nothing_is_served_from_a_snapshot_that_was_damaged() {
     refused.says("hint: ");
     assert_eq!(world.state(), "failed");
     assert_eq!(world.get("/cgi-bin/page").expect("an answer of the gateway").status, 503);
-    // A new one is made once the damaged one is gone.
+    // The damaged snapshot can be removed.
     world.run(&["snapshot", "rm", &snapshot]);
     world.run(&["down"]).code(0);
     world.assert_down();
@@ -307,7 +307,7 @@ fn a_reset_swaps_a_standby_in_and_another_is_made() {
 #[test]
 fn without_a_standby_ready_it_is_made_anew() {
     let world = used("rows", 1);
-    // Faster than standbys can be made: whichever way is taken, the baseline is back.
+    // Resets come faster than standbys can be prepared: whichever way is taken, the baseline is back.
     let mut ways = Vec::new();
     for round in 0..6 {
         world.write(&format!("row{round}"));
@@ -328,7 +328,7 @@ fn a_site_that_nobody_writes_to_has_no_standby_and_what_is_not_expected_to_be_re
     world.up();
     assert_eq!(world.page(), BASELINE);
     std::thread::sleep(Duration::from_secs(3));
-    assert_eq!(members(&world), [Value::Null; 0], "looking is no use for a standby");
+    assert_eq!(members(&world), [Value::Null; 0], "reading a page does not make arenad prepare a standby");
     // The toy site writes on GET, which real sites should not do; a form would use POST.
     let mut stream = TcpStream::connect(("127.0.0.1", world.port)).expect("connect");
     let request =
@@ -336,7 +336,7 @@ fn a_site_that_nobody_writes_to_has_no_standby_and_what_is_not_expected_to_be_re
     stream.write_all(request.as_bytes()).expect("send");
     stream.read_to_end(&mut Vec::new()).expect("an answer");
     await_standbys(&world, 1);
-    // Written to: the next reset is expected, so the standby runs.
+    // Clients have written to the site, so the next reset is expected and the standby runs.
     assert_eq!(members(&world)[0]["state"], "running");
     assert_eq!(world.reset(), "swap");
     assert_eq!(world.page(), BASELINE);
@@ -353,7 +353,7 @@ fn a_standby_that_died_is_not_handed_out() {
     let ours = format!("label={}", world.label());
     let id = world.engine.docker(&["ps", "--quiet", "--filter", &label, "--filter", &ours]);
     world.engine.docker(&["kill", id.trim()]);
-    // At once: whether its end has been heard of or not, it does not answer.
+    // The reset comes at once. Whether or not the daemon knows that the container ended, it does not answer.
     assert_eq!(world.reset(), "recreate");
     assert_eq!(world.page(), BASELINE);
     await_standbys(&world, 1);
@@ -380,7 +380,7 @@ fn standbys_outlive_the_daemon_and_are_proven_again() {
     let before = standbys(&world);
     // A running daemon gives up a standby that another process has paused.
     world.signal_daemon(Signal::KILL);
-    // Frozen or not, it is the same to the next daemon.
+    // The next daemon treats paused and running standbys alike.
     for id in &before {
         let _ = world.engine.try_docker(&["unpause", id]);
     }
@@ -394,7 +394,7 @@ fn standbys_outlive_the_daemon_and_are_proven_again() {
     assert_eq!(world.reset(), "swap");
     assert_eq!(world.page(), BASELINE);
 
-    // A standby that has been replaced or removed since is not used.
+    // A standby that was changed or killed while no daemon ran is not used.
     await_standbys(&world, 2);
     let before = standbys(&world);
     world.signal_daemon(Signal::KILL);
@@ -431,7 +431,7 @@ fn a_standby_that_is_changed_while_nobody_resets_is_found_by_the_next_look() {
     world.assert_down();
 }
 
-/// Returns the fields about the proof from a reset's report.
+/// Returns the fields about verification from a reset's report.
 #[track_caller]
 fn verified(world: &World) -> (String, String) {
     let answer = world.run(&["reset", "toy", "--json"]).code(0).json();
@@ -464,7 +464,7 @@ fn how_much_is_compared_is_what_the_definition_says() {
 #[test]
 fn a_schedule_keeps_standbys_of_a_site_that_nobody_uses() {
     let world = World::single("schedule");
-    // The last new year has come, whatever the time is.
+    // This schedule has begun at the last new year, whatever the present time is.
     let schedule =
         "    reset: { schedule: [ { cron: '0 0 1 1 *', time_zone: Europe/Berlin, standby: 1 } ] }\n    baseline:\n";
     world.edit("environment", "    baseline:\n", schedule);
@@ -484,7 +484,7 @@ fn without_memory_for_a_standby_a_reset_goes_a_slower_way_and_says_why() {
     up.env("ARENAD_MEMORY_RESERVE", "4096g");
     world.start_command(up).ended().code(0);
     world.write("scribble");
-    // Only now is there a use for a standby.
+    // Only now does the site need a standby.
     assert_eq!(world.reset(), "rewind");
     let lack = within("the want of memory", PATIENCE, || world.site()?["standbys"]["lack"].as_str().map(str::to_owned));
     assert!(lack.contains("of memory are free, a standby needs"), "{lack}");

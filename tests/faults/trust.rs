@@ -12,7 +12,7 @@ use crate::support::{World, http, within};
 
 const BASELINE: &str = "toy\nconfigured\n";
 
-/// Makes the site's image impossible to build, or possible again.
+/// Makes the build of the site's image impossible, or possible again.
 fn break_build(world: &World, is_broken: bool) {
     let path = world.root().join("compose/toy/Dockerfile");
     let text = std::fs::read_to_string(&path).unwrap();
@@ -24,7 +24,7 @@ fn break_build(world: &World, is_broken: bool) {
 #[test]
 fn a_reset_after_a_daemons_crash_is_no_adoption() {
     let world = World::single("retried");
-    // It takes its time to be taken up, so that the reset is asked for meanwhile.
+    // Taking up takes some time, so that the reset is requested meanwhile.
     let slow = "probes:\n        - exec: { command: [/bin/sh, -c, sleep 3] }\n          name: slow\n        - http: { path: /cgi-bin/healthz";
     world.edit("environment", "probes:\n        - http: { path: /cgi-bin/healthz", slow);
     world.up();
@@ -68,7 +68,7 @@ fn a_build_that_fails_leaves_what_serves() {
     break_build(&world, true);
     world.run(&["up", &world.name]).code(1);
     assert_eq!((world.page(), world.state().as_str()), (page.clone(), "ready"));
-    // Nor does a new daemon build anything before it takes up what runs.
+    // A new daemon also takes up the running containers before it builds.
     world.signal_daemon(Signal::KILL);
     let _daemon = world.start(&["serve"]);
     within("the site", PATIENCE, || (world.state() == "ready").then_some(()));
@@ -90,7 +90,7 @@ fn a_new_baseline_takes_over() {
     std::fs::write(&name, "another").unwrap();
     world.up();
     assert!(!world.page().contains("scribble"), "it is of the new baseline");
-    // The old containers go in the background.
+    // The old containers are removed in the background.
     within("the end of the old ones", PATIENCE, || (world.engine.containers(&world.label()).len() == 1).then_some(()));
     world.assert_whole(0);
     world.run(&["down"]).code(0);
@@ -113,10 +113,10 @@ fn a_new_daemon_knows_whether_a_client_has_been_there() {
     world.signal_daemon(Signal::KILL);
     let daemon = start();
     assert_eq!(reset_if_dirty(), "untouched", "no client has been there");
-    // Nor is anything unknown that a rewind must know.
+    // A rewind is possible only if all its facts are known.
     world.write("scribble");
     assert_eq!(world.reset(), "rewind");
-    // A client that reads may have written; that is unknown once the daemon that counted requests is gone.
+    // A reading client may have written; that is unknown once the daemon that counted requests has ended.
     assert_eq!(world.page(), BASELINE);
     kill_process(daemon.pid(), Signal::KILL).expect("the daemon runs");
     daemon.ended();

@@ -1,5 +1,5 @@
-//! Many sites on few processors: no more boot at once than there are turns, none misses its time-out while it waits for
-//! others, and a reset waits for no build.
+//! Many sites on few processors: the number of sites that boot at once is limited, no site exceeds its time limit while
+//! it waits for others, and a reset waits for no build.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,11 @@ use crate::support::world::{Running, free_port};
 use crate::support::{World, within};
 use serde_json::Value;
 
-/// How long each toy takes to boot, and how long it may: four of them one after the other take longer.
+/// The boot time of each toy, and its limit: four consecutive boots take longer than the limit.
 const BOOT: &str = "BOOT_SECONDS: \"2\"";
 const TIMEOUT: &str = "timeout: 5s";
 
-/// Four sites of one container each, all from one image.
+/// Four sites of one container each, all with one image.
 fn four() -> World {
     let world = World::single("turns");
     world.edit("compose", "    mem_limit: 48m", &format!("    mem_limit: 48m\n    environment: {{ {BOOT} }}"));
@@ -30,7 +30,7 @@ fn four() -> World {
     world
 }
 
-/// The definition file from that line on.
+/// Returns the definition file from this line on.
 fn section(world: &World, kind: &str, from: &str) -> String {
     let text = std::fs::read_to_string(world.file(kind)).unwrap();
     text[text.find(from).unwrap()..].to_owned()
@@ -46,9 +46,11 @@ fn sites(world: &World) -> Vec<Value> {
     status["environments"][0]["sites"].as_array().cloned().unwrap_or_default()
 }
 
-/// How many sites wait for their turn, and how many have running containers without being ready.
+/// Returns the number of sites that wait to boot, and the number of those that have running containers without being
+/// ready.
 fn waiting_and_booting(world: &World) -> (usize, usize) {
-    // The containers first: a site that gets ready between the two looks is not counted with the one that starts then.
+    // The containers are counted first: a site that becomes ready in between is not counted together with the one that
+    // starts then.
     let label = format!("label={}", world.label());
     let running = world.engine.docker(&["ps", "--filter", &label, "--format", "{{.Label \"dev.arenad.site\"}}"]);
     let running: BTreeSet<&str> = running.lines().collect();
@@ -58,7 +60,7 @@ fn waiting_and_booting(world: &World) -> (usize, usize) {
     (waiting, running.into_iter().filter(|site| !is_ready(site)).count())
 }
 
-/// Follows a command to its end; returns the most that waited, and the most that booted, at any time.
+/// Follows a command to its end; returns the largest numbers of waiting and of booting sites.
 fn most(world: &World, mut command: Running) -> (usize, usize) {
     let mut most = (0, 0);
     while !command.has_ended() {
@@ -74,13 +76,13 @@ fn sites_boot_in_turns_and_their_time_outs_begin_with_them() {
     let world = four();
     let mut up = world.command(&["up", &world.name]);
     up.env("ARENAD_PARALLEL", "1");
-    // Four baselines and four boots, each of two seconds, where each may take five.
+    // Four baselines and four boots take two seconds each, with a limit of five.
     let (waiting, booting) = most(&world, world.start_command(up));
-    // Between one turn and the next all of them wait for an instant.
+    // Between two boots all four sites wait for an instant.
     assert!((3..=4).contains(&waiting) && booting == 1, "most that waited: {waiting}, most that booted: {booting}");
     assert!(sites(&world).len() == 4 && sites(&world).iter().all(|site| site["state"] == "ready"));
 
-    // Here the old containers of those that wait run on: only the waiting can be counted.
+    // Here the old containers of waiting sites run on, so only the waiting sites can be counted.
     let (waiting, _) = most(&world, world.start(&["reset", "--all"]));
     assert!((3..=4).contains(&waiting), "most that waited: {waiting}");
     assert!(sites(&world).iter().all(|site| site["last_reset"]["outcome"] == "done"));

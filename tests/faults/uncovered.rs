@@ -7,13 +7,13 @@ use crate::standbys::{await_standbys, declared, rewindable};
 use crate::support::World;
 use crate::support::world::list;
 
-/// Something that a client with a shell leaves behind.
+/// State that a client with a shell leaves behind.
 struct Leftover {
     what: &'static str,
-    /// Run in the container as its user; in the background where it must run on.
+    /// The script runs in the container as its user, in the background if a process must keep running.
     script: &'static str,
     is_process: bool,
-    /// Named by the reason.
+    /// The name in the reason.
     named: &'static str,
 }
 
@@ -36,7 +36,7 @@ const LEFTOVERS: [Leftover; 8] = [
     process("a working directory", "cd /srv/state && exec sleep 1003", "/srv/state open"),
 ];
 
-/// A site with memory, of which one folder is emptied by a rewind.
+/// A site with memory file systems, one of which a rewind empties.
 fn with_memory(label: &str, standby: usize) -> World {
     let world = declared(label, standby, "true");
     let memory = "    tmpfs: [/srv/memory, /srv/tmp]\n    stop_grace_period: 5s\n";
@@ -63,7 +63,7 @@ fn leave(world: &World, id: &str, leftover: &Leftover) {
     }
 }
 
-/// Resets and returns what is said of it.
+/// Resets and returns the report.
 #[track_caller]
 fn reset(world: &World) -> Value {
     let answer = world.run(&["reset", "toy", "--json"]).code(0).json();
@@ -146,7 +146,7 @@ fn a_site_with_a_volume_that_is_no_store_is_never_rewound() {
 fn a_store_of_which_nothing_is_compared_is_not_called_verified() {
     let world = declared("partly", 0, "true");
     let pages =
-        "{ kind: directory, path: /srv/www/cgi-bin, volatile: [ { file: \"**\", reason: nobody writes there } ] }";
+        "{ kind: directory, path: /srv/www/cgi-bin, volatile: [ { file: \"**\", reason: no process writes there } ] }";
     let stores = format!("    stores:\n      pages: {pages}\n      notes: {{ kind: directory, path: /srv/state }}\n");
     world.edit("environment", "    stores: { notes: { kind: directory, path: /srv/state } }\n", &stores);
     world.up();

@@ -1,5 +1,5 @@
-//! Sites that are kept because clients only read them. A reset leaves such a site as it is until a client writes to it;
-//! then the write is reported and undone.
+//! Sites that are kept as long as clients only read them. A reset leaves such a site as it is until a client writes to
+//! it; then the write is reported and undone.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -19,7 +19,7 @@ const STORES: &str = "    stores: { notes: { kind: directory, path: /srv/state }
       start: [ { command: [/bin/sh, -c, 'true'] } ]
 ";
 
-/// A site that is kept, with more said about it.
+/// A site that is kept, with further declarations.
 fn kept(label: &str, more: &str) -> World {
     let world = World::single(label);
     let text = format!("    reset: {{ strategy: keep }}\n{more}    baseline:\n");
@@ -38,7 +38,7 @@ fn post(world: &World, path: &str) -> String {
     answer
 }
 
-/// Waits until as many requests that may write are known.
+/// Waits until this number of requests that may write is known.
 fn await_requests(world: &World, requests: u64) {
     within("the report of a write", PATIENCE, || {
         let site = world.site()?;
@@ -75,7 +75,7 @@ fn without_stores_a_site_is_trusted_until_someone_may_have_written() {
     await_requests(&world, 1);
     world.run(&["status"]).prints("toy is read-only, but a request that may write reached it");
     world.run(&["events"]).code(0).prints("instance.written");
-    // The next daemon knows of it too.
+    // The next daemon knows about it too.
     world.signal_daemon(Signal::KILL);
     world.up();
     await_requests(&world, 1);
@@ -97,12 +97,12 @@ fn with_stores_what_was_written_is_found_and_undone() {
     world.edit("environment", "    health:\n      shallow: { every: 1s }\n", deep);
     world.edit("environment", "    baseline:\n", &format!("    reset: {{ strategy: keep }}\n{STORES}    baseline:\n"));
     world.up();
-    // Searches by POST change nothing, so nothing is held against the site.
+    // Searches with POST change nothing, so they do not count as writes.
     post(&world, "/cgi-bin/page");
     await_requests(&world, 1);
     assert_eq!(world.reset(), "keep");
 
-    // A change made through a form is undone without a request.
+    // A change made through a form is undone without an explicit request.
     post(&world, "/cgi-bin/write?graffiti");
     within("the baseline", PATIENCE, || {
         let reset = world.site()?["last_reset"].clone();
@@ -142,7 +142,7 @@ fn the_gateway_refuses_writes_where_it_is_told_to() {
     assert!(refused.contains("it is only read"), "{refused}");
     assert!(post(&world, "/cgi-bin/page").contains(" 200 "), "a search by POST is passed on");
     assert_eq!(world.page(), BASELINE);
-    assert_eq!(world.reset(), "keep", "what only reads is no write");
+    assert_eq!(world.reset(), "keep", "a request that only reads does not count as a write");
     assert_eq!(world.site().expect("the site")["written"], serde_json::Value::Null);
     world.run(&["down", "--purge", "--yes"]).code(0);
     world.assert_down();

@@ -1,4 +1,5 @@
-//! Fuzzing: every parser of bytes that strangers choose, on mutated inputs, in processes that may die of it. See README.md.
+//! Fuzzing: every parser of bytes from untrusted sources runs on mutated inputs, in processes that may crash. See
+//! README.md.
 
 #[path = "../support/hostile/mod.rs"]
 #[allow(dead_code, reason = "made for tests that ask such servers")]
@@ -23,9 +24,9 @@ use self::supervise::{Failure, supervise};
 use self::target::Target;
 use self::targets::TARGETS;
 
-/// How long a run that says nothing else takes in all.
+/// The default duration of a whole run.
 const TOTAL: Duration = Duration::from_secs(60);
-/// The seed from which the inputs of such a run follow.
+/// The seed that determines the inputs of a default run.
 const SEED: u64 = 1;
 
 fn number_of(variable: &str) -> Option<u64> {
@@ -34,7 +35,7 @@ fn number_of(variable: &str) -> Option<u64> {
     Some(parsed.unwrap_or_else(|_| panic!("{variable} is a number, not {text:?}")))
 }
 
-/// The same inputs each time, so that a run of all tests means the same everywhere; `random` looks for new ones.
+/// The default is the same inputs each time, so that a run of all tests is reproducible; `random` selects new ones.
 fn seed() -> u64 {
     match std::env::var("ARENAD_FUZZ_SEED").as_deref() {
         Ok("random") => {
@@ -54,12 +55,12 @@ fn wanted() -> Vec<&'static Target> {
 }
 
 fn main() -> ExitCode {
-    // Asked for by runners of tests that look for names; there are none here.
+    // Test runners list the names of tests; there are none here.
     if std::env::args().any(|argument| argument == "--list") {
         return ExitCode::SUCCESS;
     }
     let targets = wanted();
-    // By hand one input of one target is looked at, with whatever that needs; as a part of a run all of that is there.
+    // An input that a developer names needs the target's resources; within a run, these exist already.
     if std::env::var_os(work::INPUT).is_some() && std::env::var_os(target::FOLDER).is_none() {
         let [target] = targets[..] else { panic!("ARENAD_FUZZ_TARGET says which target is meant") };
         return supervise::replayed(target);

@@ -1,4 +1,4 @@
-//! Mutations that know nothing of what they change, but for the words of its language.
+//! Mutations without knowledge of the format, except for the words of its language.
 
 use crate::random::Random;
 use crate::target::Target;
@@ -6,11 +6,11 @@ use crate::target::Target;
 /// The longest mutated input, in bytes.
 const LONGEST: usize = 64 << 10;
 
-/// Numbers at which lengths and counts break.
+/// Numbers at which lengths and counts often fail.
 const NUMBERS: [u64; 17] =
     [0, 1, 2, 7, 8, 9, 127, 128, 255, 256, 511, 512, 65_535, 65_536, i32::MAX as u64, u32::MAX as u64, u64::MAX];
 
-/// How such numbers are written where texts have them.
+/// The same kind of numbers, as text.
 const WRITTEN: [&str; 14] = [
     "0",
     "-1",
@@ -28,21 +28,21 @@ const WRITTEN: [&str; 14] = [
     "0.00000000000000001",
 ];
 
-/// Pairs of brackets and the like; deep nesting breaks recursive parsers.
+/// Pairs of brackets and similar delimiters; deep nesting breaks recursive parsers.
 const PAIRS: [(&str, &str); 8] =
     [("(", ")"), ("[", "]"), ("{", "}"), ("{\"a\":", "}"), ("<p>", "</p>"), ("/*", "*/"), ("- ", ""), ("!(", ")")];
 
-/// Makes an input from those that are known.
+/// Makes an input from the known ones.
 pub fn mutated(target: &Target, pool: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     let mut input = random.pick(pool).clone();
-    // Mostly one change or two; now and then many.
+    // Usually one or two changes, occasionally many.
     let most = 1 << random.below(4);
     let count = 1 + random.below(most);
     for _ in 0..count {
         change(&mut input, target, pool, random);
         input.truncate(LONGEST);
     }
-    // A few keep their wrong sums: what refuses them is a parser too.
+    // A few inputs keep wrong checksums: the code that refuses them is a parser too.
     if !random.percent(10) {
         (target.mend)(&mut input);
     }
@@ -60,7 +60,7 @@ fn change(input: &mut Vec<u8>, target: &Target, pool: &[Vec<u8>], random: &mut R
         }
         2 => drop(input.drain(range(input, random))),
         3 => {
-            // Twice, or as often as there is room for.
+            // The piece is repeated once, or as often as there is room.
             let piece = input[range(input, random)].to_vec();
             let most = (LONGEST / piece.len().max(1)) as u64;
             let times = if random.percent(80) { 1 } else { 1 + random.below(most.min(2000)) };
@@ -72,13 +72,13 @@ fn change(input: &mut Vec<u8>, target: &Target, pool: &[Vec<u8>], random: &mut R
             overwrite(input, at, &piece);
         }
         5 => {
-            // From another input, or from the same.
+            // The piece comes from another input, or from the same.
             let other = random.pick(pool);
             let piece = other[range(other, random)].to_vec();
             if random.percent(50) { insert(input, at, &piece) } else { overwrite(input, at, &piece) }
         }
         6 => {
-            // The beginning of one and the end of another.
+            // The beginning of one input and the end of another.
             let other = random.pick(pool);
             input.truncate(at);
             input.extend_from_slice(&other[place(other, random)..]);
@@ -111,7 +111,7 @@ fn place(input: &[u8], random: &mut Random) -> usize {
     random.below(input.len() as u64 + 1) as usize
 }
 
-/// A part, mostly a short one.
+/// A part of the input, usually a short one.
 fn range(input: &[u8], random: &mut Random) -> std::ops::Range<usize> {
     let begin = place(input, random);
     let most = 1_u64 << random.within(1..14);
@@ -144,7 +144,7 @@ fn binary_number(input: &mut Vec<u8>, at: usize, random: &mut Random) {
     overwrite(input, at, bytes);
 }
 
-/// Replaces the next number of a text.
+/// Replaces the next number in a text.
 fn written_number(input: &mut Vec<u8>, at: usize, random: &mut Random) {
     let Some(begin) = input[at..].iter().position(u8::is_ascii_digit).map(|offset| at + offset) else { return };
     let length = input[begin..].iter().take_while(|byte| byte.is_ascii_digit()).count();

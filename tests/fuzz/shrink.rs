@@ -1,14 +1,14 @@
-//! From an input that breaks a promise to a short one that breaks the same.
+//! Shortens an input that breaks a property to a short one that breaks the same property.
 
 use std::time::{Duration, Instant};
 
 use crate::supervise::End;
 use crate::target::Target;
 
-/// How long is spent on it.
+/// The time limit for shortening an input.
 const LENGTH: Duration = Duration::from_secs(60);
 
-/// Leaves out what is not needed (delta debugging); returns the shortest input found, and how the process ends at it.
+/// Removes parts that are not needed (delta debugging). Returns the shortest input found, and how the process ended.
 pub fn shrink(target: &Target, found: Vec<u8>, how: End, look_at: &dyn Fn(&[u8]) -> Option<End>) -> (Vec<u8>, End) {
     let begun = Instant::now();
     let (mut best, mut how) = (found, how);
@@ -22,7 +22,7 @@ pub fn shrink(target: &Target, found: Vec<u8>, how: End, look_at: &dyn Fn(&[u8])
             }
             let mut candidate = best.clone();
             candidate.drain(begin..(begin + size).min(candidate.len()));
-            // As it is, and with its checksums as they should be.
+            // Each candidate is tried unchanged, and with correct checksums.
             let mut mended = candidate.clone();
             (target.mend)(&mut mended);
             let mut candidates = vec![candidate];

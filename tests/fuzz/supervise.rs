@@ -1,4 +1,4 @@
-//! Beside the process that looks at inputs: sees how it ends, and finds the input that it was at.
+//! Supervises the process that examines inputs: determines how it ended, and at which input.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -17,24 +17,24 @@ use crate::work::{CURRENT, INPUT};
 /// The time beyond the limits of its inputs after which a process counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// An input that breaks a promise.
+/// An input that breaks a property.
 pub struct Failure {
     target: &'static str,
     seed: u64,
     /// How the process ended.
     how: End,
-    /// The input, as short as it was found, and how long it was at first.
+    /// The input after shortening, and its original length.
     input: Vec<u8>,
     found_bytes: usize,
     kept: PathBuf,
 }
 
-/// How a process ended that looked at an input which it should have survived.
+/// The end of a process at an input that it should have survived.
 #[derive(Debug, Clone)]
 pub struct End {
     /// A text that is equal for failures with the same cause.
     pub kind: String,
-    /// The end of the process's output.
+    /// The last part of the process's output.
     said: String,
 }
 
@@ -53,7 +53,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Has a process look at inputs for so long; what it says of itself, or the input that it should have survived.
+/// Lets a process examine inputs for this time. Returns its report, or the input that it should have survived.
 pub fn supervise(target: &'static Target, seed: u64, length: Duration) -> Result<String, Box<Failure>> {
     let folder = Scratch::new(target.name);
     let current = folder.0.join("current");
@@ -65,7 +65,7 @@ pub fn supervise(target: &'static Target, seed: u64, length: Duration) -> Result
     let variables = variables.into_iter().chain([("ARENAD_FUZZ_SEED", of_target.to_string().into())]);
     let variables = variables.chain(shared.clone());
     let ended = run(target, &folder.0, variables, || {
-        // Between two inputs the file is written: an old file is an input that is looked at for long.
+        // The file is written between two inputs, so an old file means that one input takes long.
         let written = current.metadata().and_then(|data| data.modified()).ok();
         written.and_then(|written| written.elapsed().ok()).unwrap_or_default()
     });
@@ -81,7 +81,7 @@ pub fn supervise(target: &'static Target, seed: u64, length: Duration) -> Result
     }
 }
 
-/// Looks at one input in a process of its own; how it ended if it should have survived it.
+/// Examines one input in a process of its own. Returns how the process ended if it should have survived.
 fn look_at(target: &Target, input: &[u8], shared: &[(&'static str, OsString)], folder: &Path) -> Option<End> {
     let path = folder.join("candidate");
     std::fs::write(&path, input).expect("a file");
@@ -90,7 +90,7 @@ fn look_at(target: &Target, input: &[u8], shared: &[(&'static str, OsString)], f
     run(target, folder, variables, || begun.elapsed()).err()
 }
 
-/// Looks at the file that was named, in a process that says itself what comes of it.
+/// Examines the given file in a process that prints the result itself.
 pub fn replayed(target: &Target) -> ExitCode {
     let around = (target.around)();
     let folder = Scratch::new(target.name);
@@ -101,7 +101,7 @@ pub fn replayed(target: &Target) -> ExitCode {
     if status.expect("a process").success() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Runs this program for one target. `stalled` says for how long it has been at the same input.
+/// Runs this program for one target. `stalled` returns how long it has been at the same input.
 fn run(
     target: &Target,
     folder: &Path,
@@ -130,7 +130,7 @@ fn run(
     }
 }
 
-/// `None`: it did not end, so it was ended.
+/// Waits for the process. Returns `None` if it did not end by itself and was killed.
 fn wait(child: &mut Child, most: Duration, stalled: impl Fn() -> Duration) -> Option<ExitStatus> {
     loop {
         if let Some(status) = child.try_wait().expect("a child") {
@@ -163,13 +163,13 @@ fn end(status: Option<ExitStatus>, said: String) -> End {
 fn reader(from: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        // Output that cannot be read is missing from a report.
+        // A report lacks output that cannot be read.
         let _ = from.map(|mut from| from.read_to_end(&mut bytes));
         String::from_utf8_lossy(&bytes).into_owned()
     })
 }
 
-/// Writes a failing input where it stays.
+/// Saves a failing input permanently.
 fn keep(name: &str, input: &[u8]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz");
     let hash = input.iter().fold(0, |hash, byte| mix(hash ^ u64::from(*byte)));
@@ -178,7 +178,7 @@ fn keep(name: &str, input: &[u8]) -> PathBuf {
     path
 }
 
-/// A quick folder, gone in the end.
+/// A folder in memory that is removed at the end.
 struct Scratch(PathBuf);
 
 impl Scratch {

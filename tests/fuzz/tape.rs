@@ -1,6 +1,6 @@
-//! Tar archives, as far as mutations need to know them.
+//! The parts of the tar format that mutations need.
 
-/// The length of a block, and where a header has its size, its sum and its mark.
+/// The length of a block, and the positions of size, checksum and magic number in a header.
 const BLOCK: usize = 512;
 
 /// Gives every header of an archive its correct checksum and leaves the data between headers unchanged.

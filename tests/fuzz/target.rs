@@ -3,23 +3,24 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The folder in which [`scratch`] makes others.
+/// The folder in which [`scratch`] creates others.
 pub const FOLDER: &str = "ARENAD_FUZZ_FOLDER";
 
-/// Looks at one input. Panics where a promise is broken; otherwise says what came of it, in words.
+/// Examines one input. Panics if a property is broken, otherwise returns the outcome in words.
 ///
-/// An input with a new answer, numbers aside, is kept and mutated further: the answers stand in for the coverage that other fuzzers measure.
+/// An input with a new answer, apart from numbers, is kept and mutated further: the answers replace the coverage that
+/// other fuzzers measure.
 pub type Check = Box<dyn FnMut(&[u8]) -> String>;
 
-/// A parser of foreign bytes.
+/// A parser of untrusted bytes.
 pub struct Target {
     /// Its name, which is that of its folder in `corpus/`.
     pub name: &'static str,
-    /// Words of its language, which mutations put in.
+    /// Words of its language, which mutations insert.
     pub words: &'static [&'static str],
-    /// Prepares what all inputs share.
+    /// Prepares the resources that all inputs share.
     pub open: fn() -> Check,
-    /// Inputs that are too large to be files; they are looked at like the corpus.
+    /// Inputs that are too large to be files; they are examined like the corpus.
     pub made: fn() -> Vec<Vec<u8>>,
     /// Makes a mutated input pass the checksums that would otherwise refuse nearly all of them.
     pub mend: fn(&mut Vec<u8>),
@@ -28,13 +29,13 @@ pub struct Target {
     pub slowest: Duration,
     /// The limit on the memory of the whole process, in bytes.
     pub memory: u64,
-    /// Starts what all processes of the target share, before the first of them.
+    /// Starts the resources that all processes of the target share, before the first of them.
     pub around: fn() -> Around,
 }
 
 /// Resources that the processes of a target share, such as servers; they are released after the last input.
 pub struct Around {
-    /// Variables that tell the processes where it is.
+    /// Variables that tell the processes where the resources are.
     pub variables: Vec<(&'static str, String)>,
     /// The guard that releases the resources when it is dropped.
     #[expect(dead_code, reason = "it ends when it is dropped")]
@@ -42,7 +43,7 @@ pub struct Around {
 }
 
 impl Target {
-    /// A target with the usual bounds, no words and nothing to mend.
+    /// Creates a target with the usual limits, without words and without a function that mends inputs.
     pub const fn new(name: &'static str, open: fn() -> Check) -> Self {
         Self {
             name,
@@ -56,7 +57,7 @@ impl Target {
         }
     }
 
-    /// The inputs to begin with, in the order of their names; the made ones come last.
+    /// Returns the initial inputs in the order of their names; the generated ones come last.
     pub fn corpus(&self) -> Vec<Vec<u8>> {
         let folder = folder(self.name);
         let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
@@ -73,7 +74,7 @@ fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus").join(name)
 }
 
-/// An empty folder for this process; it goes with that of the process which watches this one.
+/// Creates an empty folder for this process; it is removed with that of the supervising process.
 pub fn scratch() -> PathBuf {
     let made = match std::env::var_os(FOLDER) {
         Some(folder) => tempfile::tempdir_in(folder),
@@ -85,14 +86,14 @@ pub fn scratch() -> PathBuf {
 /// The separator between the parts of an input: a line of eight equals signs.
 pub const DIVIDER: &str = "\n========\n";
 
-/// Divides an input into texts; parts that are missing are empty.
+/// Divides an input into texts; missing parts are empty.
 pub fn parts<const N: usize>(input: &[u8]) -> [String; N] {
     let text = String::from_utf8_lossy(input);
     let mut parts = text.splitn(N, DIVIDER).map(str::to_owned);
     std::array::from_fn(|_| parts.next().unwrap_or_default())
 }
 
-/// Divides an input into pieces of bytes, as many as there are; one at least.
+/// Divides an input into pieces of bytes; there is at least one.
 pub fn pieces(input: &[u8]) -> Vec<Vec<u8>> {
     let divider = DIVIDER.as_bytes();
     let mut pieces = Vec::new();

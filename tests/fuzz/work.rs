@@ -1,5 +1,5 @@
-//! The process that looks at inputs. It may panic, overflow its stack, run out of memory or never end: the input that it was at
-//! is in a file before it is looked at.
+//! The process that examines inputs. It may panic, overflow its stack, run out of memory or never end: each input is
+//! written to a file before it is examined.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -16,18 +16,18 @@ use crate::number_of;
 use crate::random::{Random, mix};
 use crate::target::{Check, Target};
 
-/// The file in which the current input is.
+/// The variable with the path of the file that contains the current input.
 pub const CURRENT: &str = "ARENAD_FUZZ_CURRENT";
-/// A file to look at, once.
+/// The variable with the path of a single input to examine.
 pub const INPUT: &str = "ARENAD_FUZZ_INPUT";
 
-/// Held by a thread that panics, for good: what it panicked at stays the current input while it tells why.
+/// A panicking thread never releases this lock, so its input stays the current one while the panic is reported.
 static PANICKED: Mutex<()> = Mutex::new(());
 
-/// How many inputs are kept for their answers.
+/// The maximum number of inputs that are kept because of a new answer.
 const KEPT_MAX: usize = 2000;
 
-/// Does what a variable asks for, if one does: to look at one input, or to be the process that looks at all of them.
+/// Examines a single input or works as the examining process, if a variable requests it.
 pub fn asked_for(targets: &[&Target]) -> Option<ExitCode> {
     let only = || match targets {
         [only] => *only,
@@ -42,7 +42,7 @@ pub fn asked_for(targets: &[&Target]) -> Option<ExitCode> {
     Some(ExitCode::SUCCESS)
 }
 
-/// Opens a target within its bounds of memory. A panic of any thread ends the process.
+/// Opens a target with its memory limit. A panic of any thread ends the process.
 fn open(target: &Target) -> Check {
     let told = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -81,7 +81,7 @@ fn work(target: &Target, current: &Path) {
     };
     for input in target.corpus() {
         worker.look(&input);
-        // However it was answered, it is what the others are made of.
+        // Initial inputs are mutated whatever their answers are.
         if !worker.pool.contains(&input) {
             worker.pool.push(input);
         }
@@ -124,7 +124,7 @@ impl Worker<'_> {
     }
 }
 
-/// An answer without its numbers, but for those of three digits: these are statuses.
+/// Removes the numbers from an answer, except for those of three digits, which are statuses.
 fn kind(answer: &str) -> String {
     let words = answer.split_inclusive(|c: char| !c.is_ascii_digit());
     let counts = |word: &&str| {

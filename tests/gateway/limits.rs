@@ -1,4 +1,4 @@
-//! Bounds, ports and endings.
+//! Limits, ports and shutdown.
 
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener};
@@ -19,7 +19,7 @@ fn a_port_that_is_taken_is_an_error_that_names_it() {
         .expect_err("taken by this gateway");
     assert!(matches!(error, OpenError::PortTaken { address: named } if named == address));
     assert_eq!(error.to_string(), format!("port of {address} is taken"));
-    // By all addresses at once, and by another socket that shares as far as it may.
+    // Binding the port on all addresses is refused, and so is another socket with all sharing options.
     let everywhere = SocketAddr::from(([0, 0, 0, 0], address.port()));
     assert!(matches!(
         gateway.open(everywhere, hold_limits(), WriteRules::default(), Record::Nothing, "forum"),
@@ -77,7 +77,7 @@ fn a_head_that_does_not_end_is_closed_however_busily_it_drips() {
     slow.send("GET / HTTP/1.1\r\nHost: a\r\nX: ").expect("sent");
     eventually("the gateway gives up", || slow.reader.get_ref().write_byte().is_err());
     eventually("the connection is gone", || route.stats().connections == 0);
-    // One that merely waits between requests has the longer time.
+    // A connection that is idle between requests has the longer limit.
     let mut idle = Client::connect(route.local_addr());
     idle.get("/").expect("an answer");
     std::thread::sleep(Duration::from_millis(700));
@@ -154,7 +154,7 @@ fn connections_beyond_the_limit_are_told_so() {
     for client in &mut within {
         assert_eq!(client.get("/").expect("an answer").status(), 200);
     }
-    // Nothing is sent, so that the answer cannot be lost to unread bytes.
+    // The client sends nothing, so that unread bytes cannot destroy the answer.
     let answer = Client::connect(route.local_addr()).answer().expect("an answer");
     assert_eq!((answer.status(), answer.header("retry-after")), (503, Some("1")));
     drop(within.pop());

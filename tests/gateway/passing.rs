@@ -97,7 +97,7 @@ fn a_target_that_no_request_can_have_reached_is_known_as_such() {
     assert!(!route.stats().was_reached, "what was reached is the one before");
 }
 
-/// A container that was paused is the same one: what is known of its clients is not forgotten.
+/// A paused container is the same generation: the knowledge about its clients is kept.
 #[test]
 fn a_generation_that_serves_again_keeps_what_is_known_of_its_clients() {
     let site = Site::echoing();
@@ -121,7 +121,7 @@ fn pipelined_requests_are_answered_in_order() {
     let mut client = Client::connect(route.local_addr());
     let mut all = String::new();
     for number in 0..40 {
-        // Every other one has a body, whose end the next head follows in the same packet.
+        // Every other request has a body, and the next head follows in the same packet.
         if number % 2 == 0 {
             all.push_str(&format!("GET /{number} HTTP/1.1\r\nHost: a\r\n\r\n"));
         } else {
@@ -250,7 +250,7 @@ fn an_early_answer_reaches_a_client_that_is_still_sending() {
     client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nsome").expect("sent");
     let answer = client.answer().expect("an answer");
     assert_eq!((answer.status(), answer.text().as_str()), (413, "big"));
-    assert!(client.is_ended(), "a body that nobody reads ends the connection");
+    assert!(client.is_ended(), "an unread body ends the connection");
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn large_bodies_pass_whole_in_both_directions() {
     assert_eq!(route.stats().bytes_from_site, answer.body.len() as u64);
 }
 
-/// Bytes that fit into the kernel's buffers on both sides of the gateway, generously.
+/// A generous bound for the kernel's buffers on both sides of the gateway, in bytes.
 const STALLED: usize = 64 << 20;
 
 #[test]
@@ -293,7 +293,7 @@ fn a_client_that_does_not_read_stops_the_site() {
     let mut client = Client::connect(route.local_addr());
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
     assert_stalls(&written);
-    // And it goes on when the client does.
+    // The transfer continues when the client reads again.
     let before = written.load(Ordering::SeqCst);
     client.head().expect("a head");
     let mut taken = 0;
@@ -323,7 +323,7 @@ fn a_site_that_does_not_read_stops_the_client() {
     assert_stalls(&written);
 }
 
-/// Waits until no more is written, and asserts that it was little.
+/// Waits until no further bytes are written, and asserts that few were.
 fn assert_stalls(written: &AtomicUsize) {
     let last = AtomicUsize::new(0);
     let quiet = AtomicU64::new(0);
@@ -390,7 +390,7 @@ fn an_answer_that_breaks_off_is_never_taken_for_whole() {
         for version in ["1.0", "1.1"] {
             let mut client = Client::connect(route.local_addr());
             client.send(format!("GET / HTTP/{version}\r\nHost: a\r\n\r\n")).expect("sent");
-            // To an HTTP/1.0 client an orderly end would be the end of the body, so it must be a reset.
+            // An HTTP/1.0 client takes an orderly close for the end of the body, so the connection must be reset.
             let mut all = Vec::new();
             let end = client.reader.read_to_end(&mut all).map_err(in_time);
             assert!(end.is_err(), "{announced} {version}: {}", String::from_utf8_lossy(&all));

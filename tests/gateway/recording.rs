@@ -122,7 +122,7 @@ fn what_breaks_is_recorded_as_broken() {
     eventually("its end", || only(&route).took.is_some());
     let broken = only(&route).received;
     assert!(matches!(broken, RecordedBody::Lost { why: Loss::CutOff, size: 3 }), "{}", text(&broken));
-    // A target that cannot be reached: the gateway's answer is what the client was told.
+    // The target cannot be reached: the gateway's own answer is recorded, as the client received it.
     let gone = Site { address: free_address(), visits: std::sync::Arc::default() };
     route.serve(target(&gone, 2));
     assert_eq!(Client::connect(route.local_addr()).get("/x").expect("an answer").status(), 502);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::support::*;
 
-/// A site that writes down every request, whole or not.
+/// A site that records every request, complete or not.
 fn recording() -> (Site, Arc<Mutex<Vec<String>>>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let record = Arc::clone(&seen);
@@ -39,7 +39,7 @@ fn ambiguous_heads_are_refused_and_end_the_connection() {
     let (site, seen) = recording();
     let (_gateway, route) = serving(&site);
     let corpus: &[(&str, &[u16])] = &[
-        // Two statements of length.
+        // Two statements of the body's length.
         ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n", &[400]),
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", &[400]),
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nContent-Length: 40\r\n\r\n", &[400]),
@@ -66,7 +66,7 @@ fn ambiguous_heads_are_refused_and_end_the_connection() {
             &[400, 501],
         ),
         ("POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", &[400]),
-        // Names and lines that readers cut differently.
+        // Names and lines that parsers split differently.
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length : 4\r\n\r\nabcd", &[400]),
         ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n", &[400]),
         ("POST / HTTP/1.1\r\nHost: a\r\nContent\rLength: 4\r\n\r\nabcd", &[400]),
@@ -172,8 +172,8 @@ fn an_answer_in_a_coding_that_would_go_unnamed_is_not_passed_on() {
 
 #[test]
 fn a_body_that_a_site_ignores_is_nobodys_request() {
-    // A server that expects no body with a GET: what follows the head is the next request to it. It answers that one when more comes,
-    // so that nothing on the idle connection tells that its answers are one ahead.
+    // A server that expects no body with a GET takes the bytes after the head as the next request. It answers that
+    // request only when more bytes arrive, so the idle connection does not reveal that the answers are one ahead.
     let site = Site::start(move |visit| {
         loop {
             let request = read_head(&mut visit.reader)?;
@@ -188,7 +188,7 @@ fn a_body_that_a_site_ignores_is_nobodys_request() {
     let head = format!("GET /first HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n", SMUGGLED.len());
     attacker.send(format!("{head}{SMUGGLED}")).expect("sent");
     assert_eq!(attacker.answer().expect("an answer").text(), "/first");
-    // Each worker keeps connections of its own, and the kernel chooses the worker.
+    // Each worker has its own connections, and the kernel chooses the worker.
     for number in 0..20 {
         let path = format!("/victim/{number}");
         let mut victim = Client::connect(route.local_addr());

@@ -36,7 +36,7 @@ impl Shared {
     }
 }
 
-/// A small generator, so that a run can be repeated.
+/// A small generator with a seed, so that a run can be repeated.
 struct Dice(u64);
 
 impl Dice {
@@ -75,7 +75,7 @@ fn site(shared: &Arc<Shared>, generation: &Arc<AtomicU64>) -> Site {
     })
 }
 
-/// Checks whatever part of a body has arrived.
+/// Checks the part of a body that has arrived.
 fn examine(shared: &Shared, body: &[u8], sent: u64) {
     for stamp in String::from_utf8_lossy(body).split_inclusive(';').filter(|stamp| stamp.ends_with(';')) {
         let mut numbers =
@@ -136,7 +136,7 @@ fn nothing_of_the_past_arrives_however_often_the_route_is_switched() {
     let shared = Arc::new(Shared::default());
     let generations: Vec<Arc<AtomicU64>> = (0..SITES).map(|_| Arc::default()).collect();
     let sites: Vec<Site> = generations.iter().map(|generation| site(&shared, generation)).collect();
-    // Many more workers than processors: they are interrupted at every possible point.
+    // There are many more workers than processors, so they are interrupted at every possible point.
     let gateway = gateway_with(|settings| settings.workers = 16);
     let limits = HoldLimits { requests: CLIENTS, timeout: Duration::from_secs(20) };
     let route = gateway.open(loopback(), limits, WriteRules::default(), Record::Nothing, "shop").expect("a free port");
@@ -169,14 +169,15 @@ fn nothing_of_the_past_arrives_however_often_the_route_is_switched() {
             1 | 2 => route.hold("holding"),
             _ => {
                 let at = usize::try_from(dice.roll(SITES as u64)).expect("small");
-                // Before the switch: connections that the gateway makes for it belong to it.
+                // The number is stored before the switch, because the gateway's connections for the switch belong to
+                // it.
                 generations[at].store(number, Ordering::SeqCst);
                 route.serve(Target { address: sites[at].address, instance: format!("shop-{at}"), generation: number });
             }
         }
         shared.fence.store(number, Ordering::SeqCst);
         if dice.roll(2) > 0 {
-            // Lets something happen in between; how much does not matter.
+            // Lets other threads run in between; their progress does not matter.
             std::thread::sleep(Duration::from_micros(dice.roll(2000)));
         }
         assert!(Instant::now() < until, "{number} switches took too long");
@@ -198,7 +199,7 @@ fn nothing_of_the_past_arrives_however_often_the_route_is_switched() {
         (stats.in_flight, stats.held, stats.connections) == (0, 0, 0)
     });
     assert_eq!(route.stats().target_failures, 0, "a switch was blamed on a target");
-    // The storm must have met each of the three.
+    // The storm must have produced each of the three results.
     let met = [&shared.answers, &shared.unavailable, &shared.cut].map(|counter| counter.load(Ordering::SeqCst));
     println!("answers, 503, cut: {met:?}; {:?}", route.stats());
     assert!(met.iter().all(|count| *count > 0), "{met:?}");

@@ -1,4 +1,4 @@
-//! Raw clients and scripted sites. Everything blocks, and every wait has a deadline that ends the test.
+//! Raw clients and scripted sites. All calls block, and every wait has a deadline that ends the test.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use arenad_gateway::{Gateway, GatewaySettings, HoldLimits, Record, Route, Target, WriteRules};
 
-/// Longer than anything takes on a busy machine; only a failing test waits for it.
+/// A limit that no operation reaches on a busy machine; only a failing test waits for it.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
 pub fn loopback() -> SocketAddr {
@@ -56,7 +56,7 @@ pub fn eventually(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// A message as it was on the wire.
+/// A message as it was sent.
 #[derive(Debug, Clone)]
 pub struct Message {
     pub first: String,
@@ -125,7 +125,7 @@ pub fn read_chunk(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
     Ok(chunk)
 }
 
-/// Reads a body as its head announces it; `until_end`: without an announcement it lasts until the connection ends.
+/// Reads a body as its head announces it. With `until_end`, an unannounced body lasts until the connection ends.
 pub fn read_body(from: &mut impl BufRead, message: &mut Message, until_end: bool) -> io::Result<()> {
     if message.header("transfer-encoding").is_some() {
         loop {
@@ -147,7 +147,7 @@ pub fn read_body(from: &mut impl BufRead, message: &mut Message, until_end: bool
     }
 }
 
-/// A client that sends what it is told.
+/// A client that sends given bytes.
 pub struct Client {
     pub reader: BufReader<TcpStream>,
 }
@@ -187,7 +187,7 @@ impl Client {
         read_head(&mut self.reader).map_err(in_time)
     }
 
-    /// Whether the connection ends here, in order or not.
+    /// Returns whether the connection ends here, orderly or not.
     pub fn is_ended(&mut self) -> bool {
         let mut rest = Vec::new();
         let _ = self.reader.read_to_end(&mut rest).map_err(in_time);
@@ -195,7 +195,7 @@ impl Client {
     }
 }
 
-/// A read that met the deadline is a hanging gateway, never an acceptable end.
+/// Panics if a read reached the deadline, which means that the gateway hangs.
 pub fn in_time(error: io::Error) -> io::Error {
     assert!(!matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut), "nothing came in time");
     error
@@ -222,7 +222,7 @@ impl Visit {
     }
 }
 
-/// A site: a thread per connection, each running the script until it fails or returns.
+/// A site with a thread per connection; each thread runs the script until it fails or returns.
 pub struct Site {
     pub address: SocketAddr,
     pub visits: Arc<AtomicU64>,
@@ -235,7 +235,7 @@ impl Site {
         let visits = Arc::new(AtomicU64::new(0));
         let counter = Arc::clone(&visits);
         let script = Arc::new(script);
-        // Ends with the process: tests are short, and a site has nothing to clean up.
+        // The thread ends with the process, which is soon enough in tests.
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 counter.fetch_add(1, Ordering::SeqCst);
@@ -249,7 +249,7 @@ impl Site {
         Self { address, visits }
     }
 
-    /// A site that answers every request with what the script makes of it.
+    /// A site that answers every request with the result of the script.
     pub fn answering(script: impl Fn(&Message) -> String + Send + Sync + 'static) -> Self {
         Self::start(move |visit| {
             loop {
@@ -259,7 +259,7 @@ impl Site {
         })
     }
 
-    /// A site that answers with the first line that it got.
+    /// A site that answers with the first line of the request.
     pub fn echoing() -> Self {
         Self::answering(|request| ok(&request.first))
     }

@@ -1,4 +1,4 @@
-//! One switch at a time: what becomes of requests in each stage.
+//! One switch at a time: the result of requests in each stage.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use arenad_gateway::{HoldLimits, Record, RouteState, WriteRules};
 
 use crate::support::*;
 
-/// A site that takes requests and never answers, and counts them.
+/// A site that accepts and counts requests and never answers.
 fn silent() -> (Site, Arc<AtomicU64>) {
     let taken = Arc::new(AtomicU64::new(0));
     let counter = Arc::clone(&taken);
@@ -124,9 +124,9 @@ fn an_answer_under_way_is_cut_and_nothing_that_is_sent_later_arrives() {
         is_past.store(true, Ordering::SeqCst);
         let end = loop {
             match read_chunk(&mut client.reader) {
-                // The gateway may cut a chunk in two, so letters are looked for: those that only "late" has.
+                // The gateway may split a chunk, so the test looks for letters that only "late" has.
                 Ok(chunk) => {
-                    assert!(!chunk.iter().any(|letter| b"lat".contains(letter)), "a byte of the past: {chunk:?}")
+                    assert!(!chunk.iter().any(|letter| b"lat".contains(letter)), "an old byte: {chunk:?}")
                 }
                 Err(error) => break in_time(error),
             }
@@ -138,7 +138,7 @@ fn an_answer_under_way_is_cut_and_nothing_that_is_sent_later_arrives() {
 
 #[test]
 fn a_finished_answer_that_the_client_has_not_fetched_is_cut() {
-    // All of them more than the client's receive buffer takes: left in the kernel, and left in the process as well.
+    // Both sizes exceed the client's receive buffer: the first stays in the kernel, the second also in the process.
     for size in [40_000, 1 << 20] {
         let site = Site::answering(move |_| ok(&"x".repeat(size)));
         let (_gateway, route) = serving(&site);
@@ -170,7 +170,7 @@ fn an_idle_connection_outlives_switches() {
         route.hold("reset");
         route.serve(target(site, generation as u64 + 2));
         assert_eq!(client.get("/").expect("an answer").text(), (generation % 3).to_string());
-        // The client may be faster than the worker's note that everything is written.
+        // The client may be faster than the worker's record that everything is written.
         eventually("the connection is idle", || route.stats().in_flight == 0);
     }
     assert_eq!(route.stats().cut, 0);
@@ -183,7 +183,7 @@ fn the_same_address_with_a_new_generation_gets_new_connections() {
     let mut client = Client::connect(route.local_addr());
     for generation in 1..10 {
         route.serve(target(&site, generation));
-        // Told twice, nothing changes.
+        // Repeating the switch changes nothing.
         route.serve(target(&site, generation));
         client.get("/").expect("an answer");
         assert_eq!(site.visits(), generation);
@@ -221,7 +221,7 @@ fn clients_that_leave_while_held_free_their_places() {
     route.hold("reset");
     let requests = [
         "GET / HTTP/1.1\r\nHost: a\r\n\r\n".to_owned(),
-        // With an unread body, and with a second request behind, there is always something to read before the end.
+        // With an unread body and a second request behind it, there is always data to read before the end.
         format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n{}", "x".repeat(100_000)),
         "GET / HTTP/1.1\r\nHost: a\r\n\r\n".repeat(3),
     ];
@@ -275,7 +275,7 @@ fn a_target_that_accepts_nothing_does_not_delay_a_switch() {
     let new = Site::echoing();
     route.serve(target(&stuck, 1));
     let mut client = Client::connect(route.local_addr());
-    // Not safe to send twice, but not sent once either.
+    // The request is not safe to repeat, but it has not been sent yet either.
     client.send("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi").expect("sent");
     eventually("it is on its way", || route.stats().unsafe_requests == 1);
     route.serve(target(&new, 2));

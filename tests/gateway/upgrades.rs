@@ -1,4 +1,4 @@
-//! Connections that leave HTTP.
+//! Upgraded connections, which leave HTTP.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -9,14 +9,14 @@ use crate::support::*;
 
 const UPGRADE: &str = "GET /socket HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\n";
 
-/// A site that echoes whatever it gets after the upgrade.
+/// A site that echoes all bytes after the upgrade.
 fn echo() -> Site {
     Site::start(|visit| {
         let request = visit.request()?;
         if request.header("upgrade") != Some("websocket") || request.header("connection") != Some("upgrade") {
             return visit.answer("no upgrade arrived");
         }
-        // The first frame comes with the answer.
+        // The first frame is sent together with the answer.
         visit.send(
             "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\nhi!",
         )?;
@@ -42,7 +42,7 @@ fn bytes_pass_both_ways_and_ends_are_passed_on() {
     let site = echo();
     let (_gateway, route) = serving(&site);
     let mut client = Client::connect(route.local_addr());
-    // The client does not wait for the agreement before it sends.
+    // The client sends data before the server agrees to the upgrade.
     client.send(format!("{UPGRADE}early")).expect("sent");
     let head = client.head().expect("an answer");
     assert_eq!(head.status(), 101);
@@ -54,7 +54,7 @@ fn bytes_pass_both_ways_and_ends_are_passed_on() {
         assert_eq!(read(&mut client, frame.len()), frame);
     }
     assert_eq!(route.stats().in_flight, 1, "a tunnel is a request in flight");
-    assert_eq!(route.stats().unsafe_requests, 1, "nobody knows what a tunnel carries");
+    assert_eq!(route.stats().unsafe_requests, 1, "the content of a tunnel is unknown");
     client.stream().shutdown(Shutdown::Write).expect("half closed");
     assert_eq!(read(&mut client, 3), "bye");
     assert!(client.is_ended());
@@ -103,7 +103,7 @@ fn a_switch_cuts_a_tunnel_on_both_sides() {
     let mut rest = Vec::new();
     let end = client.reader.read_to_end(&mut rest).map_err(in_time);
     assert!(end.is_err(), "the client sees a reset");
-    assert!(!String::from_utf8_lossy(&rest).contains('l'), "a byte of the past after the hold");
+    assert!(!String::from_utf8_lossy(&rest).contains('l'), "a byte of the old container after the hold");
     eventually("the site sees the end", || has_ended.load(Ordering::SeqCst));
     eventually("the tunnel is gone", || route.stats().connections == 0);
 }

@@ -11,7 +11,7 @@ use arenad_site_client::dial::Dialer;
 use crate::bounded;
 use crate::hostile::{Hostile, Move, Visited, http, websocket};
 
-/// Locators, with a folder that goes with them.
+/// Locators and their folder, which is removed with them.
 struct Looking(Locators, #[expect(dead_code, reason = "removed when it is dropped")] tempfile::TempDir);
 
 fn looking() -> Looking {

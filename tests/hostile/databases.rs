@@ -1,5 +1,5 @@
-//! Database servers that a locator asks. Their answers end a confined process at most. Probes and digests are covered
-//! in `tests/digest/hostile.rs`.
+//! Database servers that a locator queries. Their answers can end only a confined process. Probes and digests are
+//! covered in `tests/digest/hostile.rs`.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ async fn hostile_databases_have_no_value() {
         let error = found.err().unwrap_or_else(|| panic!("{engine}, {name}: it has a value"));
         println!("{engine}, {name}: {error}");
         if name.starts_with("a chain") {
-            // All of it was read: it is the connection's end that is told, not the limit.
+            // The whole answer was read: the error reports the end of the connection, not the limit.
             assert!(matches!(error, LocateError::Unavailable(_)), "{name}: {error}");
         }
     }

@@ -17,16 +17,16 @@ use std::time::Duration;
 /// The limit on the growth of this process's memory, in bytes, whatever one server sends.
 const GROWTH_MAX: u64 = 256 << 20;
 
-/// How long anything may go on, beyond the limit that it was given.
+/// The maximum by which an operation may exceed its own time limit.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The most memory that this process has had so far, in bytes.
+/// The peak memory of this process so far, in bytes.
 fn memory() -> u64 {
     let status = procfs::process::Process::myself().and_then(|this| this.status()).expect("a status");
     status.vmhwm.expect("a peak") * 1024
 }
 
-/// Asks a server, in bounded time and memory.
+/// Queries a server in bounded time and memory.
 async fn bounded<T>(name: &str, asked: impl Future<Output = T>) -> T {
     let before = memory();
     let answer = tokio::time::timeout(PATIENCE, asked).await.unwrap_or_else(|_| panic!("{name}: it goes on"));

@@ -1,4 +1,4 @@
-//! Redis, when states are compared.
+//! Redis servers, when digests are compared.
 
 use std::path::Path;
 

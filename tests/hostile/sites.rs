@@ -1,4 +1,4 @@
-//! Sites, when they are probed and when locators read from them.
+//! Sites that probes and locators read.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use arenad_site_client::dial::Dialer;
 use crate::bounded;
 use crate::hostile::{Hostile, Visited, http};
 
-/// How long a locator may take.
+/// The time limit of a locator.
 const LIMIT: Duration = Duration::from_secs(1);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -40,7 +40,7 @@ async fn hostile_answers_have_no_value() {
         let found = bounded(name, locators.locate(&visited.scene(), &locator)).await;
         match found {
             Err(error) => println!("{name}: {error}"),
-            // Of an answer that changes the protocol there is no body, whatever follows.
+            // An answer that changes the protocol has no body, whatever follows it.
             Ok(found) => assert_eq!((name, found.value), ("another protocol", Value::Text(String::new()))),
         }
     }

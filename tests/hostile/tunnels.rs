@@ -10,7 +10,7 @@ use arenad_gateway::{Gateway, GatewaySettings, HoldLimits, Record, Target, Write
 use crate::hostile::{Hostile, Move, http, websocket};
 use crate::{GROWTH_MAX, PATIENCE, memory};
 
-/// How long each client leaves unread what it is sent.
+/// The time for which each client leaves its data unread.
 const UNREAD: Duration = Duration::from_millis(300);
 
 #[test]
@@ -36,7 +36,7 @@ fn tunnels_to_hostile_servers_harm_nobody() {
         assert_eq!(&heard, b"HTTP/1.1 101", "{name}");
         std::thread::sleep(UNREAD);
         let growth = memory().saturating_sub(before);
-        assert!(growth < GROWTH_MAX / 8, "{name}: the gateway keeps {} MiB that nobody reads", growth >> 20);
+        assert!(growth < GROWTH_MAX / 8, "{name}: the gateway keeps {} MiB of unread data", growth >> 20);
         let mut visitor = connect(route.local_addr());
         visitor.write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").expect("sent");
         let mut answer = String::new();

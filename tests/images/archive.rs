@@ -1,4 +1,4 @@
-//! Archives in the two layouts of `docker save`, made by hand: of any size, and damaged where a test wants it.
+//! Handmade archives in the two layouts of `docker save`, of any size, and damaged on request.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -25,7 +25,7 @@ pub struct Saved {
     pub sha256: String,
 }
 
-/// The same noise every time, different for each seed; cheap, and nothing that compresses.
+/// Deterministic noise that differs for each seed, is cheap and does not compress.
 struct Noise {
     block: Vec<u8>,
     left: u64,
@@ -83,7 +83,7 @@ fn header(name: &str, size: u64) -> tar::Header {
     header
 }
 
-/// How large a layer with one file of that size is.
+/// The size of a layer with one file of this size.
 fn layer_size(content: u64) -> u64 {
     512 + content.next_multiple_of(512) + 1024
 }
@@ -136,14 +136,14 @@ pub fn save(path: &Path, tag: &str, layout: Layout, seed: u64, content: u64) -> 
     Saved { id: format!("sha256:{id}"), sha256: hex(&out.digest.finalize()) }
 }
 
-/// Overwrites some bytes.
+/// Overwrites some bytes of a file.
 pub fn damage(path: &Path, offset: u64) {
     use std::os::unix::fs::FileExt;
     let file = File::options().write(true).open(path).unwrap();
     file.write_all_at(b"damaged!", offset).unwrap();
 }
 
-/// Cuts off the end.
+/// Truncates a file to a size.
 pub fn truncate(path: &Path, size: u64) {
     File::options().write(true).open(path).unwrap().set_len(size).unwrap();
 }

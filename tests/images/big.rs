@@ -11,7 +11,7 @@ use crate::support::wait::{PATIENCE, within};
 
 const CONTENT: u64 = 1 << 30;
 
-/// Where in its work the program is when it is killed: its own words on standard error.
+/// The messages on standard error at which the program is killed.
 const POINTS: [&str; 5] = [
     "checking shop.tar 20 %",
     "checking shop.tar 80 %",
@@ -29,7 +29,7 @@ fn a_gigabyte_is_loaded_however_often_the_program_is_killed() {
     for point in POINTS {
         let point = point.replace("{image}", &project.image);
         kill_at(&project, &project.words("load", &["--from", from]), &point);
-        // The engine may have had all of it by then; it must not be believed to have it before.
+        // The engine may have received everything by then, but the program must not report it.
         match project.engine_id() {
             None => assert_eq!(project.state(), "missing", "{point}"),
             Some(_) => project.assert_present(&saved),
@@ -53,7 +53,7 @@ fn kill_at(project: &Project, words: &[&str], point: &str) {
     assert_eq!(child.wait().unwrap().signal(), Some(Signal::KILL.as_raw()), "it ended by itself at {point:?}");
 }
 
-/// The engine gives up what it was half through with.
+/// Asserts that the engine has discarded its partial work.
 fn assert_no_leftovers(project: &Project) {
     let root = project.engine().docker(&["info", "--format", "{{.DockerRootDir}}"]);
     within("the engine's clean-up", Duration::from_secs(30), || {

@@ -1,4 +1,4 @@
-//! Data: files that are used as they are, and folders that are unpacked.
+//! Data: files that are used unchanged, and folders that are unpacked.
 
 use std::fs::{self, File};
 use std::io::{Cursor, Write};
@@ -26,7 +26,7 @@ fn a_file_goes_where_it_is_mounted_and_is_known_again() {
     assert_eq!(fs::read(&file).unwrap(), content);
     assert_eq!(project.item("articles")["state"], "present");
     project.images("verify", &["articles"]).code(0).prints("has the SHA-256");
-    // Changed by someone: no longer what was fetched.
+    // A changed file is no longer the fetched one.
     fs::write(&file, b"something else").unwrap();
     assert_eq!(project.item("articles")["state"], "unverified");
     project.images("verify", &["articles"]).code(1).prints("that of the first copy is");
@@ -74,7 +74,7 @@ fn folders_of_an_archive_are_unpacked_whole_or_not_at_all() {
     assert_eq!((found.uid(), found.gid(), found.permissions().mode() & 0o777), (1234, 1235, 0o600));
     assert_eq!(project.item("routing")["state"], "present");
     project.images("load", &["routing", "--from", from]).code(0).prints("already present");
-    // One of the folders is lost: only that one is unpacked again.
+    // If one of the folders is lost, only that one is unpacked again.
     fs::remove_dir_all(project.path("compose/map/bike")).unwrap();
     assert_eq!(project.item("routing")["state"], "missing");
     project.images("load", &["routing", "--from", from]).code(0);

@@ -1,9 +1,10 @@
-//! An engine whose disk is too small: refused beforehand, and said plainly where it fills up on the way.
+//! An engine whose disk is too small: loading is refused in advance, and the error is clear if the disk fills during
+//! the load.
 
 use crate::project::Project;
 use crate::support::OwnEngine;
 
-/// Of the engine's 1.2 GB this needs more than half, and twice of it is needed for a while.
+/// More than half of the engine's 1.2 GB; loading temporarily needs twice this size.
 const CONTENT: u64 = 700 << 20;
 
 #[test]
@@ -20,7 +21,7 @@ fn too_little_room_is_said_before_and_a_full_disk_is_no_success() {
     let tried = project.images("load", &["--from", from, "--ignore-space"]).code(1);
     tried.says("no space left on device");
     project.assert_absent();
-    // Nothing of it stays behind, and what fits is loaded.
+    // No part of the image stays behind, and a smaller image is loaded.
     let small = project.save("small.tar", 22, 50 << 20);
     let place = project.world.state_dir().join("archives/shop.tar.json");
     std::fs::remove_file(place).unwrap();

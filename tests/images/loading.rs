@@ -1,4 +1,4 @@
-//! `arenad images load` and `verify`: what is right, and every way of being wrong that needs no large file.
+//! `arenad images load` and `verify`: correct archives, and every kind of damage that needs no large file.
 
 use std::fs;
 use std::io::Write;
@@ -27,7 +27,7 @@ fn an_archive_is_loaded_once_and_known_by_its_content() {
     let verified = project.images("verify", &["--from", from, "--json"]).code(0).json();
     assert_eq!(verified["items"][0]["outcome"], "proven");
     assert_eq!(verified["items"][0]["archive"]["sha256"], saved.sha256.as_str());
-    // Without the archive, what the engine has can still be compared with what the archive held.
+    // Without the archive, the engine's image can still be compared with the recorded content of the archive.
     project.images("load", &[]).code(0).prints("already present");
     project.images("verify", &[]).code(0).prints(&saved.sha256);
 }
@@ -105,7 +105,7 @@ fn what_is_cut_off_or_damaged_is_refused_before_the_engine_sees_it() {
         project.images("load", &["--from", from]).code(1).says(word);
     }
     project.assert_absent();
-    // None of these was taken for the first copy.
+    // None of these files was recorded as the first copy.
     let saved = whole(Layout::Classic);
     project.images("load", &["--from", from]).code(0);
     project.assert_present(&saved);
@@ -136,18 +136,18 @@ fn only_the_image_that_is_meant_gets_the_name() {
     let project = Project::new("other", "");
     let path = project.path("shop.tar");
     let from = path.to_str().unwrap();
-    archive::save(&path, "somebody/else", Layout::Classic, 7, CONTENT);
+    archive::save(&path, "another/name", Layout::Classic, 7, CONTENT);
     let refused = project.images("load", &["--from", from]).code(1);
-    refused.says(&format!("find {}:latest in", project.image)).says("it holds somebody/else:latest");
+    refused.says(&format!("find {}:latest in", project.image)).says("it holds another/name:latest");
     project.assert_absent();
-    // An image that was loaded by hand stays unverified until an archive proves it.
+    // An image that was loaded by hand stays unverified until an archive confirms it.
     let saved = project.save("shop.tar", 8, CONTENT);
     project.engine().docker(&["load", "--input", from]);
     assert_eq!(project.state(), "unverified");
     project.images("verify", &[]).code(1).prints("there is no archive to compare it with");
     project.images("load", &["--from", from]).code(0).prints("already present");
     project.assert_present(&saved);
-    // One that was changed since bears the name, and is another.
+    // A later image with the same name has different content.
     let changed = project.save("changed.tar", 9, CONTENT);
     project.engine().docker(&["load", "--input", project.path("changed.tar").to_str().unwrap()]);
     assert_eq!(project.state(), "different");

@@ -1,5 +1,5 @@
-//! Images and data from archives: loading that is interrupted, truncated, damaged or out of space; fetching from mirrors
-//! that do all that mirrors do; and never a word of `present` about what is not.
+//! Images and data from archives: loading that is interrupted, truncated, damaged or out of space, and fetching from
+//! faulty mirrors. `present` is never reported for an image or file that is not there.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 

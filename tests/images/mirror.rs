@@ -1,4 +1,4 @@
-//! A mirror that does what mirrors do, good and bad. It speaks HTTP by hand, for a library would not let it lie.
+//! A mirror with correct and faulty behaviour. It implements HTTP by hand, because a library would prevent the faults.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,22 +11,22 @@ use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 /// A request to the mirror.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// Counts requests, from 0.
+    /// The number of the request, from 0.
     pub number: usize,
-    /// The request's target: a path, or a URL where a proxy is asked.
+    /// The request's target: a path, or a URL in a request to a proxy.
     pub target: String,
-    /// From which byte on.
+    /// The first byte of the requested range.
     pub range: Option<usize>,
-    /// `If-Range`.
+    /// The value of `If-Range`.
     pub if_range: Option<String>,
 }
 
-/// How a body ends.
+/// The event at the end of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// The connection is closed.
     Close,
-    /// Nothing comes any more.
+    /// The mirror sends no further bytes.
     Stall,
 }
 
@@ -64,12 +64,12 @@ impl Reply {
         Self { head, body: rest.to_vec(), end: End::Close }
     }
 
-    /// An answer without the file.
+    /// An answer with a status and without the file.
     pub fn status(status: &str) -> Self {
         Self { head: format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n"), body: Vec::new(), end: End::Close }
     }
 
-    /// The same, but only the first bytes of the body.
+    /// Shortens the body to its first bytes.
     pub fn cut(mut self, size: usize, end: End) -> Self {
         self.body.truncate(size);
         self.end = end;
@@ -79,7 +79,7 @@ impl Reply {
 
 type Script = dyn Fn(&Asked) -> Reply + Send + Sync;
 
-/// A mirror at work.
+/// A mirror that serves until it is dropped.
 pub struct Mirror {
     port: u16,
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -88,12 +88,12 @@ pub struct Mirror {
 }
 
 impl Mirror {
-    /// Starts one that answers by a script.
+    /// Starts a mirror that answers by a script.
     pub fn start(script: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
         Self::behind(None, script)
     }
 
-    /// The same behind TLS.
+    /// Starts such a mirror behind TLS.
     pub fn secure(tls: Arc<ServerConfig>, script: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
         Self::behind(Some(tls), script)
     }
@@ -127,7 +127,7 @@ impl Mirror {
         mirror
     }
 
-    /// One that does everything right.
+    /// Starts a mirror that behaves correctly.
     pub fn good(content: Vec<u8>) -> Self {
         Self::start(move |asked| Reply::asked(&content, asked, "ETag: \"good\"\r\nAccept-Ranges: bytes\r\n"))
     }
@@ -137,7 +137,7 @@ impl Mirror {
         format!("http://127.0.0.1:{}/shop.tar", self.port)
     }
 
-    /// The port that it listens on.
+    /// The port on which it listens.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -147,7 +147,7 @@ impl Mirror {
         self.asked.lock().unwrap().clone()
     }
 
-    /// How many bytes of bodies it has sent.
+    /// The number of body bytes sent so far.
     pub fn sent(&self) -> u64 {
         self.sent.load(Ordering::Relaxed)
     }

@@ -12,23 +12,23 @@ use crate::support::{Engine, OwnEngine, World};
 /// A world with one site, whose image comes from `shop.tar`.
 pub struct Project {
     pub world: World,
-    /// The image's reference, which no other test uses.
+    /// The image's reference, which is unique to the test.
     pub image: String,
 }
 
 impl Project {
-    /// On the machine's engine. `section` goes below the image's entry, indented by four spaces.
+    /// Creates a project on the machine's engine. `section` goes below the image's entry, indented by four spaces.
     pub fn new(label: &str, section: &str) -> Self {
         Self::of(World::single(label), section)
     }
 
-    /// On an engine of the test's own.
+    /// Creates a project on an engine of the test's own.
     pub fn on(engine: &OwnEngine, label: &str, section: &str) -> Self {
         Self::of(World::on(engine, label), section)
     }
 
     fn of(world: World, section: &str) -> Self {
-        // Worlds sweep images of this name.
+        // Worlds remove images with this name at their end.
         let image = format!("arenad-toy/{}-shop", world.name);
         let compose = format!("services:\n  toy:\n    image: {image}\n    ports: [\"{}:80\"]\n", world.port);
         fs::write(world.file("compose"), compose).unwrap();
@@ -37,7 +37,7 @@ impl Project {
         project
     }
 
-    /// Writes the environment file anew, with other lines for the image and other sections at its end.
+    /// Rewrites the environment file with other lines for the image and other sections at its end.
     pub fn declare(&self, section: &str, more: &str) {
         let (name, image) = (&self.world.name, &self.image);
         let text = format!(
@@ -67,7 +67,7 @@ impl Project {
         [&["images", verb, self.world.name.as_str()], more].concat()
     }
 
-    /// Runs it to its end.
+    /// Runs an `arenad images` command to its end.
     #[track_caller]
     pub fn images(&self, verb: &str, more: &[&str]) -> Ran {
         self.world.run(&self.words(verb, more))

@@ -1,4 +1,4 @@
-//! `arenad images pull` from mirrors that cut, stall, lie, change and refuse.
+//! `arenad images pull` from mirrors that cut, stall, send wrong data, change and refuse.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::support::wait::{PATIENCE, within};
 
 const CONTENT: u64 = 3 << 20;
 
-/// A project with its archive's bytes, which are not on disk any more.
+/// A project and its archive's bytes; the archive itself is no longer on the disk.
 fn project(label: &str, seed: u64) -> (Project, Saved, Vec<u8>) {
     let project = Project::new(label, "");
     let saved = project.save("shop.tar", seed, CONTENT);
@@ -125,7 +125,7 @@ fn a_file_that_changes_on_the_way_is_fetched_anew() {
         project.images("pull", &QUICK).code(0);
         project.assert_present(&saved);
     }
-    // One that never stays the same is given up.
+    // A mirror whose file changes with every request is abandoned.
     let (project, _, content) = project("restless", 36);
     let mirror = Mirror::start(move |asked| {
         let mut now = content.clone();
@@ -208,7 +208,7 @@ fn the_first_copy_pins_what_mirrors_may_serve_later() {
 fn a_pull_that_is_killed_or_interrupted_goes_on_and_two_do_not_meet() {
     let (project, saved, content) = project("kill", 41);
     let size = content.len() as u64;
-    // Each connection brings a part and then nothing.
+    // Each connection delivers a part and then stalls.
     let mirror = Mirror::start(move |asked| Reply::asked(&content, asked, "ETag: \"x\"\r\n").cut(800_000, End::Stall));
     declare(&project, &[&mirror]);
     for signal in [Signal::KILL, Signal::INT, Signal::TERM] {

@@ -1,4 +1,4 @@
-//! Images that a registry has: fetched by the engine, from a registry on this machine.
+//! Images from a registry: the engine fetches them from a registry on this machine.
 
 use std::io::Write;
 

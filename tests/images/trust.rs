@@ -1,4 +1,4 @@
-//! The way to mirrors: certificates of an authority of one's own, and proxies.
+//! Connections to mirrors: certificates of a private authority, and proxies.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -17,7 +17,7 @@ use crate::mirror::{Asked, Mirror, Reply};
 use crate::project::Project;
 use crate::support::world::Ran;
 
-/// An authority's certificate, and a server with one that it issued.
+/// An authority's certificate, and a server with a certificate that it issued.
 fn authority(host: &str) -> (String, Arc<ServerConfig>) {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::new(Vec::new()).unwrap();
@@ -142,7 +142,7 @@ fn a_proxy_tunnels_what_is_secure() {
     refused.says("it cannot be reached: the proxy 127.0.0.1");
 }
 
-/// A proxy that connects everyone who asks for `mirror.test:443` with a port of this machine.
+/// A proxy that connects every request for `mirror.test:443` to a port of this machine.
 fn tunnel_to(port: u16, count: Arc<AtomicUsize>) -> String {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());

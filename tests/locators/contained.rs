@@ -1,4 +1,4 @@
-//! The browser in a container, as where the host has none.
+//! The browser in a container, as on a host without a browser.
 
 use std::process::Command;
 use std::time::{Duration, Instant};

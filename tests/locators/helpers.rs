@@ -43,7 +43,7 @@ pub fn helpers_find_what_tasks_ask_for(arena: &Arena) {
     assert!(refused(arena, "shopping", "helper: __import__('os').system('x')").contains("column"));
 }
 
-/// The same sites under a daemon of this process, of which questions can be asked directly.
+/// Queries the same sites through a daemon in this process.
 pub async fn evaluators_get_their_answers(arena: &Arena) {
     arena.stop_daemon();
     let settings = Settings {
@@ -90,7 +90,7 @@ pub async fn evaluators_get_their_answers(arena: &Arena) {
     assert_eq!(ask(title).await, Answer::Value(json!("The best one yet")));
     let price = Question::Helper { place: page(PRODUCT), call: call("shopping_get_product_price", &[]) };
     assert_eq!(ask(price).await, Answer::Value(json!(168.99)));
-    // The latest order is another customer's, so its page is not this account's.
+    // The latest order belongs to another customer, so this account cannot see its page.
     let order = script(Place::Found(call("shopping_get_latest_order_url", &[])), "document.title", &[]);
     assert!(matches!(ask(order).await, Answer::Value(Value::String(_))));
 
@@ -100,7 +100,7 @@ pub async fn evaluators_get_their_answers(arena: &Arena) {
     assert!(matches!(ask(unknown).await, Answer::Unsupported(_)));
     assert!(
         matches!(ask(script(Place::Last, "1", &[])).await, Answer::Unavailable(_)),
-        "nobody said where the agent is"
+        "the address of the agent's browser is unknown"
     );
     let comparison = Comparison {
         kind: Sameness::Answer,

@@ -1,4 +1,4 @@
-//! Locators that mean harm, and the proof that they did none.
+//! Hostile locators, and the proof that they have no effect.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -92,14 +92,14 @@ pub fn statements_do_no_harm(arena: &Arena) {
     }
     assert_eq!(counts(), before);
     assert!(!std::path::Path::new("/tmp/harm").exists());
-    // Nothing goes on behind the locators' backs.
+    // No statement continues to run after its locator has ended.
     let busy = "sql(inside): SELECT count(*) FROM information_schema.processlist WHERE info LIKE '%3600%' AND id <> connection_id()";
     assert_eq!(value(arena, "shopping", busy), json!(0));
     let busy = "sql(inside): select count(*) from pg_stat_activity where state = 'active' and pid <> pg_backend_pid() and query like '%3600%'";
     assert_eq!(value(arena, "reddit", busy), json!(0));
 }
 
-/// A server on the host's loopback that no locator has any business with.
+/// Starts a server on the host's loopback that no locator may reach.
 async fn neighbour() -> (String, Arc<AtomicUsize>) {
     let visits = Arc::new(AtomicUsize::new(0));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -139,7 +139,7 @@ pub async fn requests_and_expressions_do_no_harm(arena: &Arena) {
         "(() => { for (;;) alert(1) })()".to_owned(),
         "'x'.repeat(50_000_000)".to_owned(),
         "(() => { const all = []; for (;;) all.push(new Array(1e6).fill(Math.random())) })()".to_owned(),
-        // Outside of the language's own heap.
+        // This memory is outside the language's own heap.
         "(() => { const all = []; for (;;) all.push(new Uint8Array(1e8).fill(1)) })()".to_owned(),
         "null.x".to_owned(),
         "1; 2".to_owned(),

@@ -1,5 +1,5 @@
-//! Locators on the mini environment: what they find, what they refuse, and what happens when the site or the browser goes
-//! away under them. Real databases, real pages, a real browser, the real binary.
+//! Locators on the mini environment: their values, their refusals, and the loss of the site or the browser while they
+//! run. The tests use real databases, real pages, a real browser and the real program.
 
 #[path = "../mini/arena.rs"]
 mod arena;
@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use arena::Arena;
 use serde_json::{Value, json};
 
-/// Longer than any locator's limit here, with what cleaning up may take.
+/// Longer than any locator's limit here plus the time for cleaning up.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs a locator and returns its answer; it must find something.
+/// Runs a locator that must find a value, and returns its answer.
 fn locate(arena: &Arena, site: &str, locator: &str) -> Value {
     locate_with(arena, site, locator, &[])
 }
@@ -32,7 +32,7 @@ fn value(arena: &Arena, site: &str, locator: &str) -> Value {
     locate(arena, site, locator)["value"].clone()
 }
 
-/// Runs a locator that must find nothing, and returns why; it must say so in time.
+/// Runs a locator that must fail in time, and returns the reason.
 fn refused(arena: &Arena, site: &str, locator: &str) -> String {
     let begun = Instant::now();
     let output = arena.arenad(&["locate", site, locator, "--json"]);
@@ -43,7 +43,7 @@ fn refused(arena: &Arena, site: &str, locator: &str) -> String {
     said["error"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Adds databases that ask through the clients in the containers, as the servers' administrators.
+/// Adds databases that are queried through the clients in the containers, as the servers' administrators.
 fn with_administrators(definition: String) -> String {
     let shop = "      shop: *shop-database\n";
     let inside = format!(
@@ -58,7 +58,7 @@ fn with_administrators(definition: String) -> String {
     edited
 }
 
-/// Tells the forum's PostgreSQL client where the server's socket is.
+/// Sets the path of the server's socket for the forum's PostgreSQL client.
 fn with_socket(compose: String) -> String {
     let (image, environment) = ("    image: arenad-mini/forum:1\n", "    environment:\n");
     let at = compose.find(image).expect("the forum");

@@ -23,7 +23,7 @@ pub fn requests_take_what_they_ask_for(arena: &Arena) {
     let cells = value(arena, "shopping", "http: /accounts/profile/ as customer | css(all): td");
     assert_eq!(cells[1], "emma.lopez@gmail.com");
     assert!(refused(arena, "shopping", "http: /nothing-here/").contains("404"));
-    assert!(refused(arena, "shopping", "http: / as nobody").contains("has no account `nobody`"));
+    assert!(refused(arena, "shopping", "http: / as stranger").contains("has no account `stranger`"));
     assert!(refused(arena, "shopping", "http: / | jsonpath: $.x").contains("not JSON"));
     let located = locate(arena, "shopping", "http: /healthz");
     assert_eq!((&located["type"], &located["value"]["ok"]), (&json!("json"), &json!(true)));
@@ -67,7 +67,7 @@ pub fn the_browser_comes_back_and_leaves_nothing(arena: &Arena) {
     assert_eq!(value(arena, "shopping", "js: 1 + 1 @ /"), json!(2));
 }
 
-/// The processes of the arena's browser: the cage, by the profile that it was given, and all that it has started.
+/// The processes of the arena's browser: the sandbox, recognized by its profile, and all its descendants.
 fn browsers(arena: &Arena) -> Vec<rustix::process::Pid> {
     let profile = arena.state_dir().join("locators/browser/profile").display().to_string();
     let all: Vec<_> = procfs::process::all_processes().expect("processes").flatten().collect();
@@ -91,7 +91,7 @@ fn browsers(arena: &Arena) -> Vec<rustix::process::Pid> {
     found.into_iter().filter_map(rustix::process::Pid::from_raw).collect()
 }
 
-/// Checks that the browser has none of the rights that a compromised page would use.
+/// Checks that the browser lacks the rights that a compromised page would use.
 pub fn the_browser_is_nobody(arena: &Arena) {
     assert_eq!(value(arena, "shopping", "js: 1 + 1 @ /"), json!(2));
     let inside: Vec<_> = browsers(arena)
@@ -108,7 +108,7 @@ pub fn the_browser_is_nobody(arena: &Arena) {
             words.iter().all(|word| word != "--no-sandbox" && !word.starts_with("--remote-debugging-port")),
             "{words:?}"
         );
-        // The browser's files: of arenad's only the profile, no home folders, and a /tmp of its own.
+        // The browser sees only the profile among arenad's files, no home folders, and its own /tmp.
         let root = std::path::PathBuf::from(format!("/proc/{}/root", process.pid));
         for hidden in [
             arena.state_dir().to_owned(),
@@ -122,13 +122,13 @@ pub fn the_browser_is_nobody(arena: &Arena) {
         }
     }
     let first = &inside[0];
-    // The others have rights in the namespaces of the browser's own sandbox, and none outside.
+    // The other processes have rights in the namespaces of the browser's own sandbox, and none outside.
     let status = first.status().expect("a status");
     assert_eq!((status.capprm, status.capeff, status.nonewprivs), (0, 0, Some(1)));
-    // It listens nowhere.
+    // The browser does not listen on any port.
     let ours: Vec<_> = inside.iter().flat_map(listening).collect();
     assert!(ours.is_empty(), "the browser listens on {ours:?}");
-    // Its memory and its processes have a limit.
+    // Its memory and the number of its processes are limited.
     let groups = first.cgroups().expect("groups").0;
     assert!(groups.iter().any(|group| group.pathname.contains("arenad-browser-")), "{groups:?}");
 }
@@ -137,7 +137,8 @@ pub fn the_browser_is_nobody(arena: &Arena) {
 pub fn the_pages_proxies_know_the_browser(arena: &Arena) {
     assert_eq!(value(arena, "shopping", "js: 1 + 1 @ /"), json!(2));
     let daemon = procfs::process::Process::new(arena.daemon().as_raw_nonzero().get()).expect("its process");
-    // The site's public port, and the proxies of two pages that are kept for the next looks; that of the last look closes.
+    // The site's public port is open, and so are the proxies of two pages that are kept for the next locators; the
+    // proxy of the last page closes.
     let deadline = Instant::now() + Duration::from_secs(60);
     let answers = loop {
         let open = listening(&daemon);
@@ -151,7 +152,8 @@ pub fn the_pages_proxies_know_the_browser(arena: &Arena) {
     assert_eq!(answers.iter().filter(|answers| **answers).count(), 1, "{answers:?} on {:?}", listening(&daemon));
 }
 
-/// Whether a port answers what a page asks its proxy for; a site's public port does, with an error. `None`: it is closed.
+/// Sends a request that a page would send to its proxy, and returns whether the port answers; a site's public port
+/// does, with an error. `None` means that the port is closed.
 fn answers_a_stranger(address: std::net::SocketAddr) -> Option<bool> {
     let mut client = std::net::TcpStream::connect(address).ok()?;
     client.set_read_timeout(Some(Duration::from_secs(20))).expect("set");
@@ -161,7 +163,7 @@ fn answers_a_stranger(address: std::net::SocketAddr) -> Option<bool> {
     Some(matches!(client.read(&mut answer), Ok(1)))
 }
 
-/// Where a process listens.
+/// The addresses on which a process listens.
 fn listening(process: &procfs::process::Process) -> Vec<std::net::SocketAddr> {
     let files = process.fd().into_iter().flatten().flatten();
     let sockets: std::collections::BTreeSet<u64> = files
@@ -176,7 +178,7 @@ fn listening(process: &procfs::process::Process) -> Vec<std::net::SocketAddr> {
         .collect()
 }
 
-/// Looks at the processes again until one holds of them.
+/// Repeats `holds` on the number of processes until it is true.
 fn until(arena: &Arena, what: &str, holds: impl Fn(usize) -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while !holds(browsers(arena).len()) {
@@ -193,7 +195,7 @@ pub fn the_browser_ends_with_its_daemon(arena: &Arena) {
     until(arena, "it is gone", |count| count == 0);
 }
 
-/// Pages that answer for expressions, in the way of the world that they share with none.
+/// Pages cannot forge the value of an expression, because the expression runs in a JavaScript world of its own.
 pub fn a_page_forges_nothing(arena: &Arena) {
     let forged = "Object.defineProperty(Array.prototype, 'then', { configurable: true, get() { return yes => yes(['tforged', 'http://forged/']); } }); \
         JSON.stringify = () => '\"forged\"'; String.prototype.concat = () => 'forged'; document.title = 'so what';";
@@ -201,7 +203,7 @@ pub fn a_page_forges_nothing(arena: &Arena) {
         "(() => {{ const s = document.createElement('script'); s.textContent = {}; document.head.append(s); return document.title; }})()",
         json!(forged)
     );
-    // One expression lets the page's own world change itself, and the value of the same one is right all the same.
+    // One expression lets the page's own world modify itself, and the value of the same expression is still right.
     let located = locate(arena, "shopping", &format!("js: [{script}, 1 + 1] @ /customer/account/login/"));
     assert_eq!(located["value"], json!(["so what", 2]));
     let url = located["evidence"]["notes"]["url"].as_str();
@@ -261,7 +263,7 @@ pub fn sixty_looks_leave_no_more_than_ten(arena: &Arena) {
     assert!(after <= before + 2, "{before} processes became {after}");
 }
 
-/// Locators of several kinds, by several clients at the same time.
+/// Runs locators of several kinds by several clients at the same time.
 pub fn a_thousand_locators_leave_nothing(arena: &Arena) {
     const CLIENTS: usize = 4;
     let kinds = [
@@ -271,7 +273,7 @@ pub fn a_thousand_locators_leave_nothing(arena: &Arena) {
         ("http: / | css: title", json!("One Stop Market")),
         ("sql: SELECT 6 * 7", json!(42)),
     ];
-    // The browser, and a worker of each kind that waits for its next use, do not count.
+    // The browser does not count, and neither does a worker of each kind that waits for its next use.
     for (locator, expected) in &kinds {
         assert_eq!(value(arena, "shopping", locator), *expected, "{locator}");
     }
@@ -285,7 +287,7 @@ pub fn a_thousand_locators_leave_nothing(arena: &Arena) {
             });
         }
     });
-    // Each client at once may have had pages of its own.
+    // Each of the concurrent clients may have had pages of its own.
     let after = settled(arena, before);
     assert!(after <= before + 2, "{before} processes of the browser became {after}");
     let deadline = Instant::now() + Duration::from_secs(20);
@@ -301,7 +303,7 @@ pub fn a_thousand_locators_leave_nothing(arena: &Arena) {
     }
 }
 
-/// The commands of the daemon's confined workers; one that has ended and was not waited for counts as `zombie`.
+/// The commands of the daemon's confined workers; an unreaped one counts as `zombie`.
 fn workers(arena: &Arena) -> Vec<String> {
     let daemon = arena.daemon().as_raw_nonzero().get();
     let all = procfs::process::all_processes().expect("processes").flatten();
@@ -319,7 +321,7 @@ fn workers(arena: &Arena) -> Vec<String> {
 /// Temporary files of workers, and copies of databases.
 fn remains(arena: &Arena) -> Vec<std::path::PathBuf> {
     use std::os::unix::fs::MetadataExt;
-    /// As `confined/child.rs` has it.
+    /// The value is the one in `confined/child.rs`.
     const WORKER_USER: u32 = 1_893_000_002;
     let entries = |folder: std::path::PathBuf| std::fs::read_dir(folder).into_iter().flatten().flatten();
     let temporary =
@@ -328,7 +330,7 @@ fn remains(arena: &Arena) -> Vec<std::path::PathBuf> {
     temporary.chain(copies).map(|entry| entry.path()).collect()
 }
 
-/// How many processes the browser has when those of closed pages have ended.
+/// The number of the browser's processes once those of closed pages have ended.
 fn settled(arena: &Arena, wanted: usize) -> usize {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {

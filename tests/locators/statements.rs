@@ -98,7 +98,7 @@ pub fn clients_in_containers_are_asked_too(arena: &Arena) {
     }
     assert_eq!(locate(arena, "shopping", "sql(inside): SELECT 1 WHERE 1 = 0")["type"], "null");
     assert_eq!(locate(arena, "reddit", "sql(inside): select 1 where false")["type"], "null");
-    // An administrator of PostgreSQL becomes someone who can only read.
+    // The account of an administrator of PostgreSQL is reduced to reading.
     assert_eq!(value(arena, "reddit", "sql(inside): select current_user::text"), json!("pg_read_all_data"));
 }
 

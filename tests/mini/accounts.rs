@@ -1,4 +1,4 @@
-//! Every site is watched with probes that pass, and every account signs in.
+//! The probes of every site pass, and every account signs in.
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::arena::Arena;
 
-/// How long the probes get: the deep ones are due every few seconds here.
+/// The time limit for the probes; here the deep ones are due every few seconds.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The definition with deep probes that do not wait for the clock.
+/// A definition whose deep probes run every few seconds.
 fn without_waiting(definition: String) -> String {
     let cron = Regex::new(r#"(?m)^( *)cron: .*$"#).expect("a pattern");
     cron.replace_all(&definition, "${1}every: 2s").into_owned()
@@ -27,12 +27,12 @@ async fn every_account_signs_in_and_every_probe_passes() {
     every_kind_passes(&arena);
 }
 
-/// Waits until the latest shallow and the latest deep round of every site have passed. A machine that is busy with booting
-/// all of them may be too slow for a round or two.
+/// Waits until the latest shallow and the latest deep round of every site have passed. A machine that is busy with
+/// booting them may be too slow for a round or two.
 fn every_kind_passes(arena: &Arena) {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        // Exit code 3: some site is not well at the moment.
+        // Exit code 3 means that at least one site is unhealthy at the moment.
         let health = arena.arenad(&["health", "--json"]);
         let health: Value = serde_json::from_slice(&health.stdout).expect("JSON");
         let sites = health["sites"].as_array().expect("sites");
@@ -50,7 +50,7 @@ fn every_kind_passes(arena: &Arena) {
     }
 }
 
-/// The session is good behind the public address, and again after every reset: it is part of the snapshot.
+/// The session is valid at the public address, and again after every reset, because it is part of the snapshot.
 #[tokio::test]
 async fn a_session_is_the_customers() {
     let arena = Arena::up(&["shopping"]);

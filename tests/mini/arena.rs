@@ -13,37 +13,37 @@ use regex::Regex;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// How long a standby may take to be there, on a machine that has other things to do.
+/// The time limit for a standby on a busy machine.
 const STANDBY_LIMIT: Duration = Duration::from_secs(120);
 
-/// Held while an environment comes up.
+/// Held while an environment is brought up.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// A mini environment; taken down when it goes.
+/// A mini environment; it is taken down when the value is dropped.
 pub struct Arena {
     root: TempDir,
     state: TempDir,
     status: Value,
-    /// The sites that were asked for; all, if none is named.
+    /// The requested sites; empty for all.
     sites: Vec<String>,
     /// Additional environment variables of the daemon.
     variables: Vec<(String, String)>,
 }
 
 impl Arena {
-    /// Brings the named sites up, all if none is named.
+    /// Brings the named sites up, or all if none is named.
     pub fn up(sites: &[&str]) -> Self {
         Self::up_edited(sites, |definition| definition)
     }
 
-    /// The same by an environment file that the test has changed.
+    /// Brings sites up with a modified environment file.
     pub fn up_edited(sites: &[&str], edit: impl FnOnce(String) -> String) -> Self {
         let arena = Self::down();
         arena.edit(edit);
         arena.bring_up(sites)
     }
 
-    /// The same, by a Compose file that the test has changed as well.
+    /// Brings sites up with modified environment and Compose files.
     pub fn up_edited_with_compose(
         sites: &[&str],
         edit: impl FnOnce(String) -> String,
@@ -57,7 +57,7 @@ impl Arena {
         arena.bring_up(sites)
     }
 
-    /// All sites by an environment file that was changed, after something has been done with what is not up yet.
+    /// Brings all sites up with a modified environment file, after `prepare` has run on the arena.
     pub fn prepared(prepare: impl FnOnce(&Self), edit: impl FnOnce(String) -> String) -> Self {
         let arena = Self::down();
         prepare(&arena);
@@ -71,7 +71,7 @@ impl Arena {
         std::fs::write(&file, edit(definition)).expect("the definition");
     }
 
-    /// The named sites, by a daemon whose environment has these variables.
+    /// Brings the named sites up with a daemon whose environment has these variables.
     pub fn up_with(variables: &[(&str, &str)], sites: &[&str]) -> Self {
         let mut arena = Self::down();
         arena.variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -84,7 +84,7 @@ impl Arena {
 
     fn bring_up(mut self, sites: &[&str]) -> Self {
         self.sites = sites.iter().map(ToString::to_string).collect();
-        // The first builds the images; the others find them.
+        // The first arena builds the images; the others find them.
         let turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         self.up_again();
         drop(turn);
@@ -92,7 +92,7 @@ impl Arena {
         self
     }
 
-    /// Brings up what was brought up before, by another daemon if the last one is gone.
+    /// Brings the same sites up again, with another daemon if the last one has ended.
     pub fn up_again(&self) {
         let mut args = vec!["up", "mini"];
         args.extend(self.sites.iter().map(String::as_str));
@@ -100,7 +100,7 @@ impl Arena {
         assert!(output.status.success(), "arenad up: {}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// The installation's id, which everything bears that arenad makes.
+    /// The installation's id, which is a label of every object that arenad creates.
     pub fn installation(&self) -> String {
         self.status["daemon"]["installation"].as_str().unwrap_or("none").to_owned()
     }
@@ -118,25 +118,25 @@ impl Arena {
             .expect("arenad runs")
     }
 
-    /// Runs arenad and reads its JSON; it must succeed.
+    /// Runs arenad, which must succeed, and parses its JSON.
     pub fn json(&self, args: &[&str]) -> Value {
         let output = self.arenad(args);
         assert!(output.status.success(), "arenad {args:?}: {}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
-    /// Resets a site, which must succeed, and returns the way that was taken.
+    /// Resets a site, which must succeed, and returns the strategy that was used.
     #[track_caller]
     pub fn reset(&self, site: &str) -> String {
         let answer = self.json(&["reset", site, "--json"]);
         let operation = &answer["operations"][0];
         assert_eq!(operation["state"], "done", "{operation:#}");
-        // Shown where a test fails: it has the reason why another way was taken.
+        // A failing test shows this output, which contains the reason for another strategy.
         println!("{site}: {}", operation["reset"]);
         operation["reset"]["strategy"].as_str().expect("a way").to_owned()
     }
 
-    /// Resets a site and returns the way that was taken; if it fails, what was said.
+    /// Resets a site and returns the strategy that was used, or the error.
     pub fn try_reset(&self, site: &str) -> Result<String, String> {
         let output = self.arenad(&["reset", site, "--json"]);
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
@@ -179,7 +179,7 @@ impl Arena {
         Self::site(&self.status, site)["url"].as_str().expect("a URL").to_owned()
     }
 
-    /// The image that the site is built from.
+    /// The image of the site's service.
     pub fn image(&self, site: &str) -> String {
         let config = self.json(&["config", "mini", "--json"]);
         config["compose"]["services"][site]["image"].as_str().expect("an image").to_owned()
@@ -217,7 +217,7 @@ impl Arena {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Where the daemon keeps its files.
+    /// The folder of the daemon's files.
     pub fn state_dir(&self) -> PathBuf {
         self.state.path().join("state")
     }
@@ -228,7 +228,7 @@ impl Arena {
         assert!(output.status.success(), "kill {site}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// Ends the daemon and waits until it has; the sites go on.
+    /// Stops the daemon and waits until it has ended; the sites continue to run.
     pub fn stop_daemon(&self) {
         self.signal_daemon(rustix::process::Signal::TERM);
     }
@@ -236,7 +236,7 @@ impl Arena {
     /// Sends the daemon a signal that ends it, and waits until it has.
     pub fn signal_daemon(&self, signal: rustix::process::Signal) {
         rustix::process::kill_process(self.daemon(), signal).expect("the daemon is signalled");
-        // The lock is the last thing that it lets go of.
+        // The daemon releases the lock last.
         let lock = std::fs::File::open(self.state_dir().join("lock")).expect("the daemon's lock");
         rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockShared).expect("the daemon has ended");
     }
@@ -252,7 +252,7 @@ impl Arena {
         containers[0]["id"].as_str().expect("a container").to_owned()
     }
 
-    /// Runs a statement behind the site's back.
+    /// Runs a statement without the site's knowledge.
     pub fn sql(&self, site: &str, statement: &str) {
         self.exec(site, &["mariadb", "shop", "-e", statement]);
     }
@@ -265,7 +265,7 @@ impl Drop for Arena {
         if !output.status.success() && !std::thread::panicking() {
             panic!("arenad down: {}", String::from_utf8_lossy(&output.stderr));
         }
-        // The snapshots: `down --purge` would remove the built images too, which others share.
+        // Only the snapshots are removed: `down --purge` would also remove the built images, which other tests share.
         let label = format!("label=dev.arenad.installation={installation}");
         let script = format!(
             "docker images -q --filter {label} --filter label=dev.arenad.role=snapshot | sort -u | xargs -r docker rmi -f >/dev/null 2>&1"
@@ -294,7 +294,7 @@ fn copy_definition() -> TempDir {
     let public = Regex::new(r"public: \{ port: (\d+)").expect("a pattern");
     let ports: BTreeSet<String> = public.captures_iter(&texts[0]).map(|found| found[1].to_owned()).collect();
     assert!(ports.len() > 2, "the public ports are found: {ports:?}");
-    // Held until all are chosen, so that no port is chosen twice.
+    // The listeners are held until all ports are chosen, so that no port is chosen twice.
     let mut listeners = Vec::new();
     for port in ports {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");

@@ -1,5 +1,5 @@
-//! Sites that take the time for another: their pages and databases show it, their accounts can be signed in to, and resets by
-//! every way show it again.
+//! Sites with another clock: pages and databases show its time, accounts can sign in, and every way of resetting
+//! preserves it.
 
 use jiff::fmt::rfc2822::DateTimeParser;
 use jiff::{SignedDuration, Timestamp};
@@ -9,7 +9,7 @@ use crate::arena::Arena;
 /// The time at which the clocks start.
 const START: &str = "2024-03-01T12:00:00Z";
 
-/// How far a clock may have run on since its containers were made, of which a standby's were made ahead of time.
+/// The largest advance of a clock since its containers were created; a standby's are created ahead of time.
 const LATEST: SignedDuration = SignedDuration::from_mins(15);
 
 /// A site with a clock.
@@ -17,11 +17,11 @@ struct Timed {
     site: &'static str,
     is_frozen: bool,
     page: &'static str,
-    /// How it is reset. Only those that are to swap get a standby.
+    /// The way in which it is reset. Only sites that swap get a standby.
     way: &'static str,
 }
 
-/// Among them are MariaDB, PostgreSQL, Valkey, SQLite and nginx, and programs in C, C++ and Python.
+/// They include MariaDB, PostgreSQL, Valkey, SQLite and nginx, and programs in C, C++ and Python.
 const SITES: [Timed; 6] = [
     Timed { site: "shopping", is_frozen: false, page: "/", way: "recreate" },
     Timed { site: "wikipedia", is_frozen: false, page: "/arena_en_all/A/Larkmoor_County.html", way: "keep" },
@@ -39,7 +39,7 @@ async fn sites_show_the_time_that_they_are_given_also_after_resets() {
     for timed in &SITES {
         timed.assert_time(&arena).await;
         if timed.way == "swap" {
-            // A site gets a standby when it has been used.
+            // A site gets a standby once it has been used.
             arena.reset(timed.site);
             arena.await_standby(timed.site);
         }
@@ -69,7 +69,7 @@ fn succeeds(arena: &Arena, args: &[&str]) {
 }
 
 impl Timed {
-    /// Insists that the site's web server and database show the clock's time: to the second where it stands still.
+    /// Asserts that the site's web server and database show the clock's time, to the second if it stands still.
     async fn assert_time(&self, arena: &Arena) {
         let mut shown = vec![page_date(arena, self.site, self.page).await];
         if matches!(self.site, "shopping" | "reddit" | "gitlab") {

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use crate::arena::Arena;
 
-/// Sites and their services.
+/// The services of each site.
 const SERVICES: [(&str, &str); 9] = [
     ("shopping", "shopping"),
     ("shopping_admin", "shopping_admin"),
@@ -18,7 +18,7 @@ const SERVICES: [(&str, &str); 9] = [
     ("gitlab", "gitlab"),
 ];
 
-/// Sites that rewind, and the folder in memory that their supervisor works in.
+/// Sites that rewind, and the memory file system in which their supervisor works.
 const REWINDING: [(&str, &str); 5] = [
     ("shopping", "/run/shop"),
     ("reddit", "/run/forum"),
@@ -55,7 +55,7 @@ fn sites_write_to_their_declared_places_alone() {
                 "{service}: {folder}/stray: {said}"
             );
         }
-        // Both end a process that takes too much, and leave the host's memory and process table to others.
+        // Both limits stop processes that take too much, and protect the host's memory and process table.
         let limits = [("pids", pids_limit(id)), ("memory", memory_limit(id))];
         for (what, limit) in limits {
             assert!(limit.is_some_and(|limit| limit > 0), "{service}: no limit of {what}");
@@ -65,7 +65,7 @@ fn sites_write_to_their_declared_places_alone() {
             assert!(status.contains(&format!("{kind}:\t0000000000000000\n")), "{service}: {status}");
         }
         assert!(status.contains("NoNewPrivs:\t1\n") && status.contains("Seccomp:\t2\n"), "{service}: {status}");
-        // Even root in the container has no more, and what lies in memory cannot be run.
+        // Even root in the container has no further rights, and files in memory cannot be executed.
         let gained = as_root(id, "grep CapEff /proc/self/status");
         assert!(String::from_utf8_lossy(&gained.stdout).contains("0000000000000000"), "{service}: {gained:?}");
         if service != "wikipedia" {
@@ -97,16 +97,17 @@ fn as_root(id: &str, script: &str) -> Output {
     Command::new("docker").args(["exec", "-u", "0", id, "sh", "-c", script]).output().expect("docker runs")
 }
 
-/// The maximum number of processes and threads of a container, as its kernel has it. `None` means that there is none.
+/// The maximum number of processes and threads of a container, read from the kernel. `None` means that there is no
+/// limit.
 fn pids_limit(id: &str) -> Option<u64> {
     let said = String::from_utf8(as_root(id, "cat /sys/fs/cgroup/pids.max /sys/fs/cgroup/pids/pids.max").stdout);
     said.expect("text").split_whitespace().next()?.parse().ok()
 }
 
-/// The most memory that a container may take, in bytes.
+/// The memory limit of a container, in bytes.
 fn memory_limit(id: &str) -> Option<u64> {
     let files = "/sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes";
     let said = String::from_utf8(as_root(id, &format!("cat {files}")).stdout).expect("text");
-    // Without a limit, the older interface shows the largest number of pages.
+    // Without a limit, cgroup v1 shows the largest number of pages.
     said.split_whitespace().next()?.parse().ok().filter(|limit| *limit < 1 << 60)
 }

@@ -1,4 +1,5 @@
-//! The forge in a browser: an issue, a change and its pull request, merged; undone by a reset. And its image, built twice.
+//! The forge in a browser: an issue, a change and its pull request, which is merged; a reset undoes them. The data of
+//! its image is built twice and compared.
 
 use std::process::Command;
 
@@ -46,7 +47,7 @@ async fn open_issue(page: &Page, origin: &str) {
     page.wait_for_text("Herons at dusk are missed").await;
 }
 
-/// Edits the file in the browser, onto a branch of its own; the worker commits it.
+/// Edits the file in the browser on a branch of its own; the worker commits the change.
 async fn change_readme(page: &Page, origin: &str) {
     page.open(&format!("{origin}{PROJECT}/-/edit/main/README.md")).await;
     page.wait_for(".CodeMirror").await;
@@ -66,7 +67,7 @@ async fn merge_request(page: &Page, origin: &str) {
     page.fill("#title", "Count wing beats").await;
     page.click("input[type=submit][value='Create Pull Request']").await;
     page.wait_until("pull request", "/\\/pull-request\\/\\d+$/.test(location.pathname)").await;
-    // The button opens what the page has found out about merging.
+    // The button opens the merge status that the page has received.
     page.wait_until("merge status", "!document.querySelector('#merge_dropdown_btn .fa-spin')").await;
     page.click("#merge_dropdown_btn").await;
     page.click("#merge_btn").await;
@@ -75,7 +76,7 @@ async fn merge_request(page: &Page, origin: &str) {
     page.wait_for_text("Wing beats count.").await;
 }
 
-/// The image holds one build of everything; a second is made from nothing in a fresh container.
+/// The image contains one build of all data; the test makes a second build in a fresh container and compares them.
 #[test]
 fn two_builds_from_nothing_give_the_same_forge() {
     let arena = Arena::up(&["gitlab"]);

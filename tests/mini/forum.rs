@@ -1,4 +1,4 @@
-//! The forum in a browser: a thread, a reply and a like, as a person does them, and undone by a reset.
+//! The forum in a browser: a thread, a reply and a like, made as a person would, and undone by a reset.
 
 use crate::arena::Arena;
 use crate::browser::{Browser, Page};
@@ -6,7 +6,7 @@ use crate::browser::{Browser, Page};
 const MEMBER: (&str, &str) = ("MarvelsGrantMan136", "test1234");
 const TITLE: &str = "Harrowgate Mills Museum of Weaving: is the lift broken?";
 
-/// The editor shows itself before it may be used.
+/// The editor appears before it is enabled.
 const EDITOR: &str = "#posting-mount textarea:not([disabled])";
 const POST: &str = "#posting-mount .btn-primary:not([disabled])";
 
@@ -40,7 +40,7 @@ async fn a_thread_a_reply_and_a_like_are_undone() {
     assert!(!page.text().await.contains(TITLE), "the thread is gone");
 }
 
-/// The image holds one build of the data; a second is made from nothing in a fresh container.
+/// The image contains one build of the data; the test makes a second build in a fresh container and compares them.
 #[test]
 fn two_builds_from_nothing_give_the_same_forum() {
     let arena = Arena::up(&["reddit"]);
@@ -59,7 +59,7 @@ async fn origin(page: &Page) -> String {
     page.eval("location.origin").await
 }
 
-/// Opens a page of each kind; by WebArena's addresses where there are such.
+/// Opens a page of each kind, by WebArena's addresses if there are any.
 async fn read(page: &Page) {
     let origin = origin(page).await;
     for (path, text) in [
@@ -98,7 +98,7 @@ async fn start_thread(page: &Page) {
     page.wait_for_text("We stood before it with a pram.").await;
 }
 
-/// At once after the thread: nothing makes a member wait between two posts.
+/// Replies directly after the thread: the forum enforces no pause between two posts.
 async fn reply(page: &Page) {
     page.click(".toolbar .btn-primary").await;
     page.fill(EDITOR, "It works again.").await;

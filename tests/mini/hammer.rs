@@ -1,8 +1,8 @@
-//! Clients that request one page all the time and judge every answer.
+//! Clients that request one page continuously and check every answer.
 //!
-//! Before each reset the page is changed to show a marker. A request sent after the reset must never see the marker, because
-//! that would be an answer of an old instance. An answer that is neither the page, nor 503, nor a cut connection would come
-//! from a half-ready instance.
+//! Before each reset the page is changed to show a marker. A request sent after the reset must never see the marker,
+//! because that would be an answer of an old instance. An answer that is neither the page, nor 503, nor a cut
+//! connection would come from a half-ready instance.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
-/// How many clients ask at once.
+/// The number of concurrent clients.
 const CLIENTS: usize = 3;
 
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
     pages: AtomicUsize,
-    /// The last page that came, for those who wait for a change to show.
+    /// The last received page, for tests that wait for a change to appear.
     last: Mutex<String>,
     /// Markers that no request begun after this time may see.
     gone: Mutex<Vec<(String, Instant)>>,
@@ -34,7 +34,7 @@ pub struct Hammer {
 pub struct Seen {
     /// Answers with the whole page.
     pub pages: usize,
-    /// Answers that must not have been.
+    /// Answers that are not allowed.
     pub wrong: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ impl Hammer {
         self.shared.gone.lock().expect("no panic").push((marker.to_owned(), done));
     }
 
-    /// Ends the clients and says what they saw.
+    /// Stops the clients and returns their counts.
     pub async fn stop(mut self) -> Seen {
         self.shared.stop.store(true, Ordering::SeqCst);
         while let Some(ended) = self.clients.join_next().await {
@@ -91,10 +91,10 @@ async fn ask(shared: Arc<Shared>, url: String) {
                 let excerpt: String = page.chars().take(200).collect();
                 shared.wrong.lock().expect("no panic").push(format!("status {status}: {excerpt}"));
             }
-            // A connection to the past was cut, as it must be.
+            // A connection to the old container was cut, as required.
             Err(_) => {}
         }
-        // Not as fast as can be: the resets need the processors too.
+        // The pause leaves processor time for the resets.
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -103,7 +103,7 @@ fn judge(shared: &Shared, begun: Instant, page: String) {
     shared.pages.fetch_add(1, Ordering::SeqCst);
     let gone = shared.gone.lock().expect("no panic");
     if let Some((marker, _)) = gone.iter().find(|(marker, done)| begun > *done && page.contains(marker.as_str())) {
-        shared.wrong.lock().expect("no panic").push(format!("an answer of the past: {marker}"));
+        shared.wrong.lock().expect("no panic").push(format!("an answer of the old container: {marker}"));
     }
     drop(gone);
     if !page.contains("</html>") {

@@ -1,4 +1,5 @@
-//! The homepage in a browser: what it says of the other sites is so, its tools work, and a reset takes the notes back.
+//! The homepage in a browser: its information about the other sites is correct, its tools work, and a reset restores
+//! the notes.
 
 use crate::arena::Arena;
 use crate::browser::Browser;
@@ -36,7 +37,7 @@ async fn a_note_that_was_written_is_undone() {
     page.wait_until("page with all twelve pictures", shown).await;
 }
 
-/// Ports, paths and passwords are in the definition and once more in the page's own files.
+/// Ports, paths and passwords are in the definition and repeated in the page's own files.
 #[tokio::test]
 async fn it_lists_the_sites_and_accounts_of_the_definition() {
     let arena = Arena::up(&["homepage"]);

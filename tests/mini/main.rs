@@ -1,7 +1,7 @@
-//! The mini environment, as its users meet it: real shop, real back office, real wiki, real engine, real binary.
+//! The mini environment as users have it: real shop, real back office, real wiki, real engine, real program.
 //!
-//! The tests work on a copy of the definition with ports of its own, so a mini environment that is up goes on undisturbed;
-//! the images are shared with it.
+//! The tests work on a copy of the definition with its own ports, so a running mini environment is not disturbed; the
+//! tests share its images.
 
 mod accounts;
 mod arena;
@@ -27,7 +27,7 @@ use std::time::Instant;
 use arena::Arena;
 use hammer::Hammer;
 
-/// How often the shops are broken and reset.
+/// The number of rounds in which the shops are damaged and reset.
 const ROUNDS: usize = 50;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -84,7 +84,7 @@ impl Photo {
     }
 }
 
-/// The image holds one build of the database; a second is made from nothing in a fresh container.
+/// The image contains one build of the database; the test makes a second build in a fresh container and compares them.
 #[test]
 fn two_builds_from_nothing_give_the_same_database() {
     let arena = Arena::up(&["shopping"]);

@@ -1,4 +1,4 @@
-//! The map in a browser: a place is searched, looked at and travelled to; and nothing that is done there is written anywhere.
+//! The map in a browser: a search for a place, its page, and a route. None of these actions writes any state.
 
 use std::process::Command;
 
@@ -18,11 +18,11 @@ async fn a_traveller_finds_a_museum_and_the_way_there() {
     let post = "(() => { const post = new XMLHttpRequest(); post.open('POST', '/search', false); post.send('a=b'); return post.status; })()";
     let refused: u16 = page.eval(post).await;
     assert_eq!(refused, 405, "the map is read only");
-    // Tiles that the page still waits for would be drawn during the reset.
+    // Pending tiles would be rendered during the reset.
     drop(page);
     drop(browser);
 
-    assert_eq!(dump(&arena), before, "nobody wrote anything");
+    assert_eq!(dump(&arena), before, "no state was written");
     assert_eq!(arena.reset("map"), "keep", "what was only read is left as it is");
     let graffiti =
         "psql -h /tmp -U map -d gis -c \"UPDATE points SET name = 'graffiti' WHERE name LIKE '%Shipbuilding%'\"";
@@ -33,7 +33,7 @@ async fn a_traveller_finds_a_museum_and_the_way_there() {
 }
 
 async fn search(page: &Page) {
-    // The map is drawn last: when it is there, the page listens to its form.
+    // The map is drawn last: once it is visible, the page reacts to its form.
     let drawn = "[...document.querySelectorAll('.leaflet-tile')].some((tile) => tile.complete && tile.naturalWidth)";
     page.wait_until("drawn tiles", drawn).await;
     page.fill("#query", "museums in Port Elsing").await;
@@ -45,7 +45,7 @@ async fn search(page: &Page) {
     assert!(text.contains("Port Elsing Museum of") && text.contains("opening_hours"), "the museum's page: {text}");
 }
 
-/// Asks for the way between two museums; returns what the page says of distance and time.
+/// Requests the route between two museums; returns the page's text about distance and time.
 async fn travel(page: &Page, engine: &str, index: u32) -> String {
     let origin: String = page.eval("location.origin").await;
     page.open(&format!("{origin}/directions")).await;
@@ -66,7 +66,8 @@ async fn travel(page: &Page, engine: &str, index: u32) -> String {
     page.eval("document.querySelector('#routing_summary').textContent").await
 }
 
-/// The image holds one build of the databases; a second is made from nothing by the stage that made it.
+/// The image contains one build of the databases; the test makes a second build with the stage that made it, and
+/// compares them.
 #[test]
 fn two_builds_from_nothing_give_the_same_map() {
     let arena = Arena::up(&["map"]);

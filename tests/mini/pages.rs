@@ -1,10 +1,10 @@
-//! The main pages of each site, as a browser shows them: whatever they ask for is there, their scripts run, their pictures are
-//! shown. And what newcomers look at first: pickers of the forge, the shop's dashboard, faces, dates.
+//! The main pages of each site in a browser: all requests succeed, the scripts run, the pictures appear. Also the parts
+//! that new users see first: pickers of the forge, the shop's dashboard, faces, dates.
 
 use crate::arena::Arena;
 use crate::browser::{Browser, Observer, Page};
 
-/// A browser that looks at a site and collects what is wrong with its pages.
+/// A browser that opens pages of a site and collects their errors.
 struct Visit {
     page: Page,
     observer: Observer,
@@ -22,7 +22,7 @@ impl Visit {
         Self { page, observer, origin: url.origin().ascii_serialization(), wrong: Vec::new(), _browser: browser }
     }
 
-    /// Opens pages and notes what is wrong with each.
+    /// Opens pages and records the errors of each.
     async fn see(&mut self, paths: &[&str]) {
         for path in paths {
             self.page.open(&format!("{}{path}", self.origin)).await;
@@ -38,7 +38,7 @@ impl Visit {
         self.wrong.extend(broken.into_iter().map(|picture| format!("{what}: no picture {picture}")));
     }
 
-    /// Signs in by a form.
+    /// Signs in through a form.
     async fn sign_in(&mut self, path: &str, fields: &[(&str, &str)], button: &str, signed_in: &str) {
         self.page.open(&format!("{}{path}", self.origin)).await;
         for (field, value) in fields {
@@ -115,7 +115,7 @@ async fn pages_of_the_wiki_are_whole() {
     let search = "/search?content=arena_en_all&pattern=museum";
     for page in ["/arena_en_all/A/Larkmoor_County.html", "/arena_en_all/A/Port_Elsing.html", search, "/"] {
         visit.see(&[page]).await;
-        // Fonts for these characters are rare.
+        // Few fonts have these characters.
         let signs = "[...document.body.innerText].filter(sign => sign.codePointAt(0) > 0xffff).length";
         let signs: usize = visit.page.eval(signs).await;
         assert_eq!(signs, 0, "{page}: signs that many machines have no font for");
@@ -206,7 +206,7 @@ async fn pages_of_the_map_are_whole() {
     let arena = Arena::up(&["map"]);
     let mut visit = Visit::to(&arena, "map").await;
     visit.see(&["/", "/search?query=museums+in+Port+Elsing", "/#map=13/47.32/-32.40", "/directions"]).await;
-    // The first views are in the image.
+    // The tiles of the first views are in the image.
     let stored = "find /srv/map/drawn/tile -name '*.png' | wc -l";
     let stored: usize = arena.exec_in("map", "map", &["sh", "-c", stored]).trim().parse().expect("a number");
     assert!(stored > 300, "{stored} tiles are drawn ahead");

@@ -1,5 +1,5 @@
-//! Standbys of the forge that someone changes an instant before the reset: whatever kind of store it is, and whether or not
-//! the change has reached a disk, what was changed is named and does not serve.
+//! Standbys of the forge that another process changes an instant before the reset. For every kind of store, and whether
+//! or not the change has reached a disk, the change is reported and the standby does not serve.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::arena::Arena;
 
-/// How long a standby may take to be made on a busy machine.
+/// The time limit for the preparation of a standby on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The changes, and the differences that name them.
@@ -26,12 +26,12 @@ const CHANGES: [(&[&str], &str); 4] = [
         ],
         "table projects",
     ),
-    // A sequence writes to the log for 32 numbers at once: this one is written nowhere.
+    // A sequence writes to the log for 32 numbers at once, so this number is not written to any file.
     (
         &["psql", "-h", "/run/forge", "-U", "forge", "forge", "-c", "select nextval('projects_id_seq')"],
         "counter projects_id_seq",
     ),
-    // A key is in memory alone.
+    // A key is only in memory.
     (&["valkey-cli", "-s", "/run/forge/valkey.sock", "set", "sabotage", "1"], "key sabotage"),
     (&["sh", "-c", "echo sabotage >/data/sabotage"], "files: sabotage"),
 ];
@@ -51,7 +51,7 @@ fn a_standby_that_is_changed_in_any_store_does_not_serve() {
         let is_named = |line: &str| line.contains("given up: not as its snapshot") && line.contains(named);
         assert!(events.lines().any(is_named), "{command:?} is named in:\n{events}");
     }
-    // Nothing of ours is left on the servers of what serves after a swap.
+    // After a swap, no connection of arenad is left on the database server of the serving containers.
     standby(&arena);
     assert_eq!(arena.reset("gitlab"), "swap");
     let others = "select count(*) from pg_stat_activity where usename = 'reader'";
@@ -63,8 +63,8 @@ fn a_standby_that_is_changed_in_any_store_does_not_serve() {
     }
 }
 
-/// Runs a command in the container of a standby. One that is late to answer, or in which a look has found the change before the
-/// command has ended, is given up and removed under it; then another is made.
+/// Runs a command in the container of a standby. A standby that answers late, or in which a check found the change
+/// before the command ended, is removed meanwhile; then another is prepared.
 fn change_standby(arena: &Arena, command: &[&str]) {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -78,7 +78,7 @@ fn change_standby(arena: &Arena, command: &[&str]) {
     }
 }
 
-/// Waits for a standby that runs, and finds its container.
+/// Waits for a running standby and returns its container.
 fn standby(arena: &Arena) -> String {
     let deadline = Instant::now() + PATIENCE;
     loop {

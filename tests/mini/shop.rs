@@ -27,7 +27,7 @@ fn selector(text: &str) -> Selector {
     Selector::parse(text).expect("a selector")
 }
 
-/// The fields of the form that has a field of that name, as a browser would send them.
+/// The fields of the form that has a field with this name, as a browser would send them.
 fn form_with(page: &str, field: &str) -> BTreeMap<String, String> {
     let page = Html::parse_document(page);
     let has = selector(&format!("[name='{field}']"));
@@ -71,7 +71,7 @@ async fn customer(shop: &str) -> Client {
     client
 }
 
-/// The path of the first product of the catalogue.
+/// The path of the first product in the catalogue.
 pub async fn first_product(shop: &str) -> String {
     let (_, page) = get(&visitor(), &format!("{shop}/catalogue/")).await;
     let page = Html::parse_document(&page);
@@ -79,7 +79,7 @@ pub async fn first_product(shop: &str) -> String {
     link.attr("href").expect("an address").to_owned()
 }
 
-/// Orders one piece of a product as the customer; returns the order's number.
+/// Orders one unit of a product as the customer; returns the order's number.
 pub async fn place_order(shop: &str, product: &str) -> String {
     let client = customer(shop).await;
     let (_, page) = get(&client, &format!("{shop}{product}")).await;
@@ -125,7 +125,7 @@ pub async fn change_price(admin: &str, price: &str) {
     assert!(saved.iter().any(|(name, value)| name.ends_with("-price") && value == price), "the price is saved");
 }
 
-/// A page without the tokens that differ from one request to the next.
+/// Returns a page without the tokens that differ between requests.
 pub async fn page(url: &str) -> String {
     let (_, page) = get(&visitor(), url).await;
     let token = regex::Regex::new(r#"name="csrfmiddlewaretoken" value="[^"]+""#).expect("a pattern");

@@ -1,5 +1,5 @@
-//! The shop and its back office in a browser: an order and a price change, as a person does them, recorded by the gateway, and
-//! undone by a reset.
+//! The shop and its back office in a browser: an order and a price change, made as a person would, recorded by the
+//! gateway, and undone by a reset.
 
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ fn what_was_done_is_recorded(arena: &Arena) {
     assert_eq!(ordered("trace: POST /basket/add/* | count"), 1);
     assert_eq!(ordered("trace: POST /basket/add/* | jsonpath: $.body.quantity"), "1");
     assert_eq!(ordered("trace: POST /customer/account/login/ | jsonpath: $.body['login-username']"), CUSTOMER.0);
-    // Pages are there as they were shown, whatever coding they came in.
+    // The recording contains the pages as they were shown, whatever their content coding.
     let shown = "trace: GET /checkout/thank-you/ | jq: .answer | contains(\"100301\")";
     assert_eq!(ordered(shown), true);
     let prices = "trace: POST /dashboard/catalogue/products/1/ | jq: [.body | to_entries[] | select(.key | endswith(\"-0-price\")) | .value]";

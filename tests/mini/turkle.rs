@@ -1,4 +1,4 @@
-//! Turkle in a browser: a worker does a task, and a reset gives it back.
+//! Turkle in a browser: a worker does a task, and a reset makes the task available again.
 
 use serde_json::{Value, json};
 
@@ -39,11 +39,11 @@ async fn sign_in(page: &Page) {
     page.wait_for_text("Logged in as worker").await;
 }
 
-/// Does the first task of the first batch with every kind of field it has.
+/// Does the first task of the first batch, using every kind of field.
 async fn check_museum(page: &Page) {
     page.click("form[action='/batch/1/accept_next_task/'] input[type=submit]").await;
     page.wait_for("#task_assignment_iframe").await;
-    // The frame's content is opened as a page of its own, in which selectors can reach it.
+    // The content of the frame is opened as a page of its own, so that selectors can reach it.
     let frame: String = page.eval("document.querySelector('#task_assignment_iframe').src").await;
     page.open(&frame).await;
     page.wait_for_text("Harrowgate Mills Museum of Weaving").await;
@@ -58,14 +58,14 @@ async fn check_museum(page: &Page) {
     page.wait_until("next task", "location.pathname.startsWith('/task/2/assignment/')").await;
 }
 
-/// The answers to the first task, as Turkle keeps them.
+/// The answers to the first task, as Turkle stores them.
 fn answers(arena: &Arena) -> Value {
     let script = "import sqlite3; database = sqlite3.connect('file:/data/turkle.sqlite3?mode=ro', uri=True); \
                   print(database.execute('select answers from turkle_taskassignment where task_id = 1').fetchone()[0])";
     serde_json::from_str(&arena.exec("turkle", &["python", "-c", script])).expect("JSON")
 }
 
-/// The image holds one build of the database; a second is made from nothing in a fresh container.
+/// The image contains one build of the database; the test makes a second build in a fresh container and compares them.
 #[test]
 fn two_builds_from_nothing_are_equal() {
     let arena = Arena::up(&["turkle"]);

@@ -1,4 +1,4 @@
-//! Images that need more than the usual, and those that nothing helps.
+//! Images that need more than the usual steps, and images that cannot be repaired.
 
 use crate::arena::Arena;
 use crate::golden::assert_golden;
@@ -28,7 +28,7 @@ fn a_shop_whose_search_never_finds_anything_is_never_ready() {
     let ran = arena.up().code(1);
     ran.says("not ready").says("search finds products: the page does not contain \"product-item-link\"");
     let (status, _) = arena.get("SHOPPING", "/");
-    assert_eq!(status, 503, "the gateway lets nobody in");
+    assert_eq!(status, 503, "the gateway admits no client");
     arena.world.run(&["down", "--purge", "--yes"]).code(0);
 }
 

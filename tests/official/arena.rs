@@ -1,4 +1,4 @@
-//! An official environment on stand-in images: its own two files, with nothing changed but names and image references.
+//! An official environment on stand-in images: its own two files, in which only names and image references are changed.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -11,10 +11,10 @@ use std::time::Duration;
 use crate::support::world::{Ran, copy, free_port, install_busybox};
 use crate::support::{Engine, World};
 
-/// The host name that browsers are told.
+/// The host name in public URLs.
 pub const HOST: &str = "arena.example.org";
 
-/// The programs of the official images that arenad calls, beside those that it calls by their paths.
+/// The programs of the official images that arenad calls, except those that it calls by their paths.
 const PROGRAMS: [&str; 14] = [
     "curl",
     "find",
@@ -32,7 +32,7 @@ const PROGRAMS: [&str; 14] = [
     "supervisorctl",
 ];
 
-/// The sites and the ports that everybody knows them by.
+/// The sites and their well-known ports.
 const PORTS: [(&str, u16); 8] = [
     ("SHOPPING", 7770),
     ("SHOPPING_ADMIN", 7780),
@@ -47,15 +47,15 @@ const PORTS: [(&str, u16); 8] = [
 /// An official environment on stand-in images.
 pub struct Arena {
     pub world: World,
-    /// Where the public ports listen: an address of this arena's own, so that well-known ports are free.
+    /// The address of the public ports, which belongs to this arena only, so that well-known ports are free.
     pub address: Ipv4Addr,
     /// The sites' public ports.
     pub ports: Vec<(&'static str, u16)>,
-    /// After the world: its containers go before their images can.
+    /// Declared after the world: its containers are removed before their images.
     images: Images,
 }
 
-/// Removes the images of an arena at its end: they are names of one image, which goes with the last of them.
+/// Removes the images of an arena at its end. They are names of one image, which is removed with the last of them.
 struct Images(String);
 
 impl Drop for Images {
@@ -69,7 +69,7 @@ impl Drop for Images {
 }
 
 impl Arena {
-    /// The environment with the ports that everybody knows.
+    /// The environment with the well-known ports.
     pub fn known_ports(environment: &str) -> Self {
         Self::new(environment, "known", &PORTS)
     }
@@ -128,12 +128,12 @@ impl Arena {
         std::fs::write(file, format!("{text}{variable}={value}\n")).expect("write the variables");
     }
 
-    /// Brings it up. The stand-ins need none of the memory that the definitions ask for.
+    /// Brings the environment up. The stand-ins do not need the memory that the definitions request.
     pub fn up(&self) -> Ran {
         self.world.run(&["up", &self.world.name, "--force"])
     }
 
-    /// Lets an image be ill.
+    /// Gives an image a fault.
     pub fn ails(&self, image_key: &str, service: &str, illness: &str) {
         let illness = format!("    environment: {{ STAND_IN: {illness} }}\n    {image_key}");
         let text = std::fs::read_to_string(self.world.file("compose")).expect("a definition");
@@ -143,13 +143,13 @@ impl Arena {
         std::fs::write(self.world.file("compose"), text).expect("write a definition");
     }
 
-    /// Builds the image that stands in for all others.
+    /// Builds the image that replaces all others.
     fn build_stand_in(&self) -> String {
         let folder = tempfile::tempdir().expect("a folder");
         copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/official/stand-in"), folder.path());
         let root = folder.path().join("root");
         install_busybox(&root.join("bin"));
-        // Busybox's own shell prefers its own commands to those in the path.
+        // Busybox's own shell prefers its built-in commands to those in the path.
         std::fs::remove_file(root.join("bin/sh")).expect("remove a link");
         install_dynamic("/bin/dash", &root, "bin/sh");
         let program = folder.path().join("srv/program");
@@ -165,14 +165,15 @@ impl Arena {
         for path in ["tmp", "etc"] {
             std::fs::create_dir_all(root.join(path)).expect("a folder");
         }
-        // No layer is shared with another world: the builder would stumble over one that another removes meanwhile.
+        // No layer is shared with another world, because a build fails if another world removes a shared layer
+        // meanwhile.
         for path in ["root/name", "srv/name"] {
             std::fs::write(folder.path().join(path), &self.world.name).expect("write a file");
         }
         self.build("stand-in", folder.path())
     }
 
-    /// The base of the homepage, which is built as it is.
+    /// Builds the base of the homepage, whose own Dockerfile is used unchanged.
     fn build_base(&self) -> String {
         let folder = tempfile::tempdir().expect("a folder");
         install_busybox(&folder.path().join("root/bin"));
@@ -187,7 +188,7 @@ impl Arena {
         image
     }
 
-    /// Puts what services mount into the data folder.
+    /// Creates the files in the data folder that services mount.
     fn bring_data(&self) {
         let data = self.data();
         for folder in ["classifieds/mysql", "homepage/input_images", "map/dump", "wikipedia"] {
@@ -239,12 +240,12 @@ impl Arena {
         self.ports.iter().find(|(known, _)| *known == site).map(|(_, port)| *port).expect("a site")
     }
 
-    /// Fetches a page of a site as a browser that knows it by its public name: status, location and body.
+    /// Fetches a page of a site under its public host name; returns status, location and body.
     pub fn get(&self, site: &str, path: &str) -> (u16, String) {
         self.request("GET", site, path)
     }
 
-    /// Sends a form with nothing in it.
+    /// Sends an empty form.
     pub fn post(&self, site: &str, path: &str) {
         let (status, answer) = self.request("POST", site, path);
         assert_eq!(status, 200, "{site}{path}: {answer}");
@@ -276,7 +277,7 @@ impl Arena {
         lines.fold(format!("{service}\n"), |text, line| format!("{text}  {}\n", line.trim_end()))
     }
 
-    /// The same for all of them.
+    /// Returns the records of several services.
     pub fn records(&self, services: &[&str]) -> String {
         services.iter().map(|service| self.record(service)).collect::<Vec<_>>().join("\n")
     }
@@ -294,13 +295,13 @@ impl Arena {
     }
 }
 
-/// The images that a Compose file names, in its order.
+/// The images in a Compose file, in its order.
 fn named_images(compose: &str) -> Vec<String> {
     let named = compose.lines().filter_map(|line| line.strip_prefix("    image: "));
     named.map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Whether a recorded command is one by which probes look.
+/// Returns whether a recorded command belongs to a probe.
 fn is_question(line: &str) -> bool {
     let asks = ["curl ", "redis-cli ping", "gitlab-redis-cli ping", "gitlab-ctl status", "gitlab-psql "];
     asks.iter().any(|start| line.starts_with(start)) || line.contains(" -N -B -e ") || line.contains(" -At ")

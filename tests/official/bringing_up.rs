@@ -1,4 +1,4 @@
-//! Each environment from its images to its pages, through a reset, and down.
+//! The whole cycle of each environment: from its images to its pages, through a reset, and down.
 
 use crate::arena::{Arena, HOST};
 use crate::golden::assert_golden;
@@ -62,7 +62,7 @@ fn webarena_under_the_ports_that_everybody_knows() {
     let (status, root) = arena.get("GITLAB", "/");
     assert!(status == 302 && root.contains(&format!("http://{HOST}:8023/users/sign_in")), "{root}");
 
-    // The browser is sent to the map's own door for everything, whatever its public name is.
+    // The browser uses the map's own proxy for everything, whatever the public host name is.
     let website = arena.data().join("openstreetmap-website");
     let read = |file: &str| std::fs::read_to_string(website.join(file)).unwrap();
     assert_eq!(read("config/settings.yml"), "nominatim_url: \"http://map/nominatim/\"\nfossgis_osrm_url: \"/osrm\"\n");
@@ -71,7 +71,7 @@ fn webarena_under_the_ports_that_everybody_knows() {
     assert_eq!(read("app/assets/javascripts/index/directions/fossgis_osrm.js"), routes);
     assert_eq!(read("vendor/assets/leaflet/leaflet.osm.js"), "url: '/tile/{z}/{x}/{y}.png',\n");
 
-    // A reset makes what is written to anew, configured as it was; what is only read stays.
+    // A reset recreates the sites that clients write to, with the same configuration; read-only sites stay.
     let before = states(&arena);
     arena.world.run(&["reset", "--all"]).code(0);
     assert_all_ready(&arena);
@@ -95,7 +95,7 @@ fn webarena_under_other_ports_and_without_a_map() {
     let services = ["shopping", "shopping_admin", "reddit", "gitlab"];
     assert_golden("webarena-other-ports.txt", &arena.neutral(&arena.records(&services)));
     assert_page(&arena, "SHOPPING", "/", "One Stop Market");
-    // GitLab's web server listens where its own address says, inside of the container too.
+    // GitLab's web server listens on the port of its external URL inside the container, too.
     let (status, root) = arena.get("GITLAB", "/");
     assert!(status == 302 && root.contains(&format!("http://{HOST}:{}/users/", arena.port("GITLAB"))), "{root}");
     down(&arena);

@@ -1,8 +1,8 @@
-//! Golden files: `UPDATE_EXPECTED=1` writes them anew; read the difference before it is committed.
+//! Golden files: `UPDATE_EXPECTED=1` rewrites them; review the diff before a commit.
 
 use std::path::Path;
 
-/// Insists that a text is the recorded one.
+/// Asserts that a text equals the recorded one.
 #[track_caller]
 pub fn assert_golden(name: &str, found: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/official/expected").join(name);

@@ -1,9 +1,10 @@
-//! Where the official sites keep their state: restored in running containers, compared, and made anew where that is not enough.
+//! The stores of the official sites: they are restored in running containers and compared, and the containers are
+//! recreated if that is not enough.
 
 use crate::arena::Arena;
 use crate::golden::assert_golden;
 
-/// By which way the latest reset of a site went.
+/// The strategy of the latest reset of a site.
 fn way(arena: &Arena, site: &str) -> String {
     arena.world.run(&["reset", site]).code(0);
     let status = arena.world.api("/v1/status").expect("the daemon answers");
@@ -12,7 +13,7 @@ fn way(arena: &Arena, site: &str) -> String {
     site["last_reset"]["strategy"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Insists that a site is as its baseline, or that it is not, and what of it.
+/// Asserts that a site equals its baseline, or the differences from it.
 #[track_caller]
 fn verify(arena: &Arena, site: &str, differs: Option<&str>) {
     let ran = arena.world.run(&["verify", site]);

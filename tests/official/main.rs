@@ -1,5 +1,5 @@
-//! The official environments on stand-in images: what is done to each service, in which order; that a site is ready when
-//! it is what it should be and not before; what harnesses are told.
+//! The official environments on stand-in images: the actions on each service and their order, the conditions for
+//! readiness, and the output for harnesses.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 

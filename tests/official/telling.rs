@@ -44,7 +44,7 @@ const OTHER_PORTS: [(&str, &str); 9] = [
 fn the_plan_is_told_in_order_and_nothing_is_done() {
     for environment in ["webarena", "webarena-verified", "visualwebarena"] {
         let (out, _) = arenad(&["up", environment, "--dry-run"], &[]);
-        // How wide a column is depends on where the project lies.
+        // The width of a column depends on the path of the project.
         let narrow: Vec<String> = out.lines().map(|line| columns(line).join("  ")).collect();
         assert_golden(&format!("{environment}.plan.txt"), &(narrow.join("\n") + "\n"));
     }
@@ -54,7 +54,7 @@ fn the_plan_is_told_in_order_and_nothing_is_done() {
     assert_golden("webarena-public-map.plan.json", &out);
 }
 
-/// The cells of a table's row; the indentation of a line is an empty one.
+/// The cells of a table's row; the indentation of a line is an empty cell.
 fn columns(line: &str) -> Vec<&str> {
     let mut cells: Vec<&str> = line.split("  ").map(str::trim).collect();
     let indent = usize::from(line.starts_with("  "));
@@ -78,8 +78,8 @@ fn harnesses_are_told_what_they_accept() {
     assert_eq!(err, "", "the benchmark's own names have no reset server");
 }
 
-/// AgentLab takes every variable with the prefix for an argument, and cuts each value after its second colon: all that
-/// stands before must be the same.
+/// AgentLab treats every variable with the prefix as an argument, and cuts each value after its second colon: the text
+/// before it must be the same for all.
 #[test]
 fn agentlab_finds_one_host_and_all_its_arguments() {
     let (out, _) = arenad(&["env", "webarena", "--for", "browsergym", "--format", "dotenv"], &OTHER_PORTS);

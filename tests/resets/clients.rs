@@ -1,5 +1,5 @@
-//! Clients that write to a site as fast as it lets them, each time a text that occurs nowhere else, and remember what was
-//! acknowledged when.
+//! Clients that write to a site as fast as it allows. Each write is a unique text, and the clients record the times of
+//! the acknowledgements.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use tokio::task::JoinSet;
 
 use crate::arena::Arena;
 
-/// How many clients write to a site at once.
+/// The number of concurrent clients of a site.
 const CLIENTS: usize = 3;
 
-/// Longer than anything takes on a slow, busy machine.
+/// A limit that no operation reaches on a slow, busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The API credentials of the seeded accounts of two sites.
@@ -29,17 +29,17 @@ const TURKLE_CREDENTIALS: &str = "Token larkmoorlarkmoorlarkmoorlarkmoorlarkmoor
 pub struct Written {
     /// The unique text that was written.
     pub token: String,
-    /// When the site said that it has it; never, if it did not.
+    /// The time of the site's acknowledgement; `None` if there was none.
     pub acknowledged: Option<Instant>,
 }
 
-/// How each site is written to.
+/// The way in which each site is written to.
 pub struct Clients {
     recipes: BTreeMap<String, Recipe>,
     count: Arc<AtomicU64>,
 }
 
-/// A site's URL, and the cookies of someone who may write.
+/// A site's URL, and the cookies of an account that may write.
 #[derive(Clone)]
 struct Recipe {
     site: String,
@@ -53,7 +53,7 @@ pub struct Load {
 }
 
 impl Clients {
-    /// Signs in where that is needed, by sessions that the snapshots keep.
+    /// Signs in if necessary, with sessions that are part of the snapshots.
     pub fn of(arena: &Arena, sites: &[&str]) -> Self {
         let account = |site: &str| match site {
             "shopping" => Some("customer"),
@@ -67,12 +67,12 @@ impl Clients {
         Self { recipes: sites.iter().map(recipe).collect(), count: Arc::default() }
     }
 
-    /// Whether a site is among those that are written to.
+    /// Returns whether clients write to a site.
     pub fn writes_to(&self, site: &str) -> bool {
         self.recipes.contains_key(site)
     }
 
-    /// The headers of someone who sees what was written.
+    /// The headers of an account that sees the written texts.
     pub fn headers(&self, site: &str) -> Vec<(&'static str, String)> {
         let credentials = match site {
             "gitlab" => ("authorization", FORGE_CREDENTIALS.to_owned()),
@@ -103,12 +103,12 @@ impl Clients {
 }
 
 impl Load {
-    /// Stops the start of further writes.
+    /// Prevents further writes from starting.
     pub fn begin_no_more(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
     }
 
-    /// Waits until all have their answers.
+    /// Waits until all clients have their answers.
     pub async fn end(mut self) -> Vec<Written> {
         let mut all = Vec::new();
         while let Some(ended) = self.clients.join_next().await {
@@ -141,7 +141,7 @@ async fn write(recipe: Recipe, stop: Arc<AtomicBool>, count: Arc<AtomicU64>) -> 
 }
 
 impl Recipe {
-    /// A text that occurs nowhere else; none is the beginning of another.
+    /// Returns a unique text that is not the beginning of another.
     fn token(&self, count: &AtomicU64) -> String {
         format!("written-{}-{}-", self.site, count.fetch_add(1, Ordering::SeqCst))
     }
@@ -178,7 +178,8 @@ impl Recipe {
         }
     }
 
-    /// Whether the site has taken what was written. Forms lead to another page then, and are shown again otherwise.
+    /// Returns whether the site has accepted a write. An accepted form leads to another page; a rejected one is shown
+    /// again.
     fn is_taken(&self, status: StatusCode) -> bool {
         match self.site.as_str() {
             "shopping" | "homepage" => status.is_redirection(),
@@ -186,7 +187,7 @@ impl Recipe {
         }
     }
 
-    /// The cookie that forms repeat.
+    /// The cookie whose value forms repeat.
     fn forgery_token(&self) -> &str {
         let pairs = self.cookies.split("; ").filter_map(|pair| pair.split_once('='));
         pairs.filter(|(name, _)| name.contains("csrf")).map(|(_, value)| value).next().unwrap_or_default()
@@ -206,15 +207,15 @@ pub async fn half_sent(url: &str) -> HalfSent {
 }
 
 impl HalfSent {
-    /// Insists that the connection leads nowhere: closed, or an answer that refuses.
+    /// Asserts that the connection is closed or gets an answer that refuses.
     pub async fn assert_ended(mut self, what: &str) {
         let _ = self.0.write_all(b"=past").await;
         let mut answer = Vec::new();
         let ended = tokio::time::timeout(PATIENCE, self.0.read_to_end(&mut answer)).await;
-        assert!(ended.is_ok(), "{what}: the connection of the past is still open");
+        assert!(ended.is_ok(), "{what}: the connection to the old container is still open");
         let answer = String::from_utf8_lossy(&answer).into_owned();
         let status = answer.split(' ').nth(1).and_then(|word| word.parse::<u16>().ok());
-        // The gateway's own answers; 502 where the container had crashed.
+        // These are the gateway's own answers; 502 means that the container had crashed.
         let is_refused = |status| matches!(status, 410 | 502 | 503);
         assert!(status.is_none_or(is_refused), "{what}: the past is answered: {answer}");
     }

@@ -1,4 +1,4 @@
-//! Interference with containers and daemons that bypasses arenad: by Docker's own client, and by signals.
+//! Interference with containers and daemons without arenad, by Docker's own client and by signals.
 
 use std::process::Command;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub fn serving(arena: &Arena, site: &str) -> Vec<String> {
     arena.containers(site).into_iter().map(|(_, id)| id).collect()
 }
 
-/// The full ids of a site's other containers: its standbys, and what is on its way to be one.
+/// The full ids of a site's other containers: its standbys, including those in preparation.
 fn standing_by(arena: &Arena, site: &str) -> Vec<String> {
     let serving = serving(arena, site);
     let label = |name: &str, value: &str| format!("label=dev.arenad.{name}={value}");
@@ -29,12 +29,12 @@ fn standing_by(arena: &Arena, site: &str) -> Vec<String> {
     listed.lines().filter(|id| !serving.iter().any(|served| served == id)).map(str::to_owned).collect()
 }
 
-/// Whether a site has a container that does not serve.
+/// Returns whether a site has a container that does not serve.
 pub fn has_standby(arena: &Arena, site: &str) -> bool {
     !standing_by(arena, site).is_empty()
 }
 
-/// Kills what serves a site.
+/// Kills the containers that serve a site.
 pub fn kill_serving(arena: &Arena, site: &str) {
     for id in serving(arena, site) {
         let (is_done, said) = docker(&["kill", &id]);
@@ -42,7 +42,7 @@ pub fn kill_serving(arena: &Arena, site: &str) {
     }
 }
 
-/// Pauses what serves a site.
+/// Pauses the containers that serve a site.
 pub fn pause_serving(arena: &Arena, site: &str) {
     for id in serving(arena, site) {
         let (is_done, said) = docker(&["pause", &id]);
@@ -50,14 +50,15 @@ pub fn pause_serving(arena: &Arena, site: &str) {
     }
 }
 
-/// Kills or pauses all that stands by. arenad may have removed it meanwhile, or paused it itself.
+/// Kills or pauses all standbys. arenad may have removed or paused some meanwhile.
 pub fn each_standby(arena: &Arena, site: &str, what: &str) {
     for id in standing_by(arena, site) {
         docker(&[what, &id]);
     }
 }
 
-/// Does something to containers after a time, and perhaps takes it back after another. They may have been removed by then.
+/// Runs a Docker command on containers after a time, and optionally its opposite after another. The containers may have
+/// been removed by then.
 pub fn to_each(containers: &[String], what: &str, after: Duration, undone: Option<(Duration, &str)>) {
     std::thread::sleep(after);
     for id in containers {
@@ -71,13 +72,13 @@ pub fn to_each(containers: &[String], what: &str, after: Duration, undone: Optio
     }
 }
 
-/// Kills the daemon as `kill -9` does, and has another started, which takes up what is there.
+/// Kills the daemon as `kill -9` does, and starts another, which takes up the containers.
 pub fn kill_daemon(arena: &Arena) {
     arena.signal_daemon(Signal::KILL);
     arena.up_again();
 }
 
-/// Stops the daemon's process after a time, for a time.
+/// Stops the daemon's process after `after`, for `time`.
 pub fn stop_daemon_for(arena: &Arena, after: Duration, time: Duration) {
     std::thread::sleep(after);
     let daemon = arena.daemon();
@@ -86,7 +87,7 @@ pub fn stop_daemon_for(arena: &Arena, after: Duration, time: Duration) {
     kill_process(daemon, Signal::CONT).expect("the daemon goes on");
 }
 
-/// Resets a site while something is done; returns by which tier, or what was said if it failed.
+/// Resets a site while `act` runs; returns the tier, or the error.
 pub fn reset_while(arena: &Arena, site: &str, act: impl FnOnce() + Send) -> Result<String, String> {
     std::thread::scope(|scope| {
         let told = scope.spawn(|| arena.try_reset(site));
@@ -95,7 +96,7 @@ pub fn reset_while(arena: &Arena, site: &str, act: impl FnOnce() + Send) -> Resu
     })
 }
 
-/// Takes everything down, and insists that the engine has nothing of it any more that runs or could be reached.
+/// Takes everything down, and asserts that the engine has no running or reachable object of the arena.
 pub fn assert_nothing_is_left(arena: &Arena) {
     let down = arena.arenad(&["down"]);
     assert!(down.status.success(), "arenad down: {}", String::from_utf8_lossy(&down.stderr));

@@ -1,9 +1,9 @@
-//! Resets of real sites, one after the other, by every tier, while clients write and containers and the daemon are killed and
-//! paused: after each, tools that know nothing of arenad find databases, files and pages as they were at the beginning. See
-//! README.md.
+//! Resets of real sites, one after the other, by every tier, while clients write and containers and the daemon are
+//! killed and paused. After each reset, tools that are independent of arenad find databases, files and pages as they
+//! were at the beginning. See README.md.
 //!
-//! `ARENAD_RESETS` says how many; a number that fits between other tests otherwise. `ARENAD_RESETS_SEED` gives other delays,
-//! `ARENAD_RESETS_SITES` other sites.
+//! `ARENAD_RESETS` sets the number of resets; the default fits between other tests. `ARENAD_RESETS_SEED` changes the
+//! delays, `ARENAD_RESETS_SITES` selects sites.
 
 #[path = "../mini/arena.rs"]
 mod arena;
@@ -23,7 +23,7 @@ use arena::Arena;
 use clients::{Clients, Load, Written, half_sent};
 use pages::Pages;
 
-/// The sites, and what prints the state of each: a program of its image that uses the database's own tools.
+/// The sites, each with the command that prints its state: a program of its image that uses the database's own tools.
 const SITES: [(&str, &[&str]); 5] = [
     ("shopping", &["sh", "-c", "/srv/shop/db-dump && cd /data/media && find . -type f | sort | xargs sha256sum"]),
     ("reddit", &["/srv/forum/dump"]),
@@ -32,7 +32,7 @@ const SITES: [(&str, &[&str]); 5] = [
     ("homepage", &["/srv/homepage/dump"]),
 ];
 
-/// Each site meets them in turn; a test of 20 resets comes to each of them once.
+/// Each site gets the events in turn; a test of 20 resets includes each of them at least once.
 const WAYS: [Before; 11] = [
     Before::AwaitStandby,
     Before::TakeStandby,
@@ -47,21 +47,21 @@ const WAYS: [Before; 11] = [
     Before::PauseDaemon,
 ];
 
-/// How often a reset is asked for again whose container or daemon was taken away under it.
+/// How often a reset is repeated whose container or daemon was killed meanwhile.
 const ATTEMPTS: usize = 5;
 
 /// The event before or during a reset. Together these events cover every way of resetting and every component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Before {
-    /// There is a standby.
+    /// A standby is ready.
     AwaitStandby,
-    /// There is none yet, for another reset has just taken it.
+    /// There is no standby yet, because another reset has just taken it.
     TakeStandby,
-    /// The same, and what serves has crashed.
+    /// The same, and the serving container has crashed.
     Kill,
     /// The serving container is paused by another process and stays paused.
     Pause,
-    /// `kill -9` of the daemon, and another is started.
+    /// `kill -9` of the daemon before the reset; another is started.
     KillDaemon,
     /// The standby has crashed.
     KillStandby,
@@ -69,11 +69,11 @@ enum Before {
     KillWhileReset,
     /// The standby is paused by another process and stays paused.
     PauseStandby,
-    /// `kill -9` of the daemon while it resets, and another is started.
+    /// `kill -9` of the daemon during the reset; another is started.
     KillDaemonWhileReset,
     /// The serving container is paused for half a second during the reset.
     PauseWhileReset,
-    /// The daemon is stopped for a second by a signal, as by a machine that swaps.
+    /// A signal stops the daemon for a second, as on a machine that swaps.
     PauseDaemon,
 }
 
@@ -97,7 +97,7 @@ async fn after_every_reset_of_every_tier_the_baseline_is_back() {
         assert!(is_there(&arena.exec(site, dump_of(site))), "the dump of {site} shows what is written");
         assert!(pages.read(site).await.iter().any(is_there), "a page of {site} shows what is written");
     }
-    // Fixed, so that a failure can be had again.
+    // The seed is fixed, so that a failure can be reproduced.
     let mut random = StdRng::seed_from_u64(number_of("ARENAD_RESETS_SEED").unwrap_or(20_261_121));
     let mut world = World { arena: &arena, pages: &pages, baselines: &baselines, tiers: BTreeMap::new(), refused: 0 };
     let mut written = 0;
@@ -108,11 +108,11 @@ async fn after_every_reset_of_every_tier_the_baseline_is_back() {
             break;
         }
         let site = names[round % names.len()];
-        // The number of ways is a prime: all of them come to each site.
+        // The number of events is a prime, so each site gets all of them.
         let before = WAYS[round % WAYS.len()];
         let what = format!("round {round}, {site}, {before:?}");
         match before {
-            // The first reset is what makes arenad want one.
+            // The first reset makes arenad prepare a standby.
             Before::AwaitStandby if round < names.len() => {}
             Before::AwaitStandby | Before::KillStandby | Before::PauseStandby => world.have_standby(site, &what).await,
             Before::TakeStandby | Before::Kill => world.reset_to_baseline(site, &what).await,
@@ -135,7 +135,7 @@ async fn after_every_reset_of_every_tier_the_baseline_is_back() {
     harm::assert_nothing_is_left(&arena);
 }
 
-/// The sites that are reset; `ARENAD_RESETS_SITES` names fewer of them.
+/// The sites to reset; `ARENAD_RESETS_SITES` selects some of them.
 fn sites() -> Vec<&'static str> {
     let named = std::env::var("ARENAD_RESETS_SITES").ok();
     let is_meant = |site: &&str| named.as_ref().is_none_or(|named| named.split(',').any(|name| name == *site));
@@ -144,12 +144,12 @@ fn sites() -> Vec<&'static str> {
     meant
 }
 
-/// The program that prints the state of a site.
+/// The command that prints the state of a site.
 fn dump_of(site: &str) -> &'static [&'static str] {
     SITES.iter().find(|(name, _)| *name == site).expect("a known site").1
 }
 
-/// The state of a site that is compared.
+/// The state of a site, for comparison.
 #[derive(Debug)]
 struct State {
     dump: String,
@@ -160,9 +160,9 @@ struct World<'a> {
     arena: &'a Arena,
     pages: &'a Pages,
     baselines: &'a BTreeMap<&'static str, State>,
-    /// How many resets each tier did.
+    /// The number of resets by each tier.
     tiers: BTreeMap<String, usize>,
-    /// How many resets said that they failed, because of what was done meanwhile.
+    /// The number of resets that reported a failure because of the interference.
     refused: usize,
 }
 
@@ -175,7 +175,7 @@ impl World<'_> {
         *self.tiers.entry(tier.to_owned()).or_default() += 1;
     }
 
-    /// Resets, and says by which tier.
+    /// Resets a site and returns the tier.
     #[track_caller]
     fn reset(&mut self, site: &str) -> String {
         let tier = self.arena.reset(site);
@@ -187,7 +187,7 @@ impl World<'_> {
         State { dump: self.arena.exec(site, dump_of(site)), pages: self.pages.read(site).await }
     }
 
-    /// Waits for a standby; the first reset of a site is what makes arenad want one.
+    /// Waits for a standby; the first reset of a site makes arenad prepare one.
     async fn have_standby(&mut self, site: &str, what: &str) {
         if !harm::has_standby(self.arena, site) {
             self.reset_to_baseline(site, what).await;
@@ -203,7 +203,7 @@ impl World<'_> {
         assert_same(&self.baselines[site], &self.state(site).await, &format!("{what}, quiet {tier}"));
     }
 
-    /// Resets while clients write; returns how often they were told that it was done.
+    /// Resets while clients write; returns how often a reset was reported as done.
     async fn reset_under_load(
         &mut self,
         site: &str,
@@ -213,7 +213,7 @@ impl World<'_> {
         what: &str,
     ) -> usize {
         let mut load = clients.start(site);
-        // Others answer before they have read the whole of a request.
+        // The other sites answer before they have read the whole request.
         let past = if site == "homepage" { Some(half_sent(&self.arena.url(site)).await) } else { None };
         tokio::time::sleep(Duration::from_millis(random.random_range(20..300))).await;
         let delay = Duration::from_millis(random.random_range(0..400));
@@ -249,8 +249,8 @@ impl World<'_> {
         acknowledged
     }
 
-    /// Asks for a reset, and again if what is done meanwhile is the end of it; returns when the one was asked for that was done,
-    /// and its tier.
+    /// Requests a reset, and again if the interference ended it. Returns the time of the successful request, and its
+    /// tier.
     fn reset_meanwhile(
         &mut self,
         site: &str,
@@ -288,7 +288,7 @@ impl World<'_> {
                 _ => {}
             });
             match told {
-                // Where the reset was quicker, it is the site as it is now that was killed.
+                // If the reset was faster, the new serving container was killed.
                 Ok(tier) if before == Before::KillWhileReset && harm::serving(self.arena, site) == meant => {
                     self.is_done(&tier);
                     let asked = Instant::now();

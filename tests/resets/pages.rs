@@ -1,4 +1,4 @@
-//! Pages of the sites as clients see them: those on which writes would show.
+//! Pages of the sites as clients see them: the pages on which writes would appear.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use regex::Regex;
 use crate::arena::Arena;
 use crate::clients::Clients;
 
-/// Longer than a page takes on a slow, busy machine.
+/// A limit that no page reaches on a slow, busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Text that differs between answers of an unchanged site: CSRF tokens, nonces, and phrases such as `3 minutes ago`.
@@ -23,7 +23,7 @@ pub struct Pages {
     requests: Vec<(String, Page)>,
 }
 
-/// A page, by what it is asked for.
+/// A page and the request for it.
 struct Page {
     url: String,
     headers: Vec<(&'static str, String)>,
@@ -50,7 +50,7 @@ impl Pages {
         Self { client, requests: pages.collect() }
     }
 
-    /// The pages of a site, without what differs each time. All must be answered with 200.
+    /// Reads the pages of a site without the parts that differ each time. All must be answered with 200.
     pub async fn read(&self, site: &str) -> Vec<String> {
         let mut all = Vec::new();
         for (_, Page { url, headers }) in self.requests.iter().filter(|(of, _)| of == site) {

@@ -1,6 +1,7 @@
-//! A bare Debian 12 in mount and process namespaces of its own: the kernel ends its processes and takes its mounts away
-//! when the test ends, however it ends. It has the network of the host, from whose package archives it installs, so its
-//! dockerd has a bridge of its own and makes no firewall rules. Told to have no bridge, it would delete the host's `docker0`.
+//! A bare Debian 12 in its own mount and process namespaces: the kernel ends its processes and removes its mounts when
+//! the test ends, for whatever reason. It has the network of the host, from whose package archives it installs, so its
+//! dockerd has its own bridge and makes no firewall rules. A dockerd without a bridge would delete the host's
+//! `docker0`.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -12,30 +13,31 @@ use std::time::{Duration, Instant};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-/// The suite, and the packages beyond the essential ones and apt: a user who types `make up` has make.
+/// The suite, and the packages beyond the essential ones and apt. A user who types `make up` has make.
 const SUITE: &str = "bookworm";
 const INCLUDE: &str = "make";
 
-/// Packages are written without waiting for the disk: the root lives for one test. Translations are of no use in it.
+/// Packages are written without waiting for the disk, because the root lives for one test only. Translations are not
+/// needed.
 const OPTIONS: [&str; 2] = ["--dpkgopt=force-unsafe-io", "--aptopt=Acquire::Languages \"none\""];
 
 /// The prefix of the bridges' names. The process id of the tests and a letter for each machine follow; an interface
 /// name has at most 15 characters.
 const BRIDGE: &str = "abare";
 
-/// A name that no other machine of these tests has: they run side by side.
+/// Returns a name that no other machine of these tests has, because they run side by side.
 fn bridge_name() -> String {
     static MADE: AtomicU8 = AtomicU8::new(0);
     let letter = char::from(b'a' + MADE.fetch_add(1, Ordering::Relaxed) % 26);
     format!("{BRIDGE}{}{letter}", std::process::id())
 }
 
-/// Keeps the engine from touching what the network of the host has already.
+/// Keeps the engine from changing the host's network.
 fn daemon_options(bridge: &str) -> String {
     format!(r#"{{ "bridge": "{bridge}", "iptables": false, "ip-forward": false, "ip-masq": false }}"#)
 }
 
-/// Takes away the bridges of tests that were killed.
+/// Removes the bridges of tests that were killed.
 fn remove_old_bridges() {
     for entry in std::fs::read_dir("/sys/class/net").into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -47,8 +49,8 @@ fn remove_old_bridges() {
     }
 }
 
-/// Makes the mounts, says so, and stays until its input ends. $1 is the root, $2 a folder for the engine's data. The root
-/// becomes that of the mount namespace: below a mere chroot, `docker exec` would enter the host's files.
+/// Makes the mounts, reports it, and stays until its input ends. $1 is the root, $2 a folder for the engine's data. The
+/// root becomes that of the mount namespace: below a mere chroot, `docker exec` would enter the host's files.
 const KEEPER: &str = r#"
 set -eu
 mount --bind "$1" "$1"
@@ -63,17 +65,17 @@ pivot_root . .host
 exec chroot . sh -c 'umount -l /.host && echo ready && exec cat >/dev/null'
 "#;
 
-/// How long one command may take; installing packages on a busy machine is slow.
+/// The time limit of one command; installing packages on a busy machine is slow.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// How a command ended.
+/// The result of a command.
 pub struct Ran {
     pub code: i32,
-    /// Both of its streams.
+    /// The output of both streams.
     pub said: String,
 }
 
-/// A machine without anything installed, in its own root file system.
+/// A machine with only a bare system, in its own root file system.
 pub struct Bare {
     folder: TempDir,
     keeper: Child,
@@ -82,7 +84,7 @@ pub struct Bare {
 }
 
 impl Bare {
-    /// Unpacks the root, puts the scripts into it, and makes the namespaces.
+    /// Unpacks the root, copies the scripts into it, and creates the namespaces.
     pub fn start() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path().join("root");
@@ -103,7 +105,7 @@ impl Bare {
         for file in ["etc/resolv.conf", "etc/hosts"] {
             write(file, &std::fs::read(Path::new("/").join(file)).unwrap_or_default());
         }
-        // Rust is not Debian's to install there; the script only asks which one there is.
+        // Debian cannot install a recent Rust here; the script only asks for the version.
         write("usr/local/bin/cargo", b"#!/bin/sh\necho 'cargo 1.99.0 (a stand-in)'\n");
         run(Command::new("chmod").arg("+x").arg(root.join("usr/local/bin/cargo")));
         let project = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -143,14 +145,14 @@ impl Bare {
         self.folder.path().join("root")
     }
 
-    /// Writes a file into it.
+    /// Writes a file into the machine.
     pub fn write(&self, path: &str, content: &[u8]) {
         let path = self.inside(path);
         std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
         std::fs::write(path, content).expect("write a file");
     }
 
-    /// Copies a file or a folder of the host into it.
+    /// Copies a file or a folder of the host into the machine.
     pub fn copy(&self, from: &Path, to: &str) {
         let to = self.inside(to);
         std::fs::create_dir_all(to.parent().expect("a parent")).expect("a folder");
@@ -161,18 +163,18 @@ impl Bare {
         self.root().join(path.trim_start_matches('/'))
     }
 
-    /// Copies a program into it.
+    /// Copies a program into the machine.
     pub fn install(&self, program: &Path) {
         std::fs::copy(program, self.root().join("usr/local/bin").join(program.file_name().expect("a name")))
             .expect("copy");
     }
 
-    /// Whether it has a program.
+    /// Returns whether the machine has a program.
     pub fn has(&self, program: &str) -> bool {
         self.run(&format!("command -v {program}")).code == 0
     }
 
-    /// Runs a command of its shell in the project's folder.
+    /// Runs a shell command in the project's folder.
     pub fn run(&self, script: &str) -> Ran {
         let out = self.folder.path().join("said");
         let file = std::fs::File::create(&out).expect("a file");
@@ -190,7 +192,7 @@ impl Bare {
             .spawn()
             .expect("start a command");
         let deadline = Instant::now() + PATIENCE;
-        // Not its output's end: a dockerd that it leaves may hold that open.
+        // The end of the output is not a reliable sign: a dockerd in the background may hold it open.
         let code = loop {
             if let Some(status) = child.try_wait().expect("look after the command") {
                 break status.code().unwrap_or(-1);
@@ -201,7 +203,7 @@ impl Bare {
         Ran { code, said: std::fs::read_to_string(out).expect("what it said") }
     }
 
-    /// Runs a command that must succeed; returns what it said.
+    /// Runs a command that must succeed; returns its output.
     #[track_caller]
     pub fn succeeds(&self, script: &str) -> String {
         let ran = self.run(script);
@@ -209,7 +211,7 @@ impl Bare {
         ran.said
     }
 
-    /// Ends it, and insists that nothing of it is left on the host.
+    /// Ends the machine, and asserts that no part of it is left on the host.
     pub fn end(mut self) {
         let namespace = std::fs::read_link(format!("/proc/{}/ns/mnt", self.first)).expect("its mount namespace");
         self.close();
@@ -241,8 +243,8 @@ impl Drop for Bare {
     }
 }
 
-/// The bare root as an archive, made once for these packages and the archives that they come from: by one test, while the
-/// others wait.
+/// The bare root as an archive. The first test that needs it for these packages and package archives creates it, while
+/// the others wait.
 fn archive() -> PathBuf {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(make_archive).clone()

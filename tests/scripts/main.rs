@@ -1,4 +1,5 @@
-//! The scripts behind `make up`, in a bare Debian 12: what they install, what they say, and that they say nothing twice.
+//! The scripts behind `make up`, in a bare Debian 12: the packages that they install, their output, and the absence of
+//! repeated output.
 
 #![allow(clippy::unwrap_used)]
 
@@ -21,10 +22,10 @@ fn a_bare_machine_is_prepared_cleanly_and_once() {
     let bare = Bare::start();
     let missing: Vec<&str> = WANTED.into_iter().filter(|program| !bare.has(program)).collect();
     for program in ["cc", "docker", "dockerd", "iptables", "mkfs.xfs"] {
-        assert!(missing.contains(&program), "it is no bare machine: {program} is there");
+        assert!(missing.contains(&program), "the machine is not bare: {program} exists");
     }
 
-    // The parts of `make prepare`, up to the one that wants images.
+    // The parts of `make prepare`, up to the one that needs images.
     for (script, says) in [
         ("toolchain.sh", "toolchain: installing from Debian: gcc libc6-dev"),
         ("host-tools.sh", "host tools: installing from Debian: xfsprogs"),
@@ -44,7 +45,7 @@ fn a_bare_machine_is_prepared_cleanly_and_once() {
     }
     bare.succeeds("docker version");
 
-    // The images that sites are built on, as if a registry had been there: building them is the base image script's own work.
+    // The base images of the sites, as if a registry had provided them; only the base image script builds them.
     for suite in ["bookworm", "trixie"] {
         bare.succeeds(&format!("tar -cf - -T /dev/null | docker import - debian:{suite}-slim"));
     }
@@ -64,7 +65,7 @@ fn a_bare_machine_is_prepared_cleanly_and_once() {
 
 #[test]
 fn a_pid_file_that_is_missing_or_stale_makes_no_noise() {
-    // The functions alone, without an engine.
+    // Only the functions, without an engine.
     let script = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/engine.sh")).unwrap();
     let functions: String = ["lives()", "drop_stale_pid()"]
         .into_iter()

@@ -1,4 +1,4 @@
-//! The Debian package and the Python wheel, installed and used in a bare Debian 12 that has nothing of the project.
+//! The Debian package and the Python wheel, installed and used in a bare Debian 12 without the project's files.
 
 use std::io::ErrorKind;
 use std::os::unix::net::UnixDatagram;
@@ -13,13 +13,13 @@ use crate::bare::Bare;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_arenad");
 const PROJECT: &str = env!("CARGO_MANIFEST_DIR");
 
-/// Where the toy site's definition lies in the bare root: a folder that is not the one at hand.
+/// The folder of the toy site's definition in the bare root, which is not the current folder.
 const DEFINITIONS: &str = "/opt/lab";
 
-/// How long a notification may take on a busy machine.
+/// The time limit for a notification on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Packs with one of the scripts; returns the package.
+/// Runs one of the packaging scripts; returns the package.
 fn pack(command: &mut Command) -> PathBuf {
     let output = command.current_dir(PROJECT).output().expect("start the script");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -45,7 +45,7 @@ fn add_toy_site(bare: &Bare) {
     bare.succeeds(&format!("cd {toy}/root/bin && for name in $(./busybox --list); do ln -sf busybox $name; done"));
 }
 
-/// Uses an installed program as a user would: from a folder that has nothing to do with arenad.
+/// Uses an installed program as a user would, from a folder without any of arenad's files.
 fn use_it(bare: &Bare, arenad: &str, state: &str) {
     let command = |line: &str| {
         bare.succeeds(&format!("cd /tmp && ARENAD_PATH={DEFINITIONS} ARENAD_STATE_DIR={state} {arenad} {line}"))

@@ -373,7 +373,7 @@ impl Run {
         let users = self.users(life, &chosen.id).await;
         let is_alone = self.model.borrow().pending.is_empty();
         let asked = self.ask(life, Asked::Remove(chosen.id.to_string()), None);
-        // Whatever comes of it: someone wants it gone. A refusal takes that back.
+        // The request withdraws the promise of this snapshot whatever its outcome; a refusal restores the promise.
         let promised = self.model.borrow_mut().unwants(&chosen.id);
         let (run, life) = (self.clone(), life.clone());
         tokio::task::spawn_local(async move {

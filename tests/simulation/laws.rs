@@ -146,7 +146,7 @@ impl Run {
         NAMES.iter().filter(is_user).copied().collect()
     }
 
-    /// An instance without a row starts anew: a `down` took place whose reply was lost.
+    /// An instance without a row starts again from the beginning: a `down` took place whose reply was lost.
     pub async fn look_for_rows(&self, life: &Life) {
         for (site, name) in NAMES.iter().enumerate() {
             if let Ok(None) = self.quietly(life.shared.store.instance(&instance(name))).await {
@@ -363,7 +363,7 @@ impl Run {
         };
         for (kind, name, _) in self.things(life).await.unwrap_or_default() {
             if !is_claimed(&name) {
-                self.violate(format!("{kind} {name} is nobody's after two passes of reconciliation"));
+                self.violate(format!("{kind} {name} has no owner after two passes of reconciliation"));
             }
         }
         for route in life.shared.gateway.listening() {
@@ -403,7 +403,7 @@ impl Run {
                 Tree::Snapshot { snapshot, .. } => rows.iter().any(|row| row.id.as_str() == snapshot),
             };
             if !is_known {
-                self.violate(format!("tree {tree:?} is nobody's after two passes of reconciliation"));
+                self.violate(format!("tree {tree:?} has no owner after two passes of reconciliation"));
             }
         }
         let trash = storage.root().trash_usage();

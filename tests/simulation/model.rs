@@ -265,7 +265,7 @@ impl Model {
         for line in lines.iter().filter(|line| **line != SEED) {
             let name = line.split_once('/').map_or(*line, |(_, rest)| rest).split('=').next().unwrap_or_default();
             let Some(write) = self.sites[site].writes.get(name) else {
-                wrong = Some(format!("{shown}: nobody wrote {line}"));
+                wrong = Some(format!("{shown}: no client wrote {line}"));
                 continue;
             };
             if meant.iter().any(|named| named.may.contains(name)) && write.kind != Kind::Memory {

@@ -1,5 +1,5 @@
-//! Sites whose containers take the time for another: the homepage of the mini environment, whose image has libfaketime,
-//! and a toy whose image has not.
+//! Sites whose containers have another clock: the homepage of the mini environment, whose image has libfaketime, and a
+//! toy whose image does not.
 
 use std::path::Path;
 
@@ -9,12 +9,12 @@ use crate::support::world::{copy, list};
 /// The start of the clocks below, in seconds since 1970.
 const START: i64 = 1_709_294_400;
 
-/// The mini environment's homepage by itself, with such a clock.
+/// Only the mini environment's homepage, with this clock.
 fn homepage(label: &str, clock: &str) -> World {
     let world = World::bare(label);
     let context = Path::new(env!("CARGO_MANIFEST_DIR")).join("compose/mini/homepage");
     copy(&context, &world.root().join("compose/homepage"));
-    // Where no registry can be reached, it names the base image that was made here.
+    // If no registry can be reached, this file names the base image that was built here.
     let dotenv = Path::new(env!("CARGO_MANIFEST_DIR")).join("compose/.env");
     if dotenv.exists() {
         std::fs::copy(dotenv, world.root().join("compose/.env")).unwrap();
@@ -74,7 +74,7 @@ fn a_clock_starts_where_it_is_told_and_runs_or_stands_still() {
     let id = list(&world.site().unwrap()["containers"], "id").remove(0);
     let seen: i64 = world.engine.docker(&["exec", &id, "python3", "-c", python]).parse().unwrap();
     assert!((first..first + 300).contains(&seen), "every program sees it: {seen} after {first}");
-    // A clock that runs is set when containers are made, so they are made anew.
+    // A running clock is set when containers are created, so a reset recreates them.
     assert_eq!(world.reset(), "recreate");
     assert!((START..START + 300).contains(&now(&world)));
     world.run(&["verify", "toy"]).code(0);
@@ -90,7 +90,7 @@ fn a_clock_starts_where_it_is_told_and_runs_or_stands_still() {
     assert_eq!(world.reset(), "rewind", "one that stands still is right whenever containers were made");
     assert_eq!(now(&world), START);
 
-    // As its snapshot, which has been taken by the host's clock.
+    // The clock is that of the snapshot, which was taken by the host's clock.
     world.edit("environment", "start: \"2024-03-01T12:00:00Z\", mode: frozen", "mode: frozen");
     world.up();
     let taken = now(&world);

@@ -1,4 +1,4 @@
-//! Files that were cut off, changed or made by someone else, and disks that are too small for them.
+//! Files that were truncated, changed or forged, and disks that are too small for them.
 
 use std::fs;
 use std::process::Command;
@@ -39,7 +39,7 @@ fn what_is_not_whole_is_refused_before_anything_is_touched() {
     import(&renamed).says("does not match its id").says("0123456789abcdef");
     other.run(&["snapshot", "import", "nothing"]).code(1).says("open nothing");
     assert!(!other.state_dir.exists(), "no daemon was started for it");
-    // The store's own trees are proven on their way out, too.
+    // An export also verifies the store's own trees.
     fs::remove_dir_all(world.state_dir().join("stores/snapshots").join(&id).join("toy-srv-state")).unwrap();
     world.run(&["snapshot", "export", &id, "--out", "gone"]).code(1).says("it is not there");
     assert!(!world.root().join("gone").exists());
@@ -62,7 +62,7 @@ fn a_disk_that_is_too_small_is_said_before_anything_is_written() {
     assert_eq!(world.engine.images(&world.label()), [""; 0]);
 }
 
-/// A mount that goes with the value.
+/// A mount that is removed when the value is dropped.
 struct Mount(std::path::PathBuf);
 
 impl Mount {
@@ -79,7 +79,7 @@ impl Drop for Mount {
     }
 }
 
-/// A file whose content was changed and which is sound as an archive all the same, header sums aside.
+/// Returns a file with changed content that is valid as an archive, except for the header checksums.
 fn recompressed(file: &[u8], change: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
     let mut content = zstd::decode_all(file).unwrap();
     change(&mut content);

@@ -1,4 +1,4 @@
-//! Sites that make what cannot be kept.
+//! Sites whose files cannot be stored.
 
 use crate::home::with_stores;
 
@@ -8,7 +8,7 @@ fn a_deep_folder_fails_the_snapshot_and_the_site_is_not_stopped_for_it() {
     world.up();
     world.write("before");
     let container = world.engine.containers(&world.label()).pop().unwrap();
-    // Folders in one another, each of which is entered before the next one is made: their path is longer than any may be.
+    // Nested folders, each entered before the next one is created: their path exceeds the maximum length of a path.
     let dig = "cd /srv/state; n=$(printf '%0200d' 0); i=0; while [ $i -lt 60 ]; do mkdir $n && cd -P $n || exit 1; i=$((i+1)); done";
     world.engine.docker(&["exec", &container, "/bin/sh", "-c", dig]);
     let started_at = || world.engine.docker(&["inspect", "--format", "{{.State.StartedAt}}", &container]);

@@ -1,4 +1,4 @@
-//! A site with stores, and installations that it is brought up in.
+//! A site with stores, and the installations in which it is brought up.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::support::world::Ran;
 
 pub const BASELINE: &str = "toy\nconfigured\n";
 
-/// Says where a site's state lies and who writes to it.
+/// Declares a site's store and its writers.
 pub fn declare_stores(world: &World) {
     world.edit(
         "environment",
@@ -29,7 +29,7 @@ pub fn with_stores(label: &str) -> World {
     world
 }
 
-/// Another installation for the same definitions, with a state directory of its own.
+/// Another installation for the same definitions, with its own state directory.
 pub struct Home<'a> {
     pub world: &'a World,
     pub state_dir: PathBuf,
@@ -48,14 +48,14 @@ impl<'a> Home<'a> {
         self.world.start_command(command).ended()
     }
 
-    /// The ids of the snapshots that it has.
+    /// The ids of the installation's snapshots.
     pub fn snapshots(&self) -> Vec<String> {
         let found = crate::support::http::get_unix(&self.state_dir.join("arenad.sock"), "/v1/snapshots").unwrap();
         let found: Value = serde_json::from_str(&found.body).unwrap();
         crate::support::world::list(&found["snapshots"], "id")
     }
 
-    /// Insists that nothing of a snapshot is there.
+    /// Asserts that no part of a snapshot exists.
     #[track_caller]
     pub fn assert_empty(&self) {
         for folder in ["volumes", "stores/snapshots"] {
@@ -65,7 +65,7 @@ impl<'a> Home<'a> {
     }
 }
 
-/// The names in a folder; none if it is not there.
+/// The names in a folder; none if it does not exist.
 pub fn names(folder: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()

@@ -1,5 +1,5 @@
-//! Snapshots that travel, and where the state that they are made of lies: on a file system of arenad's own, on one that
-//! copies, and without root's rights nowhere.
+//! Exported and imported snapshots, and the place of the stores: on a file system of arenad's own, on one that copies,
+//! and in installations without root's rights.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 

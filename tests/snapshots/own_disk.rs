@@ -1,4 +1,4 @@
-//! `arenad up` and the disk of its own that it makes: where it goes, and where it comes from again.
+//! The disk that `arenad up` creates: its creation, its mounts, and its removal.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use crate::home::{BASELINE, with_stores};
 use crate::support::World;
 use crate::support::world::Ran;
 
-/// Runs a command that may make a disk.
+/// Runs a command that may create a disk.
 #[track_caller]
 fn run_auto(world: &World, args: &[&str]) -> Ran {
     let mut command = world.command(args);
@@ -23,7 +23,7 @@ fn clones(world: &World) -> bool {
     world.run(&["storage", "status", "--json"]).code(0).json()["clones"] == true
 }
 
-/// Unmounts what a test that has failed left.
+/// Unmounts the disk that a failed test left mounted.
 struct Unmount<'a>(&'a World);
 
 impl Drop for Unmount<'_> {
@@ -37,10 +37,10 @@ fn up_makes_one_carries_the_snapshots_over_and_down_leaves_no_mount() {
     let world = with_stores("owndisk");
     let _unmount = Unmount(&world);
     if clones(&world) {
-        // The file system beneath clones by itself: there is nothing to make.
+        // The underlying file system can clone, so no disk is needed.
         return;
     }
-    // Without a wish and without a terminal it is said what copies cost, and they are made.
+    // With the setting `ask` and without a terminal, arenad reports the cost of copies and makes them.
     let mut asked = world.command(&["up", &world.name]);
     asked.env("ARENAD_STORAGE", "ask");
     world.start_command(asked).ended().code(0).says("time and space in proportion to its size").says("storage init");
@@ -58,7 +58,7 @@ fn up_makes_one_carries_the_snapshots_over_and_down_leaves_no_mount() {
     world.run(&["down"]).code(0);
     assert!(!is_mounted(&world), "nothing is up, so nothing stays mounted");
 
-    // As after the host's start.
+    // The host has restarted.
     let up = run_auto(&world, &["up", &world.name]).code(0);
     assert!(!up.err.contains("made "), "{}", up.err);
     assert!(is_mounted(&world) && world.site().unwrap()["snapshot"] == baseline);

@@ -1,4 +1,4 @@
-//! From one installation to another, through a file.
+//! Snapshots that travel from one installation to another in a file.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -28,7 +28,7 @@ fn a_snapshot_is_the_same_in_another_installation_whose_engine_never_saw_it() {
     world.run(&["snapshot", "take", "toy", "--name", "kept"]).code(0);
     let kept = world.page();
 
-    // Nothing that an earlier attempt has left is in the way.
+    // The leftovers of an earlier attempt do not interfere.
     fs::write(world.root().join("toy-kept.snapshot.tar.zst.part"), "half").unwrap();
     world.run(&["snapshot", "export", "kept"]).code(0).prints("toy-kept.snapshot.tar.zst");
     world.run(&["snapshot", "export", &baseline[..6], "--out", "base"]).code(0).prints("base (");
@@ -99,14 +99,14 @@ fn an_import_that_was_killed_goes_on_where_it_was() {
     let begin = serde_json::json!({ "manifest": manifest }).to_string();
     let begun = send(&socket, "POST", "/v1/imports", begin.as_bytes(), begin.len());
     assert!(begun.contains("\"missing\":[0,1]"), "{begun}");
-    // The images arrive, of the tree a half: its sender dies, and then the daemon.
+    // The images arrive, and half of the tree: its sender dies, and then the daemon.
     send(&socket, "PUT", &format!("/v1/imports/{id}/parts/0"), &parts[0], parts[0].len());
     let half = &parts[1][..parts[1].len() / 2];
     let cut = send(&socket, "PUT", &format!("/v1/imports/{id}/parts/1"), half, parts[1].len());
     assert!(!cut.contains("200 OK"), "{cut}");
     let not_yet = send(&socket, "POST", &format!("/v1/imports/{id}/finish"), b"{}", 2);
     assert!(not_yet.contains("has not arrived"), "{not_yet}");
-    // A part that is not what the manifest says.
+    // The content of this part does not match the manifest.
     let mut wrong = parts[1].clone();
     let middle = wrong.len() / 2;
     wrong[middle] ^= 1;
@@ -176,7 +176,8 @@ fn imports_that_fail_again_and_again_take_no_room() {
     assert_eq!(world.engine.images(&world.label()), [""; 0]);
 }
 
-/// Returns the number of bytes that a state directory takes on disk, without the database and the log, which record each failure.
+/// Returns the number of bytes of a state directory on disk, without the database and the log, which record each
+/// failure.
 fn taken(state_dir: &Path) -> u64 {
     let output = std::process::Command::new("du")
         .args(["-s", "--block-size=1", "--exclude=*.db*", "--exclude=*.log*"])
@@ -187,7 +188,8 @@ fn taken(state_dir: &Path) -> u64 {
     said.split_whitespace().next().and_then(|bytes| bytes.parse().ok()).unwrap_or_else(|| panic!("du: {said}"))
 }
 
-/// Exports a snapshot of a world and removes everything else of it; returns the snapshot's id, and what the file holds.
+/// Exports a snapshot of a world and removes everything else of it; returns the snapshot's id, the manifest and the
+/// parts.
 fn exported(world: &World) -> (String, serde_json::Value, Vec<Vec<u8>>) {
     world.up();
     world.run(&["snapshot", "take", "toy", "--name", "kept"]).code(0);
@@ -197,7 +199,8 @@ fn exported(world: &World) -> (String, serde_json::Value, Vec<Vec<u8>>) {
     (manifest["id"].as_str().unwrap().to_owned(), manifest, parts)
 }
 
-/// A daemon of another installation, which answers; where, and what ends it with a test that fails.
+/// Starts the daemon of another installation and waits until it answers. Returns it with its socket, and a guard that
+/// kills it if the test fails.
 fn serving(world: &World, other: &Home<'_>) -> (Running, EndedWith, PathBuf) {
     let mut serve = world.command(&["serve"]);
     serve.env("ARENAD_STATE_DIR", &other.state_dir);
@@ -208,7 +211,7 @@ fn serving(world: &World, other: &Home<'_>) -> (Running, EndedWith, PathBuf) {
     (daemon, ended, socket)
 }
 
-/// Ends a daemon that a test which has failed would leave behind.
+/// Kills a daemon that a failing test would leave behind.
 struct EndedWith(Pid);
 
 impl Drop for EndedWith {
@@ -219,7 +222,7 @@ impl Drop for EndedWith {
     }
 }
 
-/// The manifest of a file, and the content of its parts.
+/// The manifest of a file and the content of its parts.
 fn contents(path: &Path) -> (serde_json::Value, Vec<Vec<u8>>) {
     let mut reader = Reader::new(File::open(path).unwrap()).unwrap();
     let mut parts = Vec::new();
@@ -235,7 +238,7 @@ fn contents(path: &Path) -> (serde_json::Value, Vec<Vec<u8>>) {
     }
 }
 
-/// Sends a body that may be shorter than it says, and returns the answer, if there is one.
+/// Sends a body that may be shorter than announced, and returns the answer, if there is one.
 fn send(socket: &Path, method: &str, path: &str, body: &[u8], length: usize) -> String {
     let mut stream = UnixStream::connect(socket).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -244,7 +247,7 @@ fn send(socket: &Path, method: &str, path: &str, body: &[u8], length: usize) -> 
          Content-Length: {length}\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).unwrap();
-    // The daemon may have seen enough before the end.
+    // The daemon may refuse the body before its end.
     let _ = stream.write_all(body);
     if body.len() < length {
         stream.shutdown(std::net::Shutdown::Write).unwrap();

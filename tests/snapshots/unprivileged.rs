@@ -1,10 +1,11 @@
-//! A daemon that is not root's, but may use the engine: everything works, by slower ways, and it says why.
+//! A daemon that does not run as root but may use the engine: everything works by slower means, and the reasons are
+//! reported.
 
 use crate::home::{BASELINE, declare_stores};
 use crate::support::World;
 use crate::support::world::list;
 
-/// A user who has no account.
+/// A user id without an account.
 const USER: u32 = 47_110;
 
 #[test]

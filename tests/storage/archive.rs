@@ -1,4 +1,4 @@
-//! Archives: what they can say survives; what was cut off or is not as it should be leaves nothing behind.
+//! Archives: all attributes that they can represent survive, and a truncated or invalid archive leaves no tree.
 
 use std::fs;
 use std::io::Read;
@@ -10,14 +10,14 @@ use crate::disk::{Disk, path, snapshot};
 use crate::look::{Of, assert_same, look};
 use crate::sample;
 
-/// An archive of a folder `data` as `tar` makes it; without holes, which engines fill too.
+/// An archive of a folder `data` as `tar` creates it; without holes, because engines write them as zeros too.
 fn archive(above: &std::path::Path, options: &[&str]) -> Vec<u8> {
     let tar = Command::new("tar").args(options).args(["-C", path(above), "-cf", "-", "data"]).output().unwrap();
     assert!(!tar.stdout.is_empty(), "{}", String::from_utf8_lossy(&tar.stderr));
     tar.stdout
 }
 
-/// Everything that the tool can put into an archive.
+/// Options of `tar` that include everything it can represent.
 const FULL: [&str; 4] = ["--format=pax", "--xattrs", "--xattrs-include=*", "--numeric-owner"];
 
 #[test]
@@ -26,7 +26,7 @@ fn what_an_archive_says_survives() {
         let original = disk.path().join("data");
         sample::make(&original);
         fs::write(original.join("hollow"), "of no use to tar, which would fill it").unwrap();
-        // Links, pipes and devices lose theirs to `tar`, and lists their masks.
+        // `tar` omits these attributes of links, pipes and devices, and the masks of access control lists.
         for (name, key) in [("dangling", "trusted.link"), ("pipe", "trusted.pipe")] {
             rustix::fs::lremovexattr(original.join(name), key).unwrap();
         }
@@ -58,7 +58,7 @@ fn older_forms_with_long_names_are_read_too() {
 #[test]
 fn long_runs_of_zeros_become_holes() {
     let disk = Disk::new("xfs", 400 << 20);
-    // More zeros than the file system has room for, from a generated archive.
+    // A generated archive contains more zeros than the file system has space.
     const HOLLOW: u64 = 1 << 30;
     let mut header = tar::Header::new_gnu();
     header.set_entry_type(tar::EntryType::Directory);
@@ -90,7 +90,7 @@ impl Chain for Vec<u8> {
     }
 }
 
-/// The state root holds no tree and nothing half-made, whatever was tried.
+/// Asserts that the state root has no tree and no partial work.
 fn assert_nothing(root: &StateRoot) {
     assert_eq!(root.trees().unwrap(), []);
     assert_eq!(fs::read_dir(root.path().join("partial")).unwrap().count(), 0);
@@ -106,7 +106,7 @@ fn an_archive_that_was_cut_off_anywhere_makes_no_tree() {
     std::os::unix::fs::symlink("a", data.join("c")).unwrap();
     let whole = archive(&disk.path(), &["--format=pax", "--blocking-factor=1"]);
     let root = disk.root();
-    // The end mark has two records; one is enough.
+    // The end mark has two records, of which one suffices.
     let end = whole.len() - 512;
     for length in (0..end).step_by(256).chain([1, 511, 513, end - 1]) {
         let error = root.receive(&whole[..length], &snapshot("s1"), Limits::default()).unwrap_err();
@@ -160,7 +160,7 @@ async fn a_stream_in_pieces_is_read_and_one_that_fails_or_is_dropped_makes_no_tr
         let receiving = storage.receive(Box::pin(endless), &tree, limits);
         tokio::time::timeout(std::time::Duration::from_millis(100), receiving).await.unwrap_err();
     }
-    // The thread that unpacked notices by itself.
+    // The unpacking thread notices the end by itself.
     while fs::read_dir(storage.root().path().join("partial")).unwrap().count() > 0 {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }

@@ -1,4 +1,4 @@
-//! Clones: everything survives, nothing is shared that should not be, and on XFS they cost next to nothing.
+//! Clones: everything survives, no change reaches the original, and on XFS a clone takes almost no space.
 
 use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -9,7 +9,7 @@ use crate::disk::{Disk, instance, snapshot};
 use crate::look::{Of, assert_same, look};
 use crate::sample::{self, HOLLOW};
 
-/// Puts a sample where a snapshot's tree belongs, as nothing but a test may.
+/// Puts a sample in the place of a snapshot's tree, which only tests may do.
 pub fn place(disk: &Disk) -> arenad_storage::StateRoot {
     let root = disk.root();
     let folder = root.folder(&snapshot("s1"));
@@ -30,7 +30,7 @@ fn a_clone_differs_in_nothing() {
         assert_eq!(cloned.copied_bytes == 0, disk.clones(), "{cloned:?}");
         assert_eq!((cloned.folders, cloned.others), (8, 7), "{cloned:?}");
         assert!(root.is_whole(&instance(1)));
-        // Taking a snapshot of an instance is the same the other way round.
+        // Taking a snapshot of an instance is the same operation in the other direction.
         root.clone_tree(&instance(1), &snapshot("s2")).unwrap();
         assert_same(&look(&root.folder(&snapshot("s2")), Of::All), &before);
     });
@@ -68,7 +68,7 @@ fn on_xfs_a_clone_takes_no_room_and_usage_tells_what_is_shared() {
     let usage = root.usage(&instance(1)).unwrap();
     assert_eq!((usage.apparent_bytes, usage.files, usage.folders), (64 << 20, 1, 1));
     assert!(usage.allocated_bytes >= 64 << 20, "{usage:?}");
-    // The file system may set a little more aside than was written.
+    // The file system may reserve slightly more than was written.
     assert!((1 << 20..4 << 20).contains(&usage.exclusive_bytes), "{usage:?}");
 }
 
@@ -81,7 +81,7 @@ fn a_tree_has_its_name_once_and_only_when_it_is_whole() {
         root.clone_tree(&snapshot("s1"), &instance(1)).unwrap();
         let error = root.clone_tree(&snapshot("s1"), &instance(1)).unwrap_err();
         assert!(matches!(error, StorageError::Exists(_)), "{error}");
-        // A clone that was never used leaves nothing but work for the trash.
+        // A clone that was never used only adds work for the trash.
         drop(root.fresh(&snapshot("s1")).unwrap());
         assert_eq!(fs::read_dir(root.path().join("partial")).unwrap().count(), 0);
         assert!(root.empty_trash().unwrap().files > 700);

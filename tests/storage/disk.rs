@@ -1,28 +1,28 @@
-//! File systems of their own, in files.
+//! File systems in files, one per value.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use arenad_storage::{StateRoot, Tree};
 
-/// The size of a file system that is not to fill up; the file has holes.
+/// A size that no test fills; the file has holes.
 const AMPLE: u64 = 3 << 30;
 
-/// A mounted file system, gone with the value.
+/// A mounted file system; it is removed when the value is dropped.
 pub struct Disk {
     folder: tempfile::TempDir,
     kind: &'static str,
 }
 
 impl Disk {
-    /// Both kinds: the one that clones and the one that does not.
+    /// Runs a test on both kinds: a file system that clones and one that does not.
     pub fn each(test: impl Fn(&Disk)) {
         for kind in ["xfs", "ext4"] {
             test(&Disk::new(kind, AMPLE));
         }
     }
 
-    /// Both kinds, of one size.
+    /// Runs a test on both kinds, with this size.
     pub fn each_small(size: u64, test: impl Fn(&Disk)) {
         for kind in ["xfs", "ext4"] {
             test(&Disk::new(kind, size));
@@ -33,7 +33,7 @@ impl Disk {
         Self::mounted(kind, size, "loop").unwrap()
     }
 
-    /// An XFS with project quotas; `None`: the kernel has none.
+    /// An XFS with project quotas, or `None` if the kernel has none.
     pub fn with_quotas(size: u64) -> Option<Self> {
         let disk = Self::mounted("xfs", size, "loop,prjquota");
         if disk.is_none() {
@@ -64,7 +64,7 @@ impl Disk {
         self.folder.path().join("mount")
     }
 
-    /// A state root on it.
+    /// Opens a state root on it.
     pub fn root(&self) -> StateRoot {
         StateRoot::open(self.path().join("root")).unwrap()
     }

@@ -1,4 +1,4 @@
-//! Exchanges: seen through a mount as a container has one, and cut off before every step.
+//! Exchanges: observed through a mount as a container has one, and interrupted before every step.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use crate::cloning::place;
 use crate::disk::{Disk, instance, path, run, snapshot};
 use crate::look::{Of, assert_same, look};
 
-/// Does to a live tree what sites do.
+/// Changes a live tree as sites do.
 fn use_up(root: &StateRoot) {
     let live = root.folder(&instance(1));
     fs::write(live.join("new"), "written by the site").unwrap();
@@ -45,7 +45,7 @@ fn an_exchange_brings_the_snapshot_back_under_a_mount() {
     });
 }
 
-/// Every step that an exchange of the sample takes.
+/// Returns every step of an exchange of the sample.
 fn steps(root: &StateRoot) -> Vec<Step> {
     let mut steps = Vec::new();
     let fresh = root.fresh(&snapshot("s1")).unwrap();
@@ -76,7 +76,7 @@ fn a_crash_before_any_step_leaves_a_tree_that_is_whole_or_known_not_to_be() {
                 false => Ok(()),
             };
             root.exchange_stepwise(&instance(1), fresh, &mut crash).unwrap_err();
-            // The next daemon.
+            // A new daemon opens the root.
             let root = StateRoot::open(root.path()).unwrap();
             match step {
                 Step::Mark => assert!(root.is_whole(&instance(1))),

@@ -6,7 +6,7 @@ use arenad_storage::{Limits, StorageError};
 
 use crate::disk::{Disk, instance, snapshot};
 
-/// The smallest XFS that its maker makes.
+/// The smallest size that `mkfs.xfs` accepts.
 const SMALL: u64 = 320 << 20;
 
 fn content(megabytes: usize) -> Vec<u8> {
@@ -21,7 +21,7 @@ fn a_full_disk_is_said_so_and_leaves_no_tree_and_no_loss() {
         fs::create_dir_all(&folder).unwrap();
         let content = content(150);
         fs::write(folder.join("large"), &content).unwrap();
-        // A clone needs no room on one of them; a second copy has none on the other.
+        // A clone needs no space on XFS; on ext4 there is none for a second copy.
         let made = root.clone_tree(&snapshot("s1"), &instance(1));
         match disk.clones() {
             true => assert_eq!(made.unwrap().copied_bytes, 0),
@@ -41,7 +41,7 @@ fn a_full_disk_is_said_so_and_leaves_no_tree_and_no_loss() {
         root.discard(&snapshot("s1")).unwrap();
         root.discard(&instance(1)).unwrap();
         root.empty_trash().unwrap();
-        // XFS gives room back in the background; being asked for the whole, it waits for that.
+        // XFS frees space in the background; a sync of the whole file system waits for that.
         disk.used();
         root.receive(archive.as_slice(), &snapshot("s2"), Limits::default()).unwrap();
     });

@@ -1,4 +1,4 @@
-//! Archives and trees that were made to do harm.
+//! Malicious archives and trees.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use tar::{EntryType, Header};
 
 use crate::disk::{Disk, instance, snapshot};
 
-/// A member with a name that may be anything, which the `tar` crate would refuse to write.
+/// A member with any name, even one that the `tar` crate would refuse to write.
 fn member(name: &str, kind: EntryType, link: &str, content: &[u8]) -> Vec<u8> {
     let mut header = Header::new_gnu();
     header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
@@ -171,7 +171,7 @@ fn links_and_mounts_in_a_tree_are_not_followed() {
     });
 }
 
-/// Where a mount has gone with its tree.
+/// The place of a mount in the trash, to which it moved with its tree.
 fn trashed(trash: &Path) -> std::path::PathBuf {
     let mut found = walkdir::WalkDir::new(trash).into_iter().filter_map(Result::ok);
     found.find(|entry| entry.file_type().is_dir() && entry.path().join("kept").exists()).unwrap().into_path()
@@ -182,7 +182,7 @@ fn peak() -> u64 {
     procfs::process::Process::myself().unwrap().status().unwrap().vmhwm.unwrap() * 1024
 }
 
-/// An archive whose members after its folder come over and over again.
+/// An archive whose members after its folder repeat endlessly.
 fn endless(members: impl IntoIterator<Item = Vec<u8>>) -> impl std::io::Read {
     let folder = member("data/", EntryType::Directory, "", b"");
     let members: Vec<u8> = members.into_iter().flatten().collect();
@@ -215,7 +215,7 @@ fn extensions_without_end_are_refused() {
         let error = root.receive(endless([extensions]), &snapshot("s1"), Limits::default()).unwrap_err();
         assert!(error.to_string().contains("have more than 1048576"), "{error}");
     }
-    // The file says of itself that it is there: what is promised and does not come takes no memory.
+    // The header announces a size that never arrives; announced bytes take no memory.
     let mut header = Header::new_gnu();
     header.set_entry_type(EntryType::GNULongName);
     header.set_size(1 << 40);

@@ -9,13 +9,13 @@ use std::process::Command;
 /// The attributes that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
-    /// Everything, times to the nanosecond.
+    /// All attributes, with times in nanoseconds.
     All,
-    /// The attributes that a tar archive can represent; sockets are left out.
+    /// The attributes that a tar archive can represent; sockets are excluded.
     Archived,
 }
 
-/// Every entry by its path: kind, mode, owner, links, size, time, where it leads, content, extended attributes.
+/// Every entry by its path: kind, mode, owner, links, size, time, target, content, extended attributes.
 pub fn look(tree: &Path, of: Of) -> BTreeMap<Vec<u8>, String> {
     let format = r"%P\1%y %m %U:%G links=%n size=%s mtime=%T@ leads=%l\0";
     let listed = Command::new("find").arg(tree).args(["-printf", format]).output().unwrap();
@@ -28,7 +28,7 @@ pub fn look(tree: &Path, of: Of) -> BTreeMap<Vec<u8>, String> {
         let full = tree.join(std::ffi::OsStr::from_bytes(&path));
         let mut said = match said.as_bytes()[0] {
             b's' if of == Of::Archived => continue,
-            // The size of a folder is the file system's business, and so is how its links count.
+            // The size and the link count of a folder depend on the file system.
             b'd' => without(&said, &["size=", "links="]),
             b'f' => format!("{said} content={}", sums[&full]),
             _ => said,
@@ -49,7 +49,7 @@ fn without(said: &str, fields: &[&str]) -> String {
     kept.collect::<Vec<_>>().join(" ")
 }
 
-/// The sum of every file's content, holes and all.
+/// The checksum of every file's content, including holes.
 fn sums(tree: &Path) -> BTreeMap<PathBuf, String> {
     let find = Command::new("find").arg(tree).args(["-type", "f", "-exec", "sha256sum", "--zero", "{}", "+"]).output();
     let lines = find.unwrap().stdout;
@@ -65,7 +65,7 @@ fn sums(tree: &Path) -> BTreeMap<PathBuf, String> {
 fn xattrs(file: &Path) -> BTreeMap<CString, Vec<u8>> {
     let mut names = vec![0; 65536];
     let length = rustix::fs::llistxattr(file, names.as_mut_slice()).unwrap();
-    // XFS shows access control lists twice, the second time in its own form.
+    // XFS lists access control lists twice, the second time in its own format.
     let names = names[..length].split_inclusive(|byte| *byte == 0).filter(|name| !name.starts_with(b"trusted.SGI_ACL"));
     names
         .map(|name| {
@@ -78,7 +78,7 @@ fn xattrs(file: &Path) -> BTreeMap<CString, Vec<u8>> {
         .collect()
 }
 
-/// Fails with the entries that differ.
+/// Panics with the entries that differ.
 pub fn assert_same(found: &BTreeMap<Vec<u8>, String>, expected: &BTreeMap<Vec<u8>, String>) {
     for (path, said) in expected {
         assert_eq!(found.get(path), Some(said), "{}", String::from_utf8_lossy(path));

@@ -14,7 +14,7 @@ use crate::disk::{Disk, instance, path, snapshot};
 use crate::look::{Of, assert_same, look};
 use crate::sample;
 
-/// A state directory on ext4, whose disk goes with it.
+/// A state directory on ext4; its disk is removed with it.
 struct Home {
     beneath: Disk,
 }
@@ -73,10 +73,10 @@ fn a_disk_is_made_mounted_again_after_a_start_and_removed() {
     assert!(made["disk"]["taken_bytes"].as_u64().unwrap() < 100 << 20, "{made}");
     let root = StateRoot::open_in(&home.state_dir()).unwrap();
     assert!(root.clones());
-    // Where the kernel has quotas at all.
+    // Stores are limited only if the kernel has quotas.
     assert_eq!(disk::limits_stores(&home.stores()), Disk::with_quotas(400 << 20).is_some());
     fs::create_dir_all(root.folder(&snapshot("s1"))).unwrap();
-    // The host starts anew: the loop device is gone, the record stays.
+    // The host restarts: the loop device is gone, and the record stays.
     home.unmount();
     assert_released(&home.state_dir().join("stores.xfs"));
     assert_eq!(home.json(&["status"])["disk"]["is_mounted"], false);
@@ -92,7 +92,7 @@ fn a_disk_is_made_mounted_again_after_a_start_and_removed() {
     assert_eq!(fs::read_dir(home.state_dir()).unwrap().count(), 2, "the lock and an empty folder");
 }
 
-/// The loop device goes with the mount; the kernel takes a moment for it.
+/// Asserts that the loop device goes with the mount, for which the kernel needs a moment.
 fn assert_released(file: &Path) {
     let deadline = Instant::now() + Duration::from_secs(10);
     loop {
@@ -209,7 +209,7 @@ fn what_was_removed_goes_back_to_the_file_system_beneath() {
     assert!(taken() < empty + (50 << 20), "{} after {empty}", taken());
 }
 
-/// The options of what is mounted on the state root.
+/// The mount options of the state root.
 fn options(home: &Home) -> Vec<String> {
     let found = Command::new("findmnt").args(["--noheadings", "--output", "VFS-OPTIONS"]).arg(home.stores()).output();
     let found = String::from_utf8(found.unwrap().stdout).unwrap();
@@ -222,12 +222,12 @@ fn programs_and_devices_in_stores_have_no_power_over_the_host() {
     home.json(&["init", "--size", "1g"]);
     let is_restricted = || ["nosuid", "nodev"].iter().all(|wanted| options(&home).iter().any(|found| found == wanted));
     assert!(is_restricted(), "{:?}", options(&home));
-    // As an earlier version mounted it.
+    // An earlier version mounted it with these options.
     crate::disk::run("mount", &["-o", "remount,bind,suid,dev", path(&home.stores())]);
     assert!(!is_restricted(), "{:?}", options(&home));
     let root = StateRoot::open_in(&home.state_dir()).unwrap();
     assert!(is_restricted(), "{:?}", options(&home));
-    // They are data there, which clones keep.
+    // Clones keep device files and set-user-id bits as data.
     let made = root.folder(&snapshot("s1"));
     fs::create_dir_all(made.parent().unwrap()).unwrap();
     sample::make(&made);

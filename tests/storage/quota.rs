@@ -1,5 +1,5 @@
-//! Limits of stores by XFS's project quotas. They need a kernel that has them (`CONFIG_XFS_QUOTA`): where it has not, disks are
-//! mounted without, and these tests have nothing to show.
+//! Limits of stores by XFS's project quotas. They need a kernel with `CONFIG_XFS_QUOTA`; without it, disks are mounted
+//! without quotas and these tests check nothing.
 
 use std::fs;
 use std::io::Write;
@@ -12,7 +12,7 @@ use arenad_storage::StateRoot;
 use crate::disk::{Disk, instance, snapshot};
 use crate::sample;
 
-/// A state root with quotas; `None`: the kernel has none.
+/// A state root with quotas, or `None` if the kernel has none.
 fn limited() -> Option<(Disk, StateRoot)> {
     let disk = Disk::with_quotas(6 << 30)?;
     let root = disk.root();
@@ -20,14 +20,14 @@ fn limited() -> Option<(Disk, StateRoot)> {
     Some((disk, root))
 }
 
-/// A snapshot with everything in it that a store can have.
+/// A snapshot with every kind of entry that a store can have.
 fn make_sample(root: &StateRoot) {
     let folder = root.folder(&snapshot("s1"));
     fs::create_dir_all(folder.parent().unwrap()).unwrap();
     sample::make(&folder);
 }
 
-/// Writes until there is no room; says how much there was, in bytes.
+/// Writes until there is no space; returns the number of bytes written.
 fn fill(file: &Path) -> u64 {
     let mut file = fs::File::create(file).unwrap();
     let piece = vec![7; 1 << 20];
@@ -53,12 +53,12 @@ fn a_site_fills_its_own_store_and_no_other() {
     fs::create_dir(first.join("mine")).unwrap();
     let written = fill(&first.join("mine/full"));
     assert!((1900..2048).contains(&(written >> 20)), "{} MiB", written >> 20);
-    // Nothing more fits, whatever it is called; the others have all the room that there is.
+    // Nothing more fits under any name; other trees are not limited.
     fs::write(first.join("more"), vec![7; 1 << 20]).unwrap_err();
     fs::write(second.join("more"), vec![7; 100 << 20]).unwrap();
     fs::write(disk.path().join("elsewhere"), vec![7; 1 << 20]).unwrap();
 
-    // It is brought back although it is full, more than once, and each time it is limited anew.
+    // A full tree can be restored more than once, and each time it gets a new limit.
     for _ in 0..3 {
         let fresh = root.fresh(&snapshot("s1")).unwrap();
         root.exchange(&instance(1), fresh).unwrap();
@@ -123,7 +123,7 @@ fn a_declared_limit_is_the_limit() {
     root.clone_limited(&snapshot("s1"), &instance(1), limit).unwrap();
     let written = fill(&root.folder(&instance(1)).join("full"));
     assert!((32..64).contains(&(written >> 20)), "{} MiB", written >> 20);
-    // A rewind brings another one.
+    // A rewind sets another limit.
     let fresh =
         root.fresh_limited(&snapshot("s1"), StateLimit { declared_bytes: Some(128 << 20), has_usual: false }).unwrap();
     root.exchange(&instance(1), fresh).unwrap();

@@ -1,4 +1,4 @@
-//! Data folders of MariaDB that are, block for block, those of a snapshot: told where they are, and never where they are not.
+//! Data folders of MariaDB: they are recognized if their blocks are those of a snapshot, and never otherwise.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use arenad_storage::{StateRoot, Tree};
 
 use crate::disk::{Disk, instance, snapshot};
 
-/// The shop, whose database lies in a folder of its one mount.
+/// The shop, whose database is in a folder of its only mount.
 fn shop() -> Site {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("environments/mini.yaml");
     let located = definition::locate_file(&file).unwrap();
@@ -34,14 +34,14 @@ fn place(disk: &Disk) -> StateRoot {
         fs::write(data.join(name), vec![7; 100_000]).unwrap();
     }
     fs::write(data.join("empty"), "").unwrap();
-    // Blocks that are reserved and not written yet have no counterpart in a clone.
+    // Blocks that are reserved but not written yet have no counterpart in a clone.
     let reserved = fs::File::options().write(true).open(data.join("ibdata1")).unwrap();
     rustix::fs::fallocate(&reserved, rustix::fs::FallocateFlags::empty(), 0, 1 << 20).unwrap();
     root.clone_tree(&snapshot("s1"), &instance(1)).unwrap();
     root
 }
 
-/// Whether the instance's database is found to be the snapshot's.
+/// Returns whether the instance's database is recognized as the snapshot's.
 fn is_rested(root: &StateRoot) -> bool {
     let site = shop();
     let folders =
@@ -92,12 +92,12 @@ fn what_the_log_does_not_tell_of_is_not_taken_for_known() {
         root.clone_tree(&snapshot("s1"), &instance(1)).unwrap();
         is_rested(&root)
     };
-    // A table of another engine.
+    // The table belongs to another storage engine.
     fs::write(of_snapshot.join("shop/c.MAD"), "x").unwrap();
     assert!(!again());
     fs::remove_file(of_snapshot.join("shop/c.MAD")).unwrap();
     assert!(again());
-    // A log of an earlier version.
+    // The log has the format of an earlier version.
     let log = fs::File::options().write(true).open(of_snapshot.join("ib_logfile0")).unwrap();
     log.write_all_at(&[0; 4], 0).unwrap();
     assert!(!again());

@@ -1,4 +1,4 @@
-//! A folder with everything in it that a store can have.
+//! A folder with every kind of entry that a store can have.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions, hard_link};
@@ -9,10 +9,10 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, Timespec, Timestamps, XattrFlags, makedev, mknodat, utimensat};
 
-/// The length of a file that is nearly all hole.
+/// The length of a file that consists almost entirely of a hole.
 pub const HOLLOW: u64 = 24 << 20;
 
-/// `cap_net_raw` and friends, version 2 (`vfs_cap_data`), with a byte that is a line end.
+/// `cap_net_raw` and other capabilities, version 2 (`vfs_cap_data`), with a byte that is a line end.
 const CAPABILITY: [u8; 20] = [1, 0, 0, 2, 10, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 /// An access control list: the owner, user 33, the group, the mask, others (`posix_acl_xattr`, version 2).
@@ -21,7 +21,7 @@ const ACL: [u8; 44] = [
     255, 255, 255, 255, 32, 0, 0, 0, 255, 255, 255, 255,
 ];
 
-/// Makes it at `top`, which is not there yet.
+/// Creates the sample at `top`, which must not exist.
 pub fn make(top: &Path) {
     let at = |name: &str| top.join(name);
     fs::create_dir(top).unwrap();
@@ -44,7 +44,7 @@ pub fn make(top: &Path) {
     links(top);
     nodes(top);
     attributes(top);
-    // Last, for everything above changes the times of folders.
+    // The times come last, because all changes above set the times of folders.
     for (second, entry) in (1_000_000_001..).zip(walkdir::WalkDir::new(top).contents_first(true)) {
         let time = |nanoseconds| Timespec { tv_sec: second, tv_nsec: nanoseconds };
         let times = Timestamps { last_access: time(987_654_321), last_modification: time(123_456_789) };

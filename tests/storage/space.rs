@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::World;
 
-/// A site that says where its state lies.
+/// A site that declares its store.
 fn world(label: &str) -> World {
     let world = World::single(label);
     let stores = "    stores: { notes: { kind: directory, path: /srv/state } }\n    baseline:\n";
@@ -37,7 +37,7 @@ fn a_site_on_a_disk_of_our_own_is_there_after_the_host_starts_anew() {
     let text = world.run(&["df"]).code(0);
     text.prints("state root").prints("copies share blocks").prints(&format!("{}/toy", world.name));
     world.write("kept");
-    // The mount is gone while the container runs on, as nothing but a crash or an administrator leaves it.
+    // The mount is gone while the container runs on, which only a crash or an administrator can cause.
     world.signal_daemon(Signal::KILL);
     let stores = world.state_dir().join("stores");
     assert!(Command::new("umount").arg(&stores).status().unwrap().success());
@@ -61,8 +61,8 @@ fn only_what_nothing_needs_is_pruned() {
     let container = &world.engine.containers(&world.label())[0];
     world.engine.docker(&["exec", container, "/bin/sh", "-c", "echo mine >/srv/mine"]);
     world.run(&["snapshot", "take", "toy", "--name", "mine"]).code(0);
-    world.run(&["prune", "--keep-bytes", "0", "--older", "0s", "--yes"]).code(0).prints("nothing to remove");
-    // Another baseline takes the first one's place.
+    world.run(&["prune", "--keep-bytes", "0", "--older", "0s", "--yes"]).code(0).prints("nothing can go");
+    // Another baseline replaces the first one.
     world.run(&["down"]).code(0);
     world.edit("environment", "echo configured >>", "echo configured anew >>");
     world.up();
@@ -77,7 +77,7 @@ fn only_what_nothing_needs_is_pruned() {
     assert!(ids(&after).len() == 2 && !ids(&after).contains(&first[0]), "{after:#}");
     assert!(!world.state_dir().join("stores/snapshots").join(&first[0]).exists());
     assert!(world.page().contains("anew"));
-    // With nothing up, a daemon is started for the question and stopped again.
+    // If no site is up, a daemon is started for the request and stopped again.
     world.run(&["down"]).code(0);
     assert_eq!(ids(&df(&world)), ids(&after));
     let removed = world.run(&["prune", "--older", "0s", "--yes", "--json"]).code(0).json();
@@ -86,7 +86,7 @@ fn only_what_nothing_needs_is_pruned() {
     assert_eq!(left["snapshots"][0]["name"], "mine", "named snapshots stay: {left:#}");
     assert_eq!(ids(&left).len(), 1);
     world.assert_down();
-    // Images that others stand on go only after those.
+    // Images on which others are based are removed only after those.
     world.run(&["down", "--purge", "--yes"]).code(0);
     assert_eq!(world.engine.images(&world.label()), [""; 0]);
 }

@@ -1,5 +1,5 @@
-//! Trees that are brought back by what was touched: whatever a site does to its store, the outcome is what an exchange of all
-//! of it would be, and what was not touched stays.
+//! Trees that are restored by their touched files: whatever a site does to its store, the result equals that of a full
+//! exchange, and untouched files stay in place.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -10,7 +10,7 @@ use arenad_storage::{StateRoot, Step, StorageError};
 use crate::disk::{Disk, instance, snapshot};
 use crate::look::{Of, assert_same, look};
 
-/// A snapshot without files of several names, and an instance's clone of it.
+/// A snapshot without hard links, and an instance's clone of it.
 fn place(disk: &Disk) -> StateRoot {
     let root = disk.root();
     let top = root.folder(&snapshot("s1"));
@@ -32,7 +32,7 @@ fn is_known(root: &StateRoot) -> bool {
     root.knows_touched(&instance(1), &snapshot("s1"))
 }
 
-/// Brings it back, and checks that it is as the snapshot in all that can be seen.
+/// Restores the tree, and checks that it equals the snapshot in all visible attributes.
 fn restore(root: &StateRoot) -> arenad_storage::Restored {
     let restored = root.restore(&instance(1), &snapshot("s1")).unwrap();
     assert!(root.is_whole(&instance(1)));
@@ -41,7 +41,7 @@ fn restore(root: &StateRoot) -> arenad_storage::Restored {
     restored
 }
 
-/// One thing that a site does to its tree: its name, and the deed.
+/// A change that a site makes to its tree, with its name.
 type Deed = (&'static str, fn(&Path));
 
 /// Changes that sites make to their files, each as a separate step.
@@ -130,10 +130,10 @@ fn whatever_was_touched_comes_back() {
             let again = restore(&root);
             assert_eq!((again.moved_out, again.cloned), (0, 0), "{what}: {again:?}");
         }
-        // All at once, as often as it takes for one to disturb another.
+        // All changes are combined, repeatedly, so that they affect each other.
         for round in 0..DEEDS.len() {
             for (_, deed) in DEEDS[round..].iter().take(3).filter(|(what, _)| *what != "empties all") {
-                // Some undo what others need.
+                // Some changes undo the preconditions of others.
                 let _ = std::panic::catch_unwind(|| deed(&live));
             }
             restore(&root);
@@ -166,7 +166,7 @@ fn a_write_right_after_is_noticed() {
     let disk = Disk::new("xfs", 3 << 30);
     let root = place(&disk);
     let live = root.folder(&instance(1));
-    // Without waiting for the clock's next tick some of these would bear the time of the clone.
+    // Unless arenad waits for the clock's next tick, some of these writes have the time of the clone.
     for round in 0..200 {
         fs::write(live.join("database/3"), format!("round {round}")).unwrap();
         let restored = restore(&root);
@@ -179,18 +179,18 @@ fn what_nobody_knows_is_exchanged_as_a_whole() {
     Disk::each(|disk| {
         let root = place(disk);
         fs::write(root.folder(&instance(1)).join("database/3"), "x").unwrap();
-        // The next daemon.
+        // A new daemon opens the root.
         let root = StateRoot::open(root.path()).unwrap();
         assert!(!is_known(&root));
         let restored = restore(&root);
         assert_eq!(restored.kept, 0, "{restored:?}");
         assert!(is_known(&root));
-        // Another snapshot than it is a clone of.
+        // The instance is a clone of another snapshot.
         root.clone_tree(&instance(1), &snapshot("s2")).unwrap();
         assert!(!root.knows_touched(&instance(1), &snapshot("s2")));
         assert_eq!(root.restore(&instance(1), &snapshot("s2")).unwrap().kept, 0);
         assert!(root.knows_touched(&instance(1), &snapshot("s2")) && !is_known(&root));
-        // Files of several names share their times.
+        // All names of a file share its times.
         let second = root.folder(&snapshot("s1")).join("second");
         fs::hard_link(root.folder(&snapshot("s1")).join("database/3"), second).unwrap();
         restore(&root);
@@ -222,7 +222,7 @@ fn a_crash_before_any_step_leaves_a_tree_that_is_whole_or_known_not_to_be() {
         restore(&root);
         use_up(&root);
         let mut step = 0;
-        // Nothing that follows is done either, as after a crash.
+        // As after a crash, no later step is executed either.
         let mut crash = |_| {
             step += 1;
             if step > crash_at { Err(StorageError::StillWritten { path: "/".into() }) } else { Ok(()) }

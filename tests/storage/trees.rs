@@ -1,4 +1,4 @@
-//! Names of trees, what a crash leaves, and several threads at once.
+//! Names of trees, leftovers of crashes, and concurrent operations.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! A real browser, driven as a person would: look, click, type, look again. Nothing waits for a fixed time; whatever does
-//! not happen before the deadline panics and says what the page showed instead.
+//! A real browser that is used as a person would: look, click, type, look again. No call waits for a fixed time. A
+//! condition that does not hold before the deadline panics with the content of the page.
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 
@@ -26,12 +26,12 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
-/// Longer than any page takes on a slow, busy machine.
+/// A limit that no page reaches on a slow, busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// The pause between two looks.
+/// The pause between two checks.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A headless Chromium with a profile of its own; ends with its owner.
+/// A headless Chromium with its own profile; it ends when the value is dropped.
 pub struct Browser {
     chromium: Chromium,
     events: JoinHandle<()>,
@@ -39,7 +39,7 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts Chromium, which finds no host but the ones that the test names.
+    /// Starts Chromium, in which only the host names of the tests resolve.
     pub async fn start() -> Self {
         let profile = tempfile::tempdir().expect("a folder");
         let config = BrowserConfig::builder()
@@ -61,18 +61,18 @@ impl Browser {
         Self { chromium, events, _profile: profile }
     }
 
-    /// Where it can be looked into: `ws://HOST:PORT/…`.
+    /// The address of its debugging interface: `ws://HOST:PORT/…`.
     pub fn address(&self) -> String {
         self.chromium.websocket_address().clone()
     }
 
-    /// A page in a context of its own: no cookie of another page is known to it.
+    /// Opens a page in its own browser context, which shares no cookies with other pages.
     pub async fn page(&self, url: &str) -> Page {
         let context =
             self.chromium.create_browser_context(CreateBrowserContextParams::default()).await.expect("a context");
         let blank = CreateTargetParams::builder().url("about:blank").browser_context_id(context).build();
         let tab = self.chromium.new_page(blank.expect("a target")).await.expect("a page");
-        // "Are you sure?" is answered with yes: an open dialog stops everything else on the page.
+        // Confirmation dialogs are accepted, because an open dialog stops everything else on the page.
         let mut dialogs = tab.event_listener::<EventJavascriptDialogOpening>().await.expect("the page's events");
         let asked = tab.clone();
         tokio::spawn(async move {
@@ -86,15 +86,17 @@ impl Browser {
     }
 }
 
-/// A program in `folder` that runs Chromium without telling it about the host's networks.
+/// Creates a program in `folder` that runs Chromium without notifications about the host's networks.
 ///
-/// Chromium gives requests up with `ERR_NETWORK_CHANGED` when an address appears on the host, which happens whenever another
-/// test makes containers. It hears of addresses through a netlink socket, and does without where it gets none.
+/// Chromium aborts requests with `ERR_NETWORK_CHANGED` when an address appears on the host, which happens whenever
+/// another test creates containers. It learns of addresses through a netlink socket, and continues to work if it gets
+/// none.
 fn deaf_chromium(folder: &Path) -> PathBuf {
     const SOCKET: u32 = if cfg!(target_arch = "x86_64") { 41 } else { 198 };
     const AF_NETLINK: u32 = 16;
     const EAFNOSUPPORT: u32 = 97;
-    // `struct sock_filter` of linux/filter.h: code, jumps if true and false, operand. The data is `struct seccomp_data`.
+    // `struct sock_filter` of linux/filter.h: code, jumps if true and false, operand. The data is `struct
+    // seccomp_data`.
     let rules: [(u16, u8, u8, u32); 6] = [
         (0x20, 0, 0, 0),          // load the number of the system call
         (0x15, 0, 3, SOCKET),     // another one is allowed
@@ -133,8 +135,8 @@ pub struct Page {
 }
 
 impl Page {
-    /// Goes to a URL and waits until it has loaded. On a busy machine Chromium sometimes gives up on a page, for a reason that
-    /// is not known, so there is a second attempt.
+    /// Opens a URL and waits until the page has loaded. On a busy machine Chromium sometimes fails to load a page for
+    /// an unknown reason, so there is a second attempt.
     pub async fn open(&self, url: &str) {
         let mut why = String::new();
         for _ in 0..2 {
@@ -148,7 +150,7 @@ impl Page {
         panic!("{url}: {why}");
     }
 
-    /// Where the page is.
+    /// Returns the URL of the page.
     pub async fn url(&self) -> String {
         self.eval("location.href").await
     }
@@ -158,7 +160,7 @@ impl Page {
         self.eval("document.body ? document.body.innerText : ''").await
     }
 
-    /// The value of a JavaScript expression; a page that is just changing is asked again.
+    /// Returns the value of a JavaScript expression; the evaluation is repeated while the page changes.
     pub async fn eval<T: DeserializeOwned>(&self, expression: &str) -> T {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -175,7 +177,7 @@ impl Page {
     pub async fn wait_until(&self, what: &str, expression: &str) {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            // A page on its way out answers nothing; the next one will.
+            // A page that is being left does not answer; the next one will.
             let seen = self.tab.evaluate(expression).await.ok().and_then(|value| value.into_value::<bool>().ok());
             if seen == Some(true) {
                 return;
@@ -187,7 +189,7 @@ impl Page {
         }
     }
 
-    /// Waits for an element that can be seen.
+    /// Waits for a visible element.
     pub async fn wait_for(&self, css: &str) {
         let seen = format!(
             "(() => {{ const found = document.querySelector({}); return !!found && found.getClientRects().length > 0 }})()",
@@ -196,7 +198,7 @@ impl Page {
         self.wait_until(css, &seen).await;
     }
 
-    /// Waits for a text that can be read.
+    /// Waits for a visible text.
     pub async fn wait_for_text(&self, text: &str) {
         self.wait_until(
             &format!("text {text:?}"),
@@ -223,14 +225,14 @@ impl Page {
         }
     }
 
-    /// Replaces what a text field holds by typing.
+    /// Replaces the content of a text field by typing.
     pub async fn fill(&self, css: &str, text: &str) {
         self.wait_for(css).await;
         let _: bool = self.eval(&format!("(() => {{ const field = document.querySelector({}); field.focus(); field.select?.(); return true }})()", json!(css))).await;
         self.tab.execute(InsertTextParams::new(text)).await.unwrap_or_else(|error| panic!("type into {css}: {error}"));
     }
 
-    /// Chooses an option of a list by its value, or moves a slider, and tells the page so.
+    /// Selects an option of a list by its value, or moves a slider, and triggers the page's events.
     pub async fn choose(&self, css: &str, value: &str) {
         self.wait_for(css).await;
         let script = format!(
@@ -243,22 +245,22 @@ impl Page {
         assert_eq!(chosen, value, "{css} takes the value");
     }
 
-    /// Takes a picture of the whole page; for people who look into a failure.
+    /// Takes a screenshot of the whole page, for the investigation of failures.
     pub async fn screenshot(&self, path: &Path) {
         let whole = ScreenshotParams::builder().full_page(true).build();
         self.tab.save_screenshot(whole, path).await.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
 }
 
-/// How often a page must have been seen without a request under way before it counts as quiet.
+/// The number of consecutive checks without a pending request after which a page counts as quiet.
 const QUIET_LOOKS: u32 = 8;
 
-/// Whether a browser asks for that whatever a page says.
+/// Returns whether a browser sends this request on its own.
 fn is_browsers_own(url: &str) -> bool {
     url.ends_with("/favicon.ico")
 }
 
-/// Collects what goes wrong on a page: requests that fail or are answered by an error, errors on the console, exceptions.
+/// Collects errors of a page: requests that fail or get an error status, errors on the console, exceptions.
 pub struct Observer {
     seen: Arc<Mutex<Seen>>,
     listeners: Vec<JoinHandle<()>>,
@@ -266,9 +268,10 @@ pub struct Observer {
 
 #[derive(Default)]
 struct Seen {
-    /// Requests that have begun: id and URL.
+    /// Requests that have started: id and URL.
     begun: BTreeMap<String, String>,
-    /// Requests that have ended. Each kind of event has a listener of its own, so an end may be heard of before its beginning.
+    /// Requests that have ended. Each kind of event has its own listener, so the end of a request may be reported
+    /// before its beginning.
     ended: BTreeSet<String>,
     complaints: Vec<String>,
 }
@@ -291,7 +294,7 @@ impl Observer {
             .listen(page, |seen: &mut Seen, event: &EventLoadingFailed| {
                 seen.ended.insert(event.request_id.inner().clone());
                 let url = seen.begun.get(event.request_id.inner()).cloned();
-                // The page that is left cancels what it has asked for.
+                // A page that is left cancels its requests.
                 if event.canceled != Some(true) {
                     seen.complaints.push(format!("{}: {}", url.unwrap_or_default(), event.error_text));
                 }
@@ -343,7 +346,7 @@ impl Observer {
         }));
     }
 
-    /// Waits until the page asks for nothing any more, and returns what has gone wrong since the last time.
+    /// Waits until the page has no pending requests, and returns the errors since the last call.
     pub async fn complaints(&self, page: &Page) -> Vec<String> {
         let deadline = Instant::now() + PATIENCE;
         let mut quiet = 0;
@@ -357,7 +360,7 @@ impl Observer {
         std::mem::take(&mut self.lock().complaints)
     }
 
-    /// The URLs of requests without an end.
+    /// The URLs of pending requests.
     fn under_way(&self) -> Vec<String> {
         let seen = self.lock();
         let open = seen.begun.iter().filter(|(id, _)| !seen.ended.contains(*id));

@@ -1,15 +1,15 @@
-//! A look into a Docker engine through its own client, independent of arenad's code.
+//! Access to a Docker engine through its own client, independent of arenad's code.
 
 use std::process::Command;
 
-/// An engine that tests look into.
+/// An engine that tests inspect.
 #[derive(Debug, Clone)]
 pub struct Engine {
     host: Option<String>,
 }
 
 impl Engine {
-    /// The machine's engine. A test that needs it fails where there is none.
+    /// The machine's engine. A test that needs it fails if there is none.
     pub fn of_the_machine() -> Self {
         let engine = Self { host: None };
         engine.docker(&["version", "--format", "{{.Server.Version}}"]);
@@ -21,7 +21,7 @@ impl Engine {
         Self { host: Some(format!("unix://{}", socket.display())) }
     }
 
-    /// The address, as `DOCKER_HOST` has it.
+    /// The address in the format of `DOCKER_HOST`.
     pub fn host(&self) -> Option<&str> {
         self.host.as_deref()
     }
@@ -29,7 +29,7 @@ impl Engine {
     /// Runs the client; panics unless it succeeds.
     pub fn docker(&self, args: &[&str]) -> String {
         let ran = match self.try_docker(args) {
-            // Another test has just removed a layer of the builder's cache that this one shares.
+            // Another test has just removed a shared layer of the builder's cache.
             Err(said) if args[0] == "build" && said.contains("unable to find image \"sha256:") => self.try_docker(args),
             ran => ran,
         };
@@ -39,7 +39,7 @@ impl Engine {
         }
     }
 
-    /// Runs the client; an error is what it said.
+    /// Runs the client; the error is its error output.
     pub fn try_docker(&self, args: &[&str]) -> Result<String, String> {
         let mut command = Command::new("docker");
         command.args(args);
@@ -87,7 +87,7 @@ impl Engine {
         sorted(&self.docker(&["images", "--quiet", "--no-trunc", "--filter", &filter]))
     }
 
-    /// Removes everything with a label, and images by reference; for cleaning up, so nothing of it may fail.
+    /// Removes all objects with a label, and images by reference. Failures are ignored, because this is a clean-up.
     pub fn sweep(&self, label: &str, references: &str) {
         let all = |args: &[&str]| self.try_docker(args).unwrap_or_default();
         let filter = format!("label={label}");

@@ -1,4 +1,4 @@
-//! One HTTP exchange, as plain as can be: what comes back is what was sent.
+//! Minimal HTTP exchanges that return responses unchanged.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// How long one read may take.
+/// The time limit for one read.
 const READ_LIMIT: Duration = Duration::from_secs(40);
 
 /// The answer to an HTTP request.
@@ -28,14 +28,14 @@ pub fn get(port: u16, path: &str) -> Option<Answer> {
     exchange(stream, path)
 }
 
-/// The same from within a network namespace.
+/// Fetches a page from within a network namespace.
 pub fn get_within(namespace: &Path, port: u16, path: &str) -> Option<Answer> {
     let fetch = || {
         let namespace = File::open(namespace).ok()?;
         move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).ok()?;
         get(port, path)
     };
-    // A thread of its own: where it has gone it stays.
+    // A separate thread enters the namespace, because it cannot return.
     std::thread::scope(|scope| scope.spawn(fetch).join()).ok().flatten()
 }
 
@@ -60,7 +60,7 @@ pub fn post_unix(socket: &Path, path: &str, json: &str) -> Option<Answer> {
 }
 
 fn exchange(mut stream: impl Read + Write, path: &str) -> Option<Answer> {
-    // HTTP/1.0 spares the tests chunked bodies and kept connections.
+    // HTTP/1.0 avoids chunked bodies and persistent connections.
     write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n").ok()?;
     answer(stream)
 }

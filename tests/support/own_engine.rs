@@ -1,8 +1,8 @@
-//! An engine of the test's own, to be filled, stopped and killed: dockerd with its own data root on its own small file
-//! system, in network, mount and process namespaces of its own.
+//! An engine that one test may fill, stop and kill: dockerd with its data root on a small file system of its own, in
+//! its own network, mount and process namespaces.
 //!
-//! The namespaces live as long as their first process, which reads from a pipe that the test holds: however the test
-//! ends, the pipe closes, and the kernel takes dockerd, its containers, the daemons and the mounts with it.
+//! The namespaces live as long as their first process, which reads from a pipe that the test holds. However the test
+//! ends, the pipe closes, and the kernel ends dockerd, its containers and the daemons, and removes the mounts.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use super::engine::Engine;
 use super::wait::{PATIENCE, within};
 
-/// The size of the engine's disk: well above what counts as too little space, and never allocated in full.
+/// The size of the engine's disk: well above the threshold for low space, and never allocated in full.
 const DISK_BYTES: u64 = 1200 << 20;
 
 /// An engine that a test may break.
@@ -31,12 +31,12 @@ pub struct OwnEngine {
 }
 
 impl OwnEngine {
-    /// Makes disk and namespaces, and starts dockerd.
+    /// Creates the disk and the namespaces, and starts dockerd.
     pub fn start() -> Self {
         Self::start_with(&[])
     }
 
-    /// The same with further options of dockerd.
+    /// Starts an engine with further options of dockerd.
     pub fn start_with(options: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let disk = folder.path().join("disk");
@@ -51,7 +51,7 @@ impl OwnEngine {
         let children = format!("/proc/{0}/task/{0}/children", keeper.id());
         let first = within("the first process", PATIENCE, || {
             assert!(keeper.try_wait().expect("look").is_none(), "unshare ended");
-            // Its name shows that it has come through the making of the namespaces.
+            // Its command name shows that the namespaces are complete.
             let pid: i32 = std::fs::read_to_string(&children).ok()?.trim().parse().ok()?;
             let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
             (name == "cat\n").then_some(pid)
@@ -78,18 +78,18 @@ impl OwnEngine {
         format!("/proc/{}/ns/net", self.first).into()
     }
 
-    /// The mounts of its namespace, as the kernel lists them.
+    /// The mounts of its namespace, as listed by the kernel.
     #[allow(dead_code, reason = "each test target takes what it needs")]
     pub fn mount_table(&self) -> PathBuf {
         format!("/proc/{}/mountinfo", self.first).into()
     }
 
-    /// Where it keeps images and containers.
+    /// The folder in which it stores images and containers.
     pub fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }
 
-    /// A look into it.
+    /// Returns a client of the engine.
     pub fn client(&self) -> Engine {
         Engine::at(&self.socket())
     }
@@ -116,7 +116,7 @@ impl OwnEngine {
     pub fn start_dockerd(&mut self) {
         assert!(self.dockerd.is_none(), "dockerd runs");
         let at = |name: &str| self.folder.path().join(name).display().to_string();
-        // Of a dockerd and a containerd that were killed: their numbers may be other processes' by now, or zombies'.
+        // The files belong to a killed dockerd and containerd: their process ids may be reused, or be those of zombies.
         for stale in ["pid", "exec/containerd/containerd.pid"] {
             let _ = std::fs::remove_file(at(stale));
         }
@@ -148,7 +148,7 @@ impl OwnEngine {
         });
     }
 
-    /// dockerd's process; what was started is the way in, and dockerd its only child.
+    /// Returns dockerd's process, which is the only child of the process that entered the namespaces.
     fn dockerd(&self) -> Pid {
         let way_in = self.dockerd.as_ref().expect("dockerd runs").id();
         let children = std::fs::read_to_string(format!("/proc/{way_in}/task/{way_in}/children")).unwrap_or_default();
@@ -159,14 +159,14 @@ impl OwnEngine {
     /// Sends dockerd a signal.
     pub fn signal(&self, signal: Signal) {
         kill_process(self.dockerd(), signal).expect("signal dockerd");
-        // The way in stops when its child does, and would look after it no more.
+        // The parent process stops when its child does, and would no longer wait for it.
         if signal == Signal::CONT {
             let way_in = Pid::from_child(self.dockerd.as_ref().expect("dockerd runs"));
             kill_process(way_in, signal).expect("signal the way in");
         }
     }
 
-    /// Ends dockerd by a signal and waits until it is gone.
+    /// Ends dockerd with a signal and waits until it is gone.
     pub fn stop_dockerd(&mut self, signal: Signal) {
         self.signal(signal);
         let mut child = self.dockerd.take().expect("dockerd runs");
@@ -181,12 +181,13 @@ impl Drop for OwnEngine {
             let lines: Vec<&str> = log.lines().collect();
             eprintln!("dockerd's log ends:\n{}", lines[lines.len().saturating_sub(10)..].join("\n"));
         }
-        // The way in may be stopped, and then the namespaces would wait for it to look after dockerd.
+        // The parent process may be stopped, and then the namespaces would wait for it to reap dockerd.
         if let Some(mut way_in) = self.dockerd.take() {
             let _ = way_in.kill();
             let _ = way_in.wait();
         }
-        // The first process ends with its input; the kernel ends all others of the namespace, and its mounts.
+        // The first process ends when its input is closed; the kernel then ends all other processes of the namespace,
+        // and removes its mounts.
         drop(self.keeper.stdin.take());
         let _ = self.keeper.wait();
         // Cgroups are not removed with their processes. The engine's cgroups are empty now and can be removed once the
@@ -199,7 +200,7 @@ impl Drop for OwnEngine {
 }
 
 impl OwnEngine {
-    /// Removes the cgroups that containers were in; `false` while one is not empty yet.
+    /// Removes the cgroups of containers; `false` while one is not empty yet.
     fn remove_cgroups(&self) -> bool {
         let controllers = std::fs::read_dir("/sys/fs/cgroup").into_iter().flatten().flatten();
         let roots = controllers.map(|entry| entry.path().join(self.cgroup()));

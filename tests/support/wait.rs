@@ -1,12 +1,12 @@
-//! Waiting for conditions with deadlines. Tests never sleep for a fixed time and hope.
+//! Waiting for conditions with deadlines. Tests never sleep for a fixed time.
 
 use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
-/// Longer than anything takes on a slow, busy machine.
+/// A limit that no operation reaches on a slow, busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Looks again and again until there is something to see; panics when time is up.
+/// Repeats `look` until it returns a value; panics at the deadline.
 pub fn within<T>(what: &str, limit: Duration, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + limit;
     loop {
@@ -18,7 +18,7 @@ pub fn within<T>(what: &str, limit: Duration, mut look: impl FnMut() -> Option<T
     }
 }
 
-/// Waits until a value is what it should be; shows the last one when time is up.
+/// Waits until a value fulfils a condition; panics at the deadline with the last value.
 pub fn until<T: Debug>(what: &str, limit: Duration, mut look: impl FnMut() -> T, is_it: impl Fn(&T) -> bool) -> T {
     let deadline = Instant::now() + limit;
     loop {

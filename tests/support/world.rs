@@ -16,13 +16,13 @@ use super::http::{self, Answer};
 use super::own_engine::OwnEngine;
 use super::wait::{PATIENCE, until, within};
 
-/// How long one command may run before the test gives it up.
+/// The time limit of a command, after which the test fails.
 const COMMAND_LIMIT: Duration = Duration::from_secs(120);
 
-/// Where free ports are looked for: below the range from which the system gives ports to outgoing connections.
+/// The range of free ports: below the range that the system uses for outgoing connections.
 const PORTS: std::ops::Range<u16> = 12_000..30_000;
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Debug, Clone)]
 pub struct Ran {
     /// The exit code; -1 after a signal.
@@ -34,28 +34,28 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Insists on an exit code.
+    /// Asserts an exit code.
     #[track_caller]
     pub fn code(self, expected: i32) -> Self {
         assert_eq!(self.code, expected, "stdout:\n{}\nstderr:\n{}", self.out, self.err);
         self
     }
 
-    /// Insists on a text in standard error.
+    /// Asserts that standard error contains a text.
     #[track_caller]
     pub fn says(self, text: &str) -> Self {
         assert!(self.err.contains(text), "no {text:?} in:\n{}", self.err);
         self
     }
 
-    /// Insists on a text in standard output.
+    /// Asserts that standard output contains a text.
     #[track_caller]
     pub fn prints(self, text: &str) -> Self {
         assert!(self.out.contains(text), "no {text:?} in:\n{}", self.out);
         self
     }
 
-    /// Standard output as JSON.
+    /// Parses standard output as JSON.
     #[track_caller]
     pub fn json(&self) -> Value {
         match serde_json::from_str(&self.out) {
@@ -65,7 +65,7 @@ impl Ran {
     }
 }
 
-/// A command that still runs.
+/// A command that has been started and may still run.
 pub struct Running {
     child: Child,
     out: PathBuf,
@@ -77,7 +77,7 @@ impl Running {
         Pid::from_child(&self.child)
     }
 
-    /// Whether it has ended.
+    /// Returns whether it has ended.
     pub fn has_ended(&mut self) -> bool {
         self.child.try_wait().expect("look after the command").is_some()
     }
@@ -105,13 +105,13 @@ impl Running {
     }
 }
 
-/// A project folder, an installation, and the engine that it runs on.
+/// A project folder, an installation, and its engine.
 pub struct World {
-    /// The environment's name, the same in no other world.
+    /// The environment's name, which is unique to this world.
     pub name: String,
     /// The public port of the site `toy`.
     pub port: u16,
-    /// Where its containers run.
+    /// The engine of its containers.
     pub engine: Engine,
     /// The prefix of every command, which enters the namespaces of the test's own engine.
     prefix: Vec<String>,
@@ -121,25 +121,25 @@ pub struct World {
 }
 
 impl World {
-    /// One site of one container on the machine's engine.
+    /// A world whose site has one container on the machine's engine.
     pub fn single(label: &str) -> Self {
         Self::new(label, "single", Engine::of_the_machine(), Vec::new())
     }
 
-    /// One site of an application and its database on the machine's engine.
+    /// A world whose site has an application and its database on the machine's engine.
     pub fn pair(label: &str) -> Self {
         Self::new(label, "pair", Engine::of_the_machine(), Vec::new())
     }
 
-    /// One site of one container on an engine of the test's own, in that engine's namespaces.
+    /// A world whose site has one container on an engine of the test's own, in that engine's namespaces.
     pub fn on(engine: &OwnEngine, label: &str) -> Self {
         let mut world = Self::new(label, "single", engine.client(), engine.way_in());
         world.namespace = Some(engine.network_namespace());
         world
     }
 
-    /// One site with one container on the machine's engine. All its commands run as another user, whose only group is
-    /// the engine's. That user must take the site down, because this process cannot.
+    /// A world whose site has one container on the machine's engine. All its commands run as another user, whose only
+    /// group is the engine's. That user must take the site down, because this process cannot.
     #[allow(dead_code, reason = "for the one target that looks at rights")]
     pub fn as_user(label: &str, user: u32) -> Self {
         use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -153,7 +153,7 @@ impl World {
         world
     }
 
-    /// A project folder without any definition, on the machine's engine.
+    /// A world without a definition, on the machine's engine.
     #[allow(dead_code, reason = "for tests that bring their own definitions")]
     pub fn bare(label: &str) -> Self {
         Self::empty(label, Engine::of_the_machine(), Vec::new())
@@ -181,7 +181,8 @@ impl World {
         let toy_folder = world.folder.path().join("compose/toy");
         copy(&fixtures.join("toy"), &toy_folder);
         install_busybox(&toy_folder.join("root/bin"));
-        // No layer is shared with another world: the builder would stumble over one that another purges meanwhile.
+        // No layer is shared with another world, because a build fails if another world purges a shared layer
+        // meanwhile.
         std::fs::write(toy_folder.join("root/srv/name"), &world.name).expect("write a file");
         for kind in ["environment", "compose"] {
             let text = std::fs::read_to_string(fixtures.join(format!("{toy}.{kind}.yaml"))).expect("a fixture");
@@ -199,7 +200,7 @@ impl World {
         self.folder.path().join("state")
     }
 
-    /// The definition's file: `environment` or `compose`.
+    /// The path of a definition file: `environment` or `compose`.
     pub fn file(&self, kind: &str) -> PathBuf {
         let folder = if kind == "environment" { "environments" } else { kind };
         self.folder.path().join(folder).join(format!("{}.yaml", self.name))
@@ -213,12 +214,12 @@ impl World {
         std::fs::write(self.file(kind), text.replace(from, to)).expect("write a definition");
     }
 
-    /// The label that everything of this world bears.
+    /// The label of every object of this world.
     pub fn label(&self) -> String {
         format!("dev.arenad.environment={}", self.name)
     }
 
-    /// A command of the program in this world.
+    /// Returns a command of the program in this world.
     pub fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
         let program = env!("CARGO_BIN_EXE_arenad");
         let mut command = match self.prefix.split_first() {
@@ -270,7 +271,7 @@ impl World {
         self.start(args).ended()
     }
 
-    /// Resets the site, which must succeed, and returns the way that was taken.
+    /// Resets the site, which must succeed, and returns the strategy that was used.
     #[track_caller]
     #[allow(dead_code, reason = "each test target takes what it needs")]
     pub fn reset(&self) -> String {
@@ -280,7 +281,7 @@ impl World {
         operation["reset"]["strategy"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// `arenad up` of this world's environment, which must succeed.
+    /// Runs `arenad up` of this world's environment, which must succeed.
     #[track_caller]
     pub fn up(&self) -> Ran {
         self.run(&["up", &self.name]).code(0)
@@ -300,7 +301,7 @@ impl World {
         environment["sites"].as_array()?.iter().find(|site| site["name"] == "toy").cloned()
     }
 
-    /// The site's state; `-` while there is none.
+    /// The site's state; `-` if there is no site.
     pub fn state(&self) -> String {
         let site = self.site().unwrap_or_default();
         site["state"].as_str().unwrap_or("-").to_owned()
@@ -322,7 +323,7 @@ impl World {
         answer.body
     }
 
-    /// Makes the site remember something.
+    /// Makes the site store a word.
     #[track_caller]
     pub fn write(&self, word: &str) {
         let answer = self.get(&format!("/cgi-bin/write?{word}")).expect("an answer of the gateway");
@@ -330,16 +331,16 @@ impl World {
         assert!(self.page().contains(word));
     }
 
-    /// The daemon's process, if it lives.
+    /// Returns the daemon's process, if it is alive.
     pub fn daemon(&self) -> Option<Pid> {
         let state_dir = self.state_dir().display().to_string();
-        // The number alone could be another process's by now; a zombie has no command line.
+        // The process id alone could have been reused; a zombie has no command line.
         let is_ours = |pid: &i32| {
             let line = std::fs::read(format!("/proc/{pid}/cmdline"));
             line.is_ok_and(|line| String::from_utf8_lossy(&line).contains(&state_dir))
         };
         let pid = if self.namespace.is_some() {
-            // The lock has the number by which it is known in there.
+            // The lock contains the process id inside the namespace.
             let all = std::fs::read_dir("/proc").expect("the processes").flatten();
             all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).find(is_ours)
         } else {
@@ -352,13 +353,13 @@ impl World {
     /// Sends the daemon a signal and waits until it is gone. Without a daemon, does nothing.
     pub fn signal_daemon(&self, signal: Signal) {
         let Some(pid) = self.daemon() else { return };
-        // Gone in the meantime is as good.
+        // The process may have ended meanwhile.
         let _ = kill_process(pid, signal);
         within("the daemon's end", PATIENCE, || self.daemon().is_none().then_some(()));
     }
 
-    /// Insists that the engine holds what serves and what snapshots name, and nothing else of this world; that the site is
-    /// ready, and remembers no more than its baseline.
+    /// Asserts that the engine has the serving containers and the snapshots' images, and no other object of this world;
+    /// that the site is ready, and stores no more than its baseline.
     #[track_caller]
     pub fn assert_whole(&self, volumes: usize) {
         let site = self.site().expect("the site is up");
@@ -378,8 +379,8 @@ impl World {
         self.assert_snapshots_whole();
     }
 
-    /// Insists that the engine's snapshot images and the state directory's archives are those that snapshots name, those aside
-    /// whose images are known to be missing.
+    /// Asserts that the engine's snapshot images and the archives in the state directory are exactly those of the known
+    /// snapshots, except for snapshots whose images are known to be missing.
     #[track_caller]
     pub fn assert_snapshots_whole(&self) {
         let snapshots = self.api("/v1/snapshots").expect("the snapshots");
@@ -396,7 +397,7 @@ impl World {
         assert!(partial.is_empty(), "half-written archives: {partial:?}");
     }
 
-    /// The files of volumes that snapshots keep.
+    /// The files of volumes that belong to snapshots.
     pub fn archives(&self) -> Vec<String> {
         let Ok(folder) = std::fs::read_dir(self.state_dir().join("volumes")) else {
             return Vec::new();
@@ -404,7 +405,7 @@ impl World {
         folder.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
     }
 
-    /// Insists that nothing but snapshots is left: no container, network, volume, port, process or socket.
+    /// Asserts that only snapshots are left: no container, network, volume, port, process or socket.
     #[track_caller]
     pub fn assert_down(&self) {
         assert_eq!(self.engine.containers(&self.label()), [""; 0], "containers");
@@ -412,7 +413,7 @@ impl World {
         assert_eq!(self.engine.volumes(&self.label()), [""; 0], "volumes");
         assert!(self.daemon().is_none(), "the daemon still runs");
         assert!(!self.state_dir().join("arenad.sock").exists(), "the socket is still there");
-        // A process that was killed frees its lock before its sockets.
+        // The kernel releases the lock of a killed process before its sockets.
         within("the public port is free", PATIENCE, || std::net::TcpListener::bind(("127.0.0.1", self.port)).ok());
     }
 }
@@ -424,7 +425,7 @@ impl Drop for World {
             let lines: Vec<&str> = log.lines().collect();
             eprintln!("the daemon's log ends:\n{}", lines[lines.len().saturating_sub(25)..].join("\n"));
         }
-        // In namespaces of its own the pid in the lock means another process; there the engine's end is the daemon's.
+        // In separate namespaces the lock's pid means another process; the end of the engine ends that daemon.
         if self.prefix.is_empty()
             && let Some(pid) = self.daemon()
         {
@@ -434,7 +435,7 @@ impl Drop for World {
     }
 }
 
-/// The texts under a key of the objects of a list.
+/// Returns the texts under a key of the objects in a list.
 pub fn list(objects: &Value, key: &str) -> Vec<String> {
     let objects = objects.as_array().cloned().unwrap_or_default();
     objects.iter().filter_map(|object| object[key].as_str().map(str::to_owned)).collect()
@@ -454,12 +455,12 @@ pub fn free_port() -> u16 {
     panic!("no port is free")
 }
 
-/// One program under many names.
+/// Installs busybox with a link for each of its commands.
 pub fn install_busybox(folder: &Path) {
     std::fs::create_dir_all(folder).expect("a folder");
     let program = folder.join("busybox");
     std::fs::copy("/bin/busybox", &program).expect("a static busybox; scripts/test-tools.sh installs it");
-    // Not the copy: another thread's fork may hold it open for writing still.
+    // The original lists the names, because another thread's fork may still hold the copy open for writing.
     let names = Command::new("/bin/busybox").arg("--list").output().expect("run busybox").stdout;
     for name in String::from_utf8_lossy(&names).lines().filter(|name| *name != "busybox") {
         std::os::unix::fs::symlink("busybox", folder.join(name)).expect("a link");

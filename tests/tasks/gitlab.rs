@@ -429,7 +429,7 @@ fn add_member(task: &'static Task) -> Vec<Attempt> {
         Attempt::miss("with more rights", move |stage| add(stage, project, member, "admin")),
         Attempt::miss("somebody else", move |stage| add(stage, project, other, access)),
         Attempt::miss("to another project", move |stage| add(stage, other_project, member, access)),
-        Attempt::miss("and somebody else besides", async move |stage: Stage| {
+        Attempt::miss("and another user besides", async move |stage: Stage| {
             add(stage.clone(), project, member, access).await;
             add(stage, project, other, access).await;
         }),

@@ -64,7 +64,7 @@ fn starter(task: &'static Task) -> Vec<Attempt> {
         Attempt::miss("another thread's", async move |stage: Stage| {
             let threads = board::threads(&stage.member(), task.text("forum")).await;
             let other = threads.into_iter().find(|thread| thread.starter != task.text("starter"));
-            other.expect("somebody else has started one").starter
+            other.expect("another member has started one").starter
         }),
         Attempt::miss("who answered first", async move |stage: Stage| {
             let thread = named(&stage.member(), task).await;
@@ -98,7 +98,7 @@ fn most_liked(task: &'static Task) -> Vec<Attempt> {
     vec![
         Attempt::oracle(move |stage| ranked(stage, 0)),
         Attempt::miss("the second", move |stage| ranked(stage, 1)),
-        Attempt::answers("somebody who wrote nothing there", "admin"),
+        Attempt::answers("a member who wrote nothing there", "admin"),
         Attempt::miss("two of them", async move |stage: Stage| {
             format!("{}, {}", ranked(stage.clone(), 0).await, ranked(stage, 1).await)
         }),
@@ -287,7 +287,7 @@ fn unlike(task: &'static Task) -> Vec<Attempt> {
     let liker = task.own(["skestrel64", "brandte"]);
     vec![
         Attempt::oracle(move |stage: Stage| set(stage.member(), poster, false)),
-        Attempt::miss("somebody else's like", async move |stage: Stage| {
+        Attempt::miss("another member's like", async move |stage: Stage| {
             set(stage.other_member(liker).await, poster, false).await;
         }),
         Attempt::miss("and another like besides", async move |stage: Stage| {
@@ -408,7 +408,7 @@ fn private(task: &'static Task) -> Vec<Attempt> {
         Attempt::miss("to one more", move |stage: Stage| {
             write(stage.member(), names().into_iter().chain([OTHER]).collect(), text)
         }),
-        Attempt::miss("to somebody else", move |stage: Stage| write(stage.member(), vec![OTHER], text)),
+        Attempt::miss("to another member", move |stage: Stage| write(stage.member(), vec![OTHER], text)),
         Attempt::miss("with another text", move |stage: Stage| write(stage.member(), names(), title)),
         Attempt::miss("as another member", async move |stage: Stage| {
             write(stage.other_member(OTHER).await, names(), text).await;
@@ -431,7 +431,7 @@ fn follow(task: &'static Task) -> Vec<Attempt> {
         Attempt::miss("as another member", async move |stage: Stage| {
             board::follow(&stage.other_member(other).await, member).await;
         }),
-        Attempt::miss("and somebody else besides", async move |stage: Stage| {
+        Attempt::miss("and another member besides", async move |stage: Stage| {
             board::follow(&stage.member(), member).await;
             board::follow(&stage.member(), other).await;
         }),

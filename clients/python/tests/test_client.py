@@ -1,4 +1,4 @@
-"""The client against a daemon that has the site `toy` up; the project's tests start one and run this."""
+"""Tests the client against a daemon that has the site `toy` up; the project's tests start the daemon and run this file."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ class Resetting(unittest.TestCase):
             self.assertEqual(operation["state"], "done")
             self.assertIn(operation["reset"]["strategy"], ("swap", "rewind", "recreate"))
             self.assertEqual(page(url), before)
-            # The event is noted beside what the caller waits for.
+            # The event is stored independently of the operation that the caller waits for.
             deadline = time.monotonic() + 60
             while "instance.reset" not in [event["kind"] for event in arena.events()]:
                 self.assertLess(time.monotonic(), deadline, "the reset is among the events")
@@ -83,7 +83,7 @@ class Resetting(unittest.TestCase):
 
 
 class Files(unittest.TestCase):
-    """What is done through the program, with the definition's files."""
+    """Tests the methods that run the program, with the definition's files."""
 
     environment = os.environ.get("ARENAD_TEST_ENVIRONMENT", "")
 

@@ -1,4 +1,4 @@
-"""The client where two environments are up, each with a site `toy`; the project's tests start them and run this."""
+"""Tests the client with two environments up, each with a site `toy`; the project's tests start them and run this file."""
 
 import os
 import unittest

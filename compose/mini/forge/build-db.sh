@@ -1,5 +1,5 @@
 #!/bin/sh
-# Wipes /data and builds it from nothing: database, repositories, queue. Equal inputs, equal dump.
+# Wipes /data and builds database, repositories and queue from scratch. Equal inputs give equal dumps.
 set -eu
 bin=/usr/lib/postgresql/17/bin
 rm -rf /data/* /run/forge/*

@@ -1,13 +1,13 @@
 #!/bin/sh
-# Wipes /data and builds it from nothing: database and pictures. Equal inputs, equal dump.
+# Wipes /data and builds database and pictures from scratch. Equal inputs give equal dumps.
 set -eu
 mkdir -p /data/postgres /data/media
 find /data/postgres /data/media -mindepth 1 -delete
 chmod 0700 /data/postgres
 
-# Log files of 1 MB instead of 16, because each instance carries its own.
+# Log files have 1 MB instead of 16, because each instance has its own.
 initdb --username=postgres --encoding=UTF8 --locale=C.UTF-8 --auth=trust --wal-segsize=1 --no-sync --no-instructions -D /data/postgres >/dev/null
-# The configuration lies in the image; the copies that initdb makes would only mislead.
+# The configuration is in the image; the copies that initdb creates would be misleading.
 rm /data/postgres/postgresql.conf /data/postgres/pg_hba.conf
 
 export PGHOST=/run/forum PGUSER=postgres
@@ -33,10 +33,11 @@ REVOKE EXECUTE ON FUNCTION lo_create(oid), lo_creat(integer), lo_from_bytea(oid,
 SQL
 
 cd /srv/forum
-# Migrations that replace others are found through a set of strings; a fixed hash gives them one order.
+# Migrations that replace others are found through a set of strings; a fixed hash seed gives them a stable order.
 PYTHONHASHSEED=0 python -m seed
 
-# Rewritten without gaps, marked as visible to all, and counted: nothing is left for an instance to tidy up.
+# Rewrites the tables without gaps, marks all rows as visible and updates the statistics, so that instances have no
+# maintenance to do.
 psql -qX -v ON_ERROR_STOP=1 forum -c "VACUUM FULL" -c "VACUUM FREEZE ANALYZE" -c "CHECKPOINT"
 kill -INT $server
 wait $server

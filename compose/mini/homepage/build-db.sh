@@ -1,5 +1,5 @@
 #!/bin/sh
-# Wipes /data and builds it from nothing: the notes of the scratchpad.
+# Wipes /data and builds the notes of the scratchpad from scratch.
 set -eu
 mkdir -p /data
 rm -rf /data/* /data/.[!.]*

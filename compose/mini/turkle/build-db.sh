@@ -1,5 +1,5 @@
 #!/bin/sh
-# Wipes /data and builds it from nothing: schema and accounts. The batches come later, from `publish`.
+# Wipes /data and builds schema and accounts from scratch. The batches come later, from `publish`.
 set -eu
 mkdir -p /data
 rm -rf /data/* /data/.[!.]*

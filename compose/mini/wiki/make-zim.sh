@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes the pages, packs them with a full-text index and makes sure that the file is sound.
+# Writes the pages, packs them with a full-text index and verifies the file.
 set -eu
 source=$1 target=$2
 mkdir -p "$target"

@@ -1,4 +1,4 @@
-//! A clone of a snapshot that is not as the snapshot, whatever has damaged it: found before it serves, and named.
+//! A clone that differs from its snapshot, whatever damaged it, is found and named before it serves.
 
 use arenad_seams::fault::Point;
 
@@ -11,12 +11,12 @@ const NAMED: &str = "not as its snapshot: notes: notes";
 #[test]
 fn a_corrupt_clone_is_named_and_does_not_serve() {
     let mut trial = Trial::new("points-clones", 0, false);
-    // A rewind that finds one makes new containers.
+    // A rewind that finds such a clone makes new containers.
     let said = trial.corrupt(Point::RewindExchanged, Way::Rewind).expect("a client");
     let said = said.code(0).prints("toy: no faster strategy was possible: the rewind failed: ").prints(NAMED);
     assert!(said.out.contains("recreate"), "{}", said.out);
     trial.recovers("a corrupt clone of a rewind");
-    // Behind new containers there is no other way.
+    // New containers have no further fallback.
     let said = trial.corrupt(Point::MakeCreated, Way::Recreate).expect("a client");
     said.code(1).says(NAMED).says("hint: ");
     trial.assert_refuses();

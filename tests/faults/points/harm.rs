@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{OwnEngine, World};
 
-/// The file that takes all the room there is.
+/// The file that fills the disk.
 const FILLER: &str = "filler";
 
 /// A failure that a trial causes.
@@ -19,11 +19,11 @@ pub enum Harm {
     Daemon,
     /// `kill -9` of all containers of the site.
     Containers,
-    /// `kill -9` of what serves in them, by the kernel and not by the engine.
+    /// `kill -9` of the processes in them, by the kernel and not by the engine.
     Processes,
     /// The disk with the state directory is full.
     Disk,
-    /// `kill -9` of dockerd, which takes its containerd with it. Its containers live on until it is back, and end then.
+    /// `kill -9` of dockerd and its containerd. The containers live on until the engine is back, and end then.
     Engine,
 }
 
@@ -44,7 +44,7 @@ impl Harm {
         }
     }
 
-    /// Takes back what stays.
+    /// Undoes the permanent part of a failure.
     pub fn repair(self, world: &World, engine: Option<&mut OwnEngine>) {
         match self {
             Self::Daemon | Self::Containers | Self::Processes => {}
@@ -54,10 +54,10 @@ impl Harm {
     }
 }
 
-/// Kills all containers, frozen or not.
+/// Kills all containers, including paused ones.
 pub fn kill_containers(world: &World) {
     for id in world.engine.containers(&world.label()) {
-        // Some have not been started yet.
+        // Some containers have not been started yet.
         let _ = world.engine.try_docker(&["kill", &id]);
     }
 }

@@ -1,4 +1,4 @@
-//! Finds objects of a site beyond those that it needs: in the engine, in the state root, and among the mounts.
+//! Finds objects of a site that it does not need: in the engine, in the state root, and among the mounts.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,7 +8,8 @@ use serde_json::Value;
 use crate::support::World;
 use crate::support::world::list;
 
-/// Names everything that is neither of what serves, nor of a standby, nor of a snapshot; and what is missing of those.
+/// Names every object that belongs neither to the serving containers, nor to a standby, nor to a snapshot, and every
+/// object that one of these lacks.
 pub fn left_over(world: &World) -> Vec<String> {
     let Some(site) = world.site() else { return vec!["no daemon answers".to_owned()] };
     let snapshots = world.api("/v1/snapshots").unwrap_or_default();
@@ -22,7 +23,7 @@ pub fn left_over(world: &World) -> Vec<String> {
     let images = snapshots.iter().flat_map(|snapshot| snapshot["images"].as_object().cloned().unwrap_or_default());
     let images: BTreeSet<String> = images.filter_map(|(_, id)| text(&id)).collect();
     odd.extend(differing("images", &world.engine.images(&world.label()).into_iter().collect(), &images));
-    // One tree of what serves, and one of each standby.
+    // One tree for the serving containers, and one for each standby.
     let instance = format!("instances/{}.toy.1", world.name);
     let trees = folder(&instance).len();
     let wanted = 1 + members(&site).len();
@@ -67,7 +68,7 @@ pub fn left_in_state_root(world: &World) -> Vec<String> {
         .collect()
 }
 
-/// The mounts that a table of mounts has below a folder, that folder aside.
+/// Returns the mounts below a folder that a mount table lists, without the folder itself.
 pub fn mounts_below(table: &str, folder: &Path) -> Vec<String> {
     let points = table.lines().filter_map(|line| line.split(' ').nth(4));
     let below = points.filter(|point| Path::new(point).strip_prefix(folder).is_ok_and(|rest| rest != Path::new("")));
@@ -87,7 +88,7 @@ fn text(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
-/// The names in a folder; none if it is not there.
+/// Returns the names in a folder; none if it does not exist.
 fn names(folder: &Path) -> BTreeSet<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()

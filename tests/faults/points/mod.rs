@@ -17,23 +17,24 @@ use harm::Harm;
 use trial::Trial;
 use ways::{Way, ways_to};
 
-/// Ways of a site that keeps no standby.
+/// Ways on a site that keeps no standby.
 const ALONE: &[Way] = &[Way::Rewind, Way::Recreate, Way::Take, Way::Baseline];
-/// Ways of a site that keeps one.
+/// Ways on a site that keeps one standby.
 const WITH_ONE: &[Way] = &[Way::Swap, Way::SwapFrozen, Way::Renew, Way::Pool];
-/// Ways of a site that keeps two: one runs, and the other is frozen.
+/// Ways on a site that keeps two standbys: one runs, and the other is frozen.
 const WITH_TWO: &[Way] = &[Way::Freeze, Way::Thaw];
 
 const OTHERS: &[Harm] = &[Harm::Containers, Harm::Processes, Harm::Disk];
 
-/// Only at every so many points is the engine killed, unless everything is: it takes seconds to come back.
+/// The engine is killed only at every third point unless everything is combined, because it takes seconds to come back.
 const ENGINE_AT: usize = 3;
 
 fn is_long() -> bool {
     std::env::var_os("ARENAD_TEST_LONG").is_some()
 }
 
-/// Breaks something at all points of these ways: in every way in the long run, in one of those in turn otherwise.
+/// Causes failures at all points of these ways: all combinations in the long run, otherwise one failure per point in
+/// turn.
 fn break_at_all(label: &str, standbys: usize, ways: &[Way], harms: &[Harm]) {
     let mut trial = Trial::new(label, standbys, harms == [Harm::Engine]);
     let points = Point::ALL.iter().flat_map(|point| ways_to(*point).iter().map(|way| (*point, *way)));

@@ -1,4 +1,4 @@
-//! A site whose daemon stops at points, and what is insisted on after something was broken there.
+//! A site whose daemon stops at fault points, and the assertions after a failure there.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -18,10 +18,10 @@ use crate::support::{OwnEngine, World, until, within};
 
 const BASELINE: &str = "toy\nconfigured\n";
 
-/// How long it may take until something comes to a point.
+/// The time limit for an operation to reach a point.
 const COMES_WITHIN: Duration = Duration::from_secs(90);
 
-/// How long it may take until left-over things are gone: two looks for them, which are a minute apart.
+/// The time limit for leftovers to be removed: two passes of reconciliation, which are a minute apart.
 const GOES_WITHIN: Duration = Duration::from_secs(180);
 
 /// The site's declarations about its state; `@STANDBYS@` is replaced by the number of standbys.
@@ -36,27 +36,28 @@ const STORES: &str = "    reset: { standby: @STANDBYS@ }
       start: [ { command: [/bin/true] } ]
     baseline:\n";
 
-/// The step of its configuration that tells one baseline from another.
+/// The configuration step that distinguishes one baseline from another.
 fn step(baseline: usize) -> String {
     format!("true {baseline} && echo configured")
 }
 
-/// A site whose daemon stops at points.
+/// A site whose daemon stops at fault points.
 pub struct Trial {
     world: World,
-    /// The engine that it runs on, if that is to be killed.
+    /// The engine of the site, if the trials kill it.
     engine: Option<OwnEngine>,
     faults: PathBuf,
-    /// How many standbys it keeps.
+    /// The number of standbys that it keeps.
     standbys: usize,
-    /// How often something was broken.
+    /// The number of trials so far.
     round: usize,
-    /// How many baselines it has had.
+    /// The number of its baselines so far.
     baselines: usize,
 }
 
 impl Trial {
-    /// A site that keeps as many standbys, either on an engine of its own or with its state directory on a small disk.
+    /// Creates a site that keeps this many standbys, either on an engine of its own or with its state directory on a
+    /// small disk.
     pub fn new(label: &str, standbys: usize, has_engine: bool) -> Self {
         let engine = has_engine.then(OwnEngine::start);
         let world = engine.as_ref().map_or_else(|| World::single(label), |engine| World::on(engine, label));
@@ -72,14 +73,14 @@ impl Trial {
         }
         let trial = Self { world, engine, faults, standbys, round: 0, baselines: 0 };
         trial.up();
-        // Standbys are made where they are of use.
+        // Standbys are prepared only once a site is used.
         trial.recovers("nothing");
         trial
     }
 
-    /// Starts `arenad up` with a daemon that looks for points.
+    /// Starts `arenad up` with a daemon that stops at fault points.
     fn start_up(&self) -> Running {
-        // Its disk is smaller than anybody's should be.
+        // The disk is smaller than arenad recommends.
         let mut command = self.world.command(&["up", &self.world.name, "--force"]);
         command.env("ARENAD_FAULTS", &self.faults);
         self.world.start_command(command)
@@ -90,7 +91,7 @@ impl Trial {
         self.start_up().ended().code(0);
     }
 
-    /// Ends the daemon in peace and starts another.
+    /// Stops the daemon and starts another.
     fn replace_daemon(&self) {
         self.world.signal_daemon(Signal::TERM);
         self.up();
@@ -100,7 +101,8 @@ impl Trial {
         self.world.start(&["reset", "toy"])
     }
 
-    /// Brings something to a point, breaks something there, and lets it go on; then everything must be well again.
+    /// Brings an operation to a point, causes a failure there, and lets the operation continue; afterwards the site
+    /// must recover.
     pub fn run(&mut self, point: Point, way: Way, harm: Harm) {
         let moment = format!("{harm} at {point} of {way:?}");
         let begun = Instant::now();
@@ -122,8 +124,8 @@ impl Trial {
             said.code == 0
         });
 
-        // While the engine or the disk is away, too.
-        // A reset that failed, or was cut off, may have left what served.
+        // This also holds while the engine or the disk is away. A reset that failed or was interrupted may have left
+        // the old containers serving.
         self.assert_honest(&moment, &before, !way.is_reset() || !is_done);
         harm.repair(&self.world, self.engine.as_mut());
         if harm == Harm::Daemon || way == Way::Baseline {
@@ -140,7 +142,7 @@ impl Trial {
         eprintln!("{moment}: {:.1} s", begun.elapsed().as_secs_f64());
     }
 
-    /// Sets out on a way and waits until something has come to a point of it; returns the client that waits.
+    /// Starts a way and waits until an operation has reached a point of it; returns the waiting client.
     #[track_caller]
     fn bring_to(&mut self, point: Point, way: Way) -> Option<Running> {
         File::create(self.faults.join(point.name())).expect("a file");
@@ -154,7 +156,7 @@ impl Trial {
         std::fs::remove_file(self.faults.join(point.name())).expect("remove a file");
     }
 
-    /// Writes into the clone from which something at a point is made; returns what the client was told, if there is one.
+    /// Corrupts the clone that the operation at a point uses; returns the client's output, if there is a client.
     pub fn corrupt(&mut self, point: Point, way: Way) -> Option<Ran> {
         self.round += 1;
         self.world.write("scribble");
@@ -166,11 +168,11 @@ impl Trial {
         client.map(Running::ended)
     }
 
-    /// The folder of the generation that is being made: of a standby, or else of what is to serve.
+    /// The folder of the generation in preparation: of a standby, or else of the next serving containers.
     fn clone_in_the_making(&self) -> PathBuf {
         let site = self.world.site().unwrap_or_default();
         let members = site["standbys"]["members"].as_array().cloned().unwrap_or_default();
-        // A standby that is being removed counts as being made, too.
+        // A standby in removal counts as one in preparation, too.
         let making = members.iter().rfind(|member| member["state"] == "making");
         let folder = self.world.state_dir().join(format!("stores/instances/{}.toy.1", self.world.name));
         let newest = || {
@@ -181,7 +183,7 @@ impl Trial {
         folder.join(format!("g{generation}"))
     }
 
-    /// Insists on as many events that contain a text.
+    /// Asserts the number of events that contain a text.
     #[track_caller]
     pub fn assert_told(&self, text: &str, count: usize) {
         let events = self.world.run(&["events"]).code(0).out;
@@ -189,13 +191,13 @@ impl Trial {
         assert_eq!(found, count, "{text:?} in:\n{events}");
     }
 
-    /// Insists that clients see nothing of the site.
+    /// Asserts that clients receive no page of the site.
     #[track_caller]
     pub fn assert_refuses(&self) {
         assert_eq!(self.world.get("/cgi-bin/page").expect("an answer of the gateway").status, 503);
     }
 
-    /// Sets out on a way; returns the client that waits for its end, if there is one.
+    /// Starts a way; returns the client that waits for its end, if there is one.
     fn set_out(&mut self, way: Way) -> Option<Running> {
         match way {
             Way::Swap | Way::SwapFrozen | Way::Rewind | Way::Renew | Way::Thaw => Some(self.reset()),
@@ -216,7 +218,7 @@ impl Trial {
         }
     }
 
-    /// Waits for as many standbys as there should be, all of them ready, and no more than one of them running.
+    /// Waits for the configured number of standbys, all of them ready and at most one of them running.
     #[track_caller]
     pub fn await_standbys(&self, moment: &str) {
         until(
@@ -235,9 +237,9 @@ impl Trial {
         list(&self.world.site().unwrap_or_default()["standbys"]["members"], "state")
     }
 
-    /// The container of a standby that is ready.
+    /// The container of a ready standby.
     fn standby(&self) -> String {
-        // One that the engine's end has taken along is a member until the daemon has noticed.
+        // A standby whose container ended with the engine stays a member until the daemon notices.
         within("a standby that runs", PATIENCE, || {
             let site = self.world.site().unwrap_or_default();
             let generation = format!("label=dev.arenad.generation={}", site["standbys"]["members"][0]["generation"]);
@@ -263,13 +265,13 @@ impl Trial {
     fn assert_honest(&self, moment: &str, before: &str, may_be_old: bool) {
         let answer = self.world.get("/cgi-bin/page").filter(|answer| answer.status == 200);
         if let Some(answer) = answer {
-            // A container that dies during its answer has sent the beginning of it.
+            // A container that dies while it answers has sent only the beginning of the answer.
             let is_honest = BASELINE.starts_with(&answer.body) || (may_be_old && before.starts_with(&answer.body));
             assert!(is_honest, "{moment}: clients see {:?}", answer.body);
         }
     }
 
-    /// A snapshot that is there holds what it was taken of, whatever happened meanwhile.
+    /// Asserts that an existing snapshot has the content of the site at its time.
     #[track_caller]
     fn assert_taken_whole(&self, moment: &str, before: &str, is_done: bool) {
         if self.has_taken() {
@@ -282,7 +284,7 @@ impl Trial {
         }
     }
 
-    /// The next reset works.
+    /// Asserts that the next reset works.
     #[track_caller]
     pub fn recovers(&self, moment: &str) {
         let again = self.reset().ended();
@@ -291,7 +293,8 @@ impl Trial {
         self.world.run(&["verify", "toy"]).code(0);
     }
 
-    /// Nothing was left over by all of that. Takes everything down; then nothing is left at all.
+    /// Asserts that the trials left no object behind, then takes everything down and asserts that no object is left at
+    /// all.
     pub fn end(self) {
         if !is_long() {
             // A running daemon checks the objects that it found at its start only once.
@@ -316,12 +319,12 @@ impl Drop for Trial {
             return;
         }
         if std::thread::panicking() {
-            // Its disk is gone when the world would show it.
+            // The disk is unmounted before the world would print the log.
             let log = std::fs::read_to_string(self.world.state_dir().join("arenad.log")).unwrap_or_default();
             let lines: Vec<&str> = log.lines().collect();
             eprintln!("the daemon's log ends:\n{}", lines[lines.len().saturating_sub(25)..].join("\n"));
         }
-        // Lazily: what a test that failed has left running may still be in it.
+        // The unmount is lazy, because processes that a failed test left running may still use the disk.
         let _ = Command::new("umount").arg("--lazy").arg(self.world.state_dir()).status();
     }
 }

@@ -1,34 +1,34 @@
-//! How each point is come to.
+//! The operations that lead to each point.
 
 use arenad_seams::fault::Point;
 
 /// An operation that reaches fault points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// A reset that a standby is ready for.
+    /// A reset with a ready standby.
     Swap,
-    /// The same by a daemon that expects no reset, so that the standby is frozen.
+    /// The same with a daemon that expects no reset, so the standby is frozen.
     SwapFrozen,
     /// A reset without a standby.
     Rewind,
-    /// A reset of something whose container is gone.
+    /// A reset of a site whose container is gone.
     Recreate,
     /// The containers that a swap took out of service are renewed as the next standby.
     Renew,
-    /// A pool whose standby has died: another is made.
+    /// A pool whose standby has died prepares another.
     Pool,
-    /// The same where another standby runs already: the new one is frozen.
+    /// The same with another standby running: the new one is frozen.
     Freeze,
-    /// A swap that takes the standby that runs: the frozen one is let go on.
+    /// A swap takes the running standby, so the frozen one is resumed.
     Thaw,
-    /// A person asks for a snapshot.
+    /// A user requests a snapshot.
     Take,
-    /// The definition has changed, so that another baseline is made.
+    /// The definition has changed, so another baseline is built.
     Baseline,
 }
 
 impl Way {
-    /// Whether a client is waiting for the site to be as its baseline.
+    /// Returns whether a client waits for the site to be equal to its baseline.
     pub fn is_reset(self) -> bool {
         matches!(self, Self::Swap | Self::SwapFrozen | Self::Rewind | Self::Recreate | Self::Renew | Self::Thaw)
     }

@@ -1,10 +1,10 @@
--- A table and a sequence that a statement might change; and every function that does more than read says so instead of doing it.
+-- A table and a sequence that a statement might change. Every function that does more than read raises an error instead.
 create table t (a int primary key, b text);
 insert into t values (1, 'x'), (2, 'y');
 create sequence s;
 create extension if not exists plpgsql;
 
--- PostgreSQL calls what it cannot repeat `volatile`. Those named here are so for what they return, and change nothing.
+-- PostgreSQL calls functions `volatile` if their results vary. Those named here only return varying values and change nothing.
 create table harmless (name text primary key);
 insert into harmless values
     ('random'), ('random_normal'), ('clock_timestamp'), ('timeofday'), ('gen_random_uuid'), ('pg_lock_status'),
@@ -24,7 +24,7 @@ insert into harmless values
     ('pg_get_wal_resource_managers'), ('pg_jit_available'), ('pg_sequence_last_value'), ('pg_stat_clear_snapshot'),
     ('pg_stat_force_next_flush'), ('pg_stat_have_stats'), ('pg_stat_get_recovery_prefetch');
 
--- What the test itself notes; a name that no statement guesses.
+-- The test's own records, under a name that no statement guesses.
 create function set_config_of_test(name text, value text, is_local boolean default false) returns text
     language internal as 'set_config_by_name';
 
@@ -45,7 +45,7 @@ begin
     loop
         body := format('begin raise exception ''HARM %s''; end', f.proname);
         begin
-            -- Under its number the server would go on calling its own code.
+            -- A replacement that kept the object id would not take effect: the server would still call the built-in code.
             execute format('alter function %s rename to %I', f.oid::regprocedure, 'unused_' || f.oid);
             execute format('create function pg_catalog.%I(%s) returns %s language plpgsql volatile as %L',
                            f.proname, f.arguments, f.result, body);
@@ -56,7 +56,7 @@ begin
 end
 $instrument$;
 
--- The views over them have kept the numbers.
+-- The views over these functions still refer to the old numbers.
 do $views$
 declare
     v record;

@@ -44,10 +44,10 @@ pub const TARGET: Target = Target {
     ..Target::new("gateway-answers", open)
 };
 
-/// How long a client waits for more of an answer that may never end.
+/// The time that a client waits for more of an answer that may never end.
 const PATIENCE: Duration = Duration::from_millis(40);
 
-/// The page that is answered with the input.
+/// The path whose answer is the input.
 const HOSTILE: &str = "/hostile";
 
 fn serve(mut stream: TcpStream, input: &Mutex<Vec<u8>>) {
@@ -61,7 +61,7 @@ fn serve(mut stream: TcpStream, input: &Mutex<Vec<u8>>) {
         }
         let input = input.lock().expect("no panic").clone();
         let _ = stream.write_all(&input);
-        // Most of them hang up: whether the others have said all, a client finds out by waiting.
+        // Most servers close the connection; with the others, a client must wait to learn that the answer is complete.
         if input.iter().fold(0, |sum: u8, byte| sum ^ byte) % 8 != 0 {
             return;
         }
@@ -77,7 +77,7 @@ fn open() -> Check {
         *input.lock().expect("no panic") = bytes.to_vec();
         let method = if bytes.len() % 8 == 0 { "HEAD" } else { "GET" };
         let is_upgrade = bytes.windows(6).any(|window| window.eq_ignore_ascii_case(b"pgrade"));
-        // Otherwise the answer ends with the connection, so that the client need not wait longer.
+        // Without an upgrade the answer ends with the connection, so that the client need not wait longer.
         let upgrade = if is_upgrade { "upgrade\r\nUpgrade: websocket\r\n" } else { "close\r\n" };
         let mut client = passage.connect();
         client.set_read_timeout(Some(PATIENCE)).expect("a time-out");
@@ -90,7 +90,7 @@ fn open() -> Check {
     })
 }
 
-/// The answer after those that only announce it.
+/// The last answer, after the informational ones.
 fn last(from: &mut BufReader<&TcpStream>, method: &str) -> String {
     loop {
         match wire::answer(from, method) {

@@ -63,7 +63,7 @@ fn open() -> Check {
                 assert!(reported.contains(&tag.as_str()), "an engine would take {tag:?}, and not only {reported:?}");
             }
         }
-        // As a file, which may be compressed or a zip, the same is found.
+        // As a file, which may be compressed or a zip, the archive gives the same result.
         std::fs::write(&path, input).expect("written");
         let scanned = scan(&path, Kind::Images, &Watch::default());
         if let (Ok(read), Ok(scanned)) = (&read, &scanned) {
@@ -84,8 +84,8 @@ fn kind<T>(found: &Result<T, ScanError>) -> String {
     }
 }
 
-/// The tags that an engine takes: it unpacks everything into a folder, the later over the earlier, and reads what has the manifest's
-/// name then, its keys in capital or small letters, the last of several.
+/// The tags that an engine reads: it unpacks all members into a folder, later ones over earlier ones, and then reads
+/// the file with the manifest's name. Keys are case-insensitive, and the last of several counts.
 fn engine_tags(input: &[u8]) -> Vec<String> {
     let mut files: HashMap<String, Vec<u8>> = HashMap::new();
     let mut archive = tar::Archive::new(Cursor::new(input));
@@ -108,7 +108,7 @@ fn engine_tags(input: &[u8]) -> Vec<String> {
     manifest.unwrap_or_default().into_iter().flat_map(|item| item.0).collect()
 }
 
-/// A path without what says nothing.
+/// Removes the parts of a path that have no effect.
 fn cleaned(path: &str) -> String {
     let mut parts = Vec::new();
     for part in path.split('/') {
@@ -133,12 +133,12 @@ impl<'de> serde::Deserialize<'de> for Keys {
     }
 }
 
-/// As many images, names and manifests as are read, and many more.
+/// Archives with as many images, names and manifests as the limits allow, and with many more.
 fn made() -> Vec<Vec<u8>> {
     [800, 20_000].into_iter().flat_map(entangled).collect()
 }
 
-/// Archives whose digests are right, and in which everything has to be looked for in everything else.
+/// Archives with correct digests whose parts refer to each other many times.
 fn entangled(many: usize) -> [Vec<u8>; 4] {
     let hex = |text: &str| Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let blob = |text: &str| (format!("sha256:{}", hex(text)), text.to_owned());
@@ -146,13 +146,13 @@ fn entangled(many: usize) -> [Vec<u8>; 4] {
     let config = blob(&json!({ "rootfs": { "diff_ids": [layer.0] } }).to_string());
     let path = |blob: &(String, String)| blob.0.replace("sha256:", "blobs/sha256/");
     let item = |tag: &str| json!({ "Config": path(&config), "RepoTags": [tag], "Layers": [path(&layer)] });
-    // Indexes of indexes: each names the one below again and again.
+    // Indexes of indexes: each names the one below repeatedly.
     let naming = |digest: &str| json!({ "manifests": vec![json!({ "digest": digest }); many] }).to_string();
     let lowest = blob(&json!({ "config": { "digest": "sha256:00" } }).to_string());
     let middle = blob(&naming(&lowest.0));
     let upper = blob(&naming(&middle.0));
     let deep = naming(&upper.0);
-    // As many names as images.
+    // There are as many names as images.
     let name = |number: usize| format!("shop:{number}");
     let named =
         |number: usize| json!({ "digest": lowest.0, "annotations": { "io.containerd.image.name": name(number) } });

@@ -65,7 +65,7 @@ pub const TARGET: Target = Target {
     ..Target::new("definitions", open)
 };
 
-/// The longest answer: a hundred problems with their snippets.
+/// The longest message: a hundred problems with their snippets.
 pub const LONGEST_BYTES: usize = 512 * 1024;
 
 fn open() -> Check {
@@ -75,7 +75,7 @@ fn open() -> Check {
     Box::new(move |input| {
         let [environment, compose, dotenv] = parts::<3>(input);
         let mut sources = Sources { dotenv: Some(SourceFile::new("compose/.env", dotenv)), ..good.clone() };
-        // Where a part is missing, the good one stands in, so that the others are looked at further.
+        // A valid part replaces a missing one, so that the other parts are still examined.
         if !environment.is_empty() {
             sources.environment = SourceFile::new("environments/x.yaml", environment);
         }
@@ -96,7 +96,7 @@ fn open() -> Check {
     })
 }
 
-/// Every problem says where it is and what it is.
+/// Checks that every problem has a place and a message.
 pub fn check_problems(problems: &Diagnostics) -> String {
     assert!(problems.count() > 0);
     for problem in problems.iter() {
@@ -136,7 +136,7 @@ fn made() -> Vec<Vec<u8>> {
     made.push(dotenv("A=\"$A$A\"\n".repeat(20_000)));
     let doubling = (1..2_000).map(|level| format!("A{level}=$A{}$A{}\n", level - 1, level - 1));
     made.push(dotenv(["A0=xxxxxxxxxxxxxxxx\n".to_owned()].into_iter().chain(doubling).collect()));
-    // Chains through one site, in the order that nests deepest: as long as is accepted, and longer.
+    // Chains through one site, in the order that nests deepest: with the greatest accepted length, and longer.
     made.extend([490, 4_000].map(|count| chain(count).into_bytes()));
     made
 }

@@ -1,4 +1,4 @@
-//! Episodes as files: tasks of the benchmarks, answers of agents and what was seen, judged by every profile.
+//! Episodes as files: tasks of the benchmarks, answers of agents and observations, judged by every profile.
 
 use arenad_evaluation::{TaskFiles, results};
 use arenad_verdict::Benchmark;

@@ -50,10 +50,10 @@ pub const TARGET: Target = Target {
     ..Target::new("hars", open)
 };
 
-/// A secret that every coding of texts leaves as it is, so that it is found wherever it is.
+/// A secret that every text coding leaves unchanged, so that it is found in any place.
 const SECRET: &str = "qZ7hunter2X9";
 
-/// Names that secrets have.
+/// Field names whose values are secrets.
 const NAMES: [&str; 12] = [
     "password",
     "passwd",
@@ -91,7 +91,7 @@ fn open() -> Check {
     })
 }
 
-/// Whether the secret stands in any text of a value, also in one that is coded.
+/// Returns whether any text of a value contains the secret, including coded texts.
 fn leaks(value: &Value) -> bool {
     match value {
         Value::String(text) => {
@@ -140,7 +140,7 @@ fn exchange(url: String, sent: (HeaderMap, RecordedBody), received: (HeaderMap, 
     }
 }
 
-/// An exchange as the input has it: address, header, kind and body of the request, the same of the answer.
+/// An exchange made from the input: address, header, kind and body of the request, and the same parts of the answer.
 fn raw(parts: &[Vec<u8>]) -> Exchange {
     let part = |index: usize| parts.get(index).cloned().unwrap_or_default();
     let side = |first: usize| {
@@ -152,14 +152,14 @@ fn raw(parts: &[Vec<u8>]) -> Exchange {
     exchange(format!("http://h/{}", String::from_utf8_lossy(&part(1))), side(2), side(5))
 }
 
-/// Makes an exchange with a secret in it, as the bytes of a tape choose.
+/// Makes an exchange with a secret; the bytes of a tape determine its form.
 struct Maker<'a> {
     tape: &'a [u8],
     at: usize,
-    /// Stands in fields beside the secret's.
+    /// The content of fields beside the secret's.
     noise: String,
-    /// Whether what is made will be no whole JSON: then secrets stand in fields of their names. In scripts and in what is cut off, lists
-    /// of names and values and texts within texts are not understood.
+    /// Whether the JSON will be incomplete: then secrets are in fields with their names. In scripts and in truncated
+    /// text, lists of names and values and texts within texts are not recognized.
     is_broken: bool,
 }
 
@@ -243,13 +243,13 @@ impl Maker<'_> {
         };
         self.is_broken = false;
         if is_cut {
-            // Cut off where nothing of the secret is lost.
+            // The text is cut at a place where the secret stays complete.
             let end = text.rfind(SECRET).map_or(text.len(), |at| at + SECRET.len());
             text.truncate(end);
         }
         let mut bytes = text.into_bytes();
         if self.choose(8) == 7 {
-            // In a coding that is not UTF-8.
+            // The text is in a coding other than UTF-8.
             bytes = String::from_utf8_lossy(&bytes).replace("neighbour", "n\u{1}").into_bytes();
             bytes.iter_mut().filter(|byte| **byte == 1).for_each(|byte| *byte = 0xe9);
         }
@@ -269,7 +269,7 @@ impl Maker<'_> {
         )
     }
 
-    /// JSON with a secret somewhere in it.
+    /// Makes JSON with a secret at some place in it.
     fn object(&mut self, depth: usize) -> Value {
         let name = self.name();
         let noise = self.noise.clone();
@@ -288,7 +288,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A text within a value: JSON, a form or an address.
+    /// Makes a text within a value: JSON, a form or an address.
     fn text(&mut self, depth: usize) -> String {
         match self.choose(3) {
             0 => self.object(depth).to_string(),

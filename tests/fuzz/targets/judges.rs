@@ -48,7 +48,7 @@ pub const TARGET: Target = Target {
 
 const KEY: &str = "sk-of-the-judge";
 
-/// How long an endpoint may take.
+/// The time limit of an endpoint.
 const LIMIT: Duration = Duration::from_millis(100);
 
 fn open() -> Check {
@@ -80,7 +80,7 @@ fn open() -> Check {
         let look = Prompt::look("What is it?", &picture);
         assert_eq!(look.accepts(&reply), !reply.trim().is_empty());
 
-        // A pause that an endpoint wishes for may be a minute.
+        // An endpoint may request a pause of up to a minute.
         let is_slow = String::from_utf8_lossy(&answer).to_ascii_lowercase().contains("retry-after");
         settings.attempts = if is_slow { 1 } else { 2 };
         *input.lock().expect("no panic") = answer;
@@ -99,7 +99,7 @@ fn open() -> Check {
         }
 
         std::fs::write(&replies, &file).expect("a file");
-        // As a file that grows as well: what was cut off at its end is dropped then.
+        // The file is also read as one that grows: a truncated last line is dropped then.
         let is_kept = Endpoint::new(settings.clone()).is_ok();
         let recorded = match Recorded::open(&replies) {
             Ok(recorded) => format!("{:?}", runtime.block_on(recorded.reply(&Prompt::of(&questions[0]))).is_ok()),
@@ -110,7 +110,7 @@ fn open() -> Check {
     })
 }
 
-/// The same question in each wording; another one each time.
+/// The same question in each wording, with a different number each time.
 fn questions(number: u64) -> Vec<Comparison> {
     let of = |kind, wording| Comparison {
         kind,
@@ -123,7 +123,7 @@ fn questions(number: u64) -> Vec<Comparison> {
     wordings.into_iter().flat_map(|wording| [of(Sameness::Answer, wording), of(Sameness::Reason, wording)]).collect()
 }
 
-/// A strict verdict is one word; and no reply that says no is a yes, in any wording.
+/// A strict verdict is one word, and no reply that says no counts as a yes, in any wording.
 fn read(question: &Comparison, reply: &str) -> Option<bool> {
     let prompt = Prompt::of(question);
     let verdict = prompt.verdict(reply);

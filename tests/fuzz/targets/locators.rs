@@ -1,4 +1,4 @@
-//! Locators: texts of task files and clients, their arguments, and what JSONPaths and filters of jq make of an answer.
+//! Locators: texts of task files and clients, their arguments, and the results of JSONPath and jq filters on an answer.
 
 use arenad_model::locator::{Arguments, JsonQuery, Locator, LocatorKind, Selection, TracePart, parse};
 
@@ -60,7 +60,7 @@ fn open() -> Check {
         check_filled(&filled, &argument);
         let asked = query(&filled).map(|query| match query {
             JsonQuery::Path { path, all } => arenad_locators::json_query::json_path(path, &json, *all),
-            // Filters may never end: they are run where they can be stopped.
+            // Filters may never end, so they run only where they can be stopped.
             JsonQuery::Jq { .. } => Ok(arenad_model::locator::Value::Null),
         });
         let asked =
@@ -69,7 +69,7 @@ fn open() -> Check {
     })
 }
 
-/// An argument stays where it stands: it ends no header, no path and no literal.
+/// Checks that an argument stays in its place: it cannot end a header, a path or a literal.
 fn check_filled(locator: &Locator, argument: &str) {
     match &locator.kind {
         LocatorKind::Http(http) => {

@@ -49,7 +49,7 @@ pub const TARGET: Target = Target {
 
 const PASSWORD: &str = "s3cret-of-emma";
 
-/// How much longer than its limit a log-in may go on until it has failed.
+/// The time by which a log-in may exceed its limit before it fails.
 const SLACK: Duration = Duration::from_secs(3);
 
 fn open() -> Check {
@@ -61,7 +61,7 @@ fn open() -> Check {
         let mut answers = served.lock().expect("no panic");
         if answers.is_empty() { Vec::new() } else { vec![Move::Say(answers.remove(0))] }
     });
-    // A request to this server has left the site.
+    // A request to this server would have left the site.
     let strays = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&strays);
     let elsewhere = site(move |_| {
@@ -92,7 +92,7 @@ fn open() -> Check {
         let signed_in = runtime.block_on(async {
             tokio::time::timeout(login.timeout + SLACK, log_in(&client, &place, account, login)).await
         });
-        assert_eq!(strays.load(Ordering::SeqCst), 0, "somebody has left the site");
+        assert_eq!(strays.load(Ordering::SeqCst), 0, "a request has left the site");
         match signed_in.expect("it ends in time") {
             Ok(session) => {
                 assert!(session.headers.iter().all(|(_, value)| !value.expose().contains(['\r', '\n'])));

@@ -70,7 +70,7 @@ fn open() -> Check {
     })
 }
 
-/// The first of all elements is the first element; its text has no space that a reader would not see.
+/// Checks that the first of all elements equals the single result, and that its text has no invisible space.
 fn agreed(first: &Value, all: &Value, is_text: bool) -> &'static str {
     let Value::Json(all) = all else { panic!("all of them are {all:?}") };
     let all: Vec<Option<String>> = serde_json::from_str(all).expect("a list of texts");

@@ -50,7 +50,7 @@ pub const TARGET: Target = Target {
         "]h\0aq\0",
         "h\u{1}h\0R0",
     ],
-    // The memory that the reader may use, and the pickle itself.
+    // The memory of the reader and of the pickle itself.
     memory: 1 << 30,
     made,
     ..Target::new("pickles", open)
@@ -63,7 +63,7 @@ fn open() -> Check {
         std::fs::create_dir(folder).expect("a folder");
     }
     Box::new(move |input| {
-        // As the last step, compressed, and as the arguments, as it is.
+        // The input is read as a compressed last step, and as uncompressed arguments.
         let step = std::fs::File::create(named.join("step_0.pkl.gz")).expect("a file");
         let mut packed = flate2::write::GzEncoder::new(step, flate2::Compression::fast());
         packed.write_all(input).and_then(|()| packed.finish().map(drop)).expect("written");
@@ -78,7 +78,7 @@ fn open() -> Check {
     })
 }
 
-/// Pickles that take much, each in its own way.
+/// Pickles that are expensive to read, each for another reason.
 fn made() -> Vec<Vec<u8>> {
     let repeated = |before: &[u8], middle: &[u8], count: usize, after: &[u8]| {
         let mut pickle = before.to_vec();

@@ -43,10 +43,10 @@ pub const TARGET: Target = Target {
     ..Target::new("pipes", open)
 };
 
-/// How long a browser waits for a command before it goes away.
+/// The time that a browser waits for a command before it closes the pipe.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// How long an expression may take.
+/// The time limit of an expression.
 const LIMIT: Duration = Duration::from_millis(200);
 
 fn open() -> Check {
@@ -78,7 +78,7 @@ fn open() -> Check {
     })
 }
 
-/// Says the next answer whenever a command has come, and goes away after the last.
+/// Sends the next answer after each command, and closes the pipe after the last.
 async fn browser(mut line: tokio::io::DuplexStream, answers: Vec<Vec<u8>>) -> std::io::Result<()> {
     let mut heard = vec![0; 1 << 12];
     let mut commands = 0;

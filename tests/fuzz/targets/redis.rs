@@ -47,7 +47,7 @@ fn open() -> Check {
         format!("stores: {{ cache: {{ kind: redis, path: /data, port: {}, timeout: 300ms }} }}", server.address.port());
     let visited = Visited::at(server.address, &stores);
     let engine = DockerEngine::new("unix:///nowhere");
-    // Kept, as the daemon keeps them: a line on which an answer was misread must not be used again.
+    // The connections are kept, as in the daemon: one on which an answer was misread must not be used again.
     Box::new(move |bytes| {
         *input.lock().expect("no panic") = bytes.to_vec();
         let lines = Lines::kept();
@@ -67,7 +67,7 @@ fn open() -> Check {
     })
 }
 
-/// The first part has been asked for; each further one waits for its question.
+/// The client has requested the first part; each further part waits for its command.
 fn answers(input: &[u8]) -> Vec<Move> {
     let mut script: Vec<Move> = pieces(input).into_iter().flat_map(|piece| [Move::Say(piece), Move::Hear]).collect();
     script.pop();

@@ -66,20 +66,20 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// bytes before it.
 const LAST: &[u8] = b"GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
 
-/// How long a client waits before it says that it has said everything.
+/// The time that a client waits before it closes its sending side.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// How long a recording may get: it is copied for each input.
+/// The largest number of recorded exchanges, because the recording is copied for each input.
 const RECORDED_MAX: u64 = 200;
 
-/// Requests by method and target, each with what is known of its body.
+/// Requests by method and target, each with its body if that is known.
 type Requests = HashMap<(String, String), Vec<Option<Vec<u8>>>>;
 
 /// A gateway with one route to a site.
 pub struct Passage {
     route: Route,
     site: SocketAddr,
-    // Its threads end when it is dropped.
+    // The gateway's threads end when it is dropped.
     _gateway: Gateway,
 }
 
@@ -118,7 +118,7 @@ impl Passage {
     }
 }
 
-/// Listens, with a thread for each connection. It ends with the process.
+/// Listens, with a thread for each connection, until the process ends.
 pub fn site(serve: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("an address");
@@ -131,17 +131,17 @@ pub fn site(serve: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr {
     address
 }
 
-/// Answers each request with its target, and notes it.
+/// Answers each request with its target, and records it.
 fn answer_all(mut stream: TcpStream, seen: &Mutex<Vec<Message>>) {
     let mut from = BufReader::new(stream.try_clone().expect("a second handle"));
-    // Until the gateway hangs up, in the middle of a request or between two.
+    // The loop ends when the gateway closes the connection, within a request or between two.
     while let Ok(request) = wire::request(&mut from) {
         let target = request.second().to_owned();
         let is_head = request.first.starts_with("HEAD ");
         seen.lock().expect("no panic").push(request);
         let body = if is_head { "" } else { target.as_str() };
         let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", target.chars().count());
-        // As bytes: each character of the target stands for one.
+        // Each character of the target stands for one byte.
         let bytes: Vec<u8> = answer.chars().chain(body.chars()).map(|c| c as u8).collect();
         if stream.write_all(&bytes).is_err() {
             return;
@@ -165,7 +165,7 @@ fn open() -> Check {
         let seen = std::mem::take(&mut *seen.lock().expect("no panic"));
         learn(&passage.route, &mut known, &mut taken);
         if taken > RECORDED_MAX {
-            // Nothing is sent while requests are held, so nothing is missed before the recording begins anew.
+            // No requests are sent while requests are held, so none is missed before the recording restarts.
             passage.route.hold("a new generation");
             learn(&passage.route, &mut known, &mut taken);
             (generation, taken) = (generation + 1, 0);
@@ -179,16 +179,16 @@ fn open() -> Check {
     })
 }
 
-/// Sends bytes, and reads well-formed answers until the gateway has nothing more to say.
+/// Sends bytes, and reads well-formed answers until the gateway sends no more.
 fn exchange(passage: &Passage, input: &[u8]) -> Vec<Message> {
     let mut client = passage.connect();
     client.set_read_timeout(Some(PAUSE)).expect("a time-out");
-    // A gateway that has heard enough hangs up.
+    // A gateway may close the connection before it has read everything.
     let _ = client.write_all(input).and_then(|()| client.write_all(LAST));
     let mut from = BufReader::new(Patient { client, has_ended: false });
     let mut answers = Vec::new();
     loop {
-        // Which request it is the answer to, the client can only count; a HEAD leaves the rest unread.
+        // The client can match answers to requests only by counting; after a HEAD, the rest stays unread.
         match wire::answer(&mut from, "GET") {
             Ok(answer) => answers.push(answer),
             Err(error) => {
@@ -205,7 +205,7 @@ fn exchange(passage: &Passage, input: &[u8]) -> Vec<Message> {
     }
 }
 
-/// A client that reads until nothing more comes, says that it has said everything, and reads on.
+/// A client that reads until no more data comes, closes its sending side, and reads on.
 struct Patient {
     client: TcpStream,
     has_ended: bool,
@@ -217,7 +217,7 @@ impl Read for Patient {
             Err(error) if error.kind() == ErrorKind::WouldBlock && !self.has_ended => {
                 self.has_ended = true;
                 self.client.set_read_timeout(Some(PATIENCE))?;
-                // The gateway may have hung up meanwhile.
+                // The gateway may have closed the connection meanwhile.
                 let _ = self.client.shutdown(Shutdown::Write);
                 self.client.read(buffer)
             }
@@ -230,7 +230,7 @@ fn has_word(bytes: &[u8], word: &[u8]) -> bool {
     bytes.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word))
 }
 
-/// Takes note of what the gateway says that it has passed on.
+/// Adds the requests that the gateway has recorded as forwarded.
 fn learn(route: &Route, known: &mut Requests, taken: &mut u64) {
     let recording = route.recorder().and_then(|recorder| recorder.recording()).expect("a generation serves");
     let first = taken.saturating_sub(recording.dropped);
@@ -246,20 +246,20 @@ fn learn(route: &Route, known: &mut Requests, taken: &mut u64) {
     *taken = recording.dropped + recording.exchanges.len() as u64;
 }
 
-/// `/path?query` of a URL.
+/// Returns `/path?query` of a URL.
 fn target_of(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let target = rest.find(['/', '?', '*']).map_or("", |at| &rest[at..]);
-    // Each byte as a character, as the site reads it.
+    // Each byte becomes a character, as the site reads it.
     target.bytes().map(char::from).collect()
 }
 
-/// A request that the site has seen is one that the gateway has recorded, and is so once.
+/// Removes a request that the site has received; the gateway must have recorded it exactly once.
 fn forget(known: &mut Requests, seen: &Message) {
     let method = seen.first.split(' ').next().unwrap_or_default().to_owned();
     let bodies = known.get_mut(&(method, seen.second().to_owned()));
-    let bodies = bodies.unwrap_or_else(|| panic!("nobody passed this on: {seen:?}"));
+    let bodies = bodies.unwrap_or_else(|| panic!("the gateway did not record {seen:?}"));
     let same = |body: &Option<Vec<u8>>| body.as_ref().is_none_or(|body| *body == seen.body);
-    let at = bodies.iter().position(same).unwrap_or_else(|| panic!("nobody passed this on: {seen:?}"));
+    let at = bodies.iter().position(same).unwrap_or_else(|| panic!("the gateway did not record {seen:?}"));
     bodies.swap_remove(at);
 }

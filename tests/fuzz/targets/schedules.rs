@@ -38,7 +38,7 @@ pub const TARGET: Target = Target {
     ..Target::new("schedules", open)
 };
 
-/// Moments around which clocks do odd things: a leap day, both changes of Berlin's clocks, the day that Samoa left out.
+/// Times near irregular changes of clocks: a leap day, both changes of Berlin's clocks, the day that Samoa skipped.
 const MOMENTS: [&str; 5] = [
     "2024-02-29T12:00:00Z",
     "2025-03-30T00:59:30Z",

@@ -1,8 +1,9 @@
-//! The guard of SQL locators against PostgreSQL and MariaDB: what passes is sent to both, on accounts that may do everything and in
-//! transactions that may write, so that nothing but the guard is in the way. No statement writes, locks, sleeps or reads a file.
+//! The guard of SQL locators with PostgreSQL and MariaDB. Accepted statements are sent to both, with accounts that have
+//! all rights and in transactions that may write, so that only the guard protects the data. No statement may write,
+//! lock, sleep or read a file.
 //!
-//! PostgreSQL's functions that do more than read raise an error instead (`servers/instrument.sql`); writes show in the transaction's
-//! number. MariaDB counts what it does: commands, waits, files, locks.
+//! PostgreSQL's functions that do more than read raise an error instead (`servers/instrument.sql`); writes show in the
+//! transaction's number. MariaDB counts its actions: commands, waits, files, locks.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -128,16 +129,16 @@ pub const TARGET: Target = Target {
     ..Target::new("servers", open)
 };
 
-/// Where the servers are.
+/// The variable with the address of the servers.
 const ADDRESS: &str = "ARENAD_FUZZ_SERVERS";
 
-/// The image that they run in.
+/// The image of the servers.
 const IMAGE: &str = "arenad-test-servers";
 
-/// How long the servers may take to be there.
+/// The time limit for the servers to start.
 const START: Duration = Duration::from_secs(60);
 
-/// How long a statement may run: what is asked for is what it does, not how long it takes.
+/// The time limit of a statement in milliseconds: its effects are tested, not its duration.
 const STATEMENT_MS: u32 = 100;
 
 /// The argument that statements bind.
@@ -149,7 +150,7 @@ fn docker(args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// A container; removed when it is dropped.
+/// A container; it is removed when the value is dropped.
 struct Container(String);
 
 impl Drop for Container {
@@ -158,7 +159,7 @@ impl Drop for Container {
     }
 }
 
-/// Builds the image where it is not there, and starts both servers.
+/// Builds the image if it does not exist, and starts both servers.
 fn around() -> Around {
     let root = env!("CARGO_MANIFEST_DIR");
     let dotenv = std::fs::read_to_string(format!("{root}/compose/.env")).unwrap_or_default();
@@ -174,7 +175,7 @@ fn around() -> Around {
 
 fn open() -> Check {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let host = std::env::var(ADDRESS).expect("whoever started this process has started the servers");
+    let host = std::env::var(ADDRESS).expect("the parent process has started the servers");
     let mut postgres = runtime.block_on(within(START, || Postgres::open(&host)));
     let mut mariadb = runtime.block_on(within(START, || MariaDb::open(&host)));
     let arguments = Arguments(vec![("sku".to_owned(), ARGUMENT.to_owned())]);
@@ -189,7 +190,7 @@ fn open() -> Check {
     })
 }
 
-/// A statement as the client in a container is sent it: with its arguments as texts.
+/// Returns a statement as the client in a container receives it, with its arguments as texts.
 fn statement(dialect: Dialect, pieces: &[Piece<'_>]) -> String {
     let quoted = match dialect {
         Dialect::Mysql => format!("x'{}'", ARGUMENT.bytes().map(|byte| format!("{byte:02x}")).collect::<String>()),
@@ -205,7 +206,7 @@ fn tried(runtime: &Runtime, trial: impl Future<Output = Result<Trial, sqlx::Erro
     trial.came
 }
 
-/// Reads an answer to its end: what is left of it would be taken for that of the next statement.
+/// Reads an answer to its end, because the rest would be taken for the answer to the next statement.
 async fn read<R>(mut rows: impl Stream<Item = Result<R, sqlx::Error>> + Unpin) -> Result<(), sqlx::Error> {
     while rows.try_next().await?.is_some() {}
     Ok(())
@@ -279,7 +280,7 @@ impl Postgres {
         };
         let mut harm = if said.starts_with("HARM ") { said } else { String::new() };
         if ran.is_err() {
-            // The transaction is of no use any more; what outlives one is looked for in the next.
+            // The failed transaction can no longer be used; its lasting effects are looked for in the next one.
             self.begin().await?;
         }
         let after = self.state().await?;
@@ -292,7 +293,7 @@ impl Postgres {
 
 struct MariaDb {
     connection: MySqlConnection,
-    /// Wants what a statement might have locked.
+    /// Requests locks that the statement might hold.
     other: MySqlConnection,
     before: Vec<String>,
 }
@@ -316,7 +317,7 @@ impl MariaDb {
         let options =
             MySqlConnectOptions::new().host(host).username("everything").database("d").disable_statement_logging();
         let (mut connection, mut other) = (options.connect().await?, options.connect().await?);
-        // As a locator's session is, but for its transaction, which may write.
+        // The session is that of a locator, except that its transaction may write.
         let set = format!(
             "set session sql_mode = 'NO_ENGINE_SUBSTITUTION', lock_wait_timeout = 1, innodb_lock_wait_timeout = 1, \
              max_statement_time = {}",

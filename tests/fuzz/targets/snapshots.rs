@@ -39,7 +39,7 @@ pub const TARGET: Target = Target {
 
 fn open() -> Check {
     Box::new(|input| {
-        // The corpus is of what is inside of the compression, so that mutations reach it; the bytes as they are come second.
+        // The corpus contains uncompressed content, so that mutations reach it. The unchanged bytes are tried second.
         let packed = zstd::encode_all(input, 1).expect("compressed");
         let read = read(&packed);
         if let Ok((parts, manifest)) = &read {
@@ -84,7 +84,7 @@ fn read(file: &[u8]) -> Result<(Parts, Manifest), ReadError> {
     }
 }
 
-/// A snapshot that is sound: its hashes and its id are those of its content.
+/// A valid snapshot, whose hashes and id match its content.
 fn made() -> Vec<Vec<u8>> {
     let layers = vec![format!("sha256:{}", "1".repeat(64))];
     let image = Service { image: format!("sha256:{}", "2".repeat(64)), layers: layers.clone() };

@@ -99,7 +99,7 @@ pub const TARGET: Target = Target {
     ..Target::new("sql", open)
 };
 
-/// How long a statement may run: what is asked for is whether it writes, not how long it takes.
+/// The time limit of a statement: its writes are tested, not its duration.
 const STATEMENT: Duration = Duration::from_millis(100);
 
 fn open() -> Check {
@@ -132,7 +132,7 @@ fn open() -> Check {
     })
 }
 
-/// The pieces are the statement, up to the semicolon that ends it.
+/// Checks that the pieces together are the statement up to its final semicolon.
 fn check_pieces(text: &str, pieces: &[Piece<'_>]) {
     let written = |piece: &Piece<'_>| match piece {
         Piece::Text(text) => (*text).to_owned(),
@@ -144,7 +144,7 @@ fn check_pieces(text: &str, pieces: &[Piece<'_>]) {
 }
 
 async fn database() -> SqliteConnection {
-    // On a connection that may write, unlike those of locators: the guard is looked at alone.
+    // Unlike a locator's connection, this one may write, so that only the guard is tested.
     let mut database = SqliteConnectOptions::new().in_memory(true).connect().await.expect("a database");
     database.execute("create table t (a, b); insert into t values (1, 'x'), (2, 'y')").await.expect("a table");
     database
@@ -170,7 +170,7 @@ fn changed_nothing(runtime: &Runtime, database: &mut SqliteConnection, pieces: &
         };
         let ran = tokio::time::timeout(STATEMENT, ran).await;
         if ran.is_err() {
-            // It goes on where it is; another takes its place.
+            // The old statement may still run on its connection; a new database replaces it.
             *database = self::database().await;
             return "takes long";
         }

@@ -1,4 +1,4 @@
-//! Files of native tasks: they become tasks or diagnostics, and a task judges whatever an agent says.
+//! Files of native tasks: they become tasks or diagnostics, and a task judges any answer of an agent.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -44,7 +44,7 @@ pub const TARGET: Target = Target {
     ..Target::new("trees", open)
 };
 
-/// Little enough for the memory that the folders are in.
+/// Small enough for the memory file system of the folders.
 const LIMITS: Limits = Limits { bytes: 4 << 20, members: 2000, folder_bytes: 1 << 20 };
 
 fn open() -> Check {

@@ -1,8 +1,8 @@
-//! HTTP/1.1 as its strictest reader takes it: what two readers could understand differently is a broken promise.
+//! A strict HTTP/1.1 parser: a message that two parsers could understand differently breaks a property.
 
 use std::io::{self, BufRead};
 
-/// A message as it was on the wire.
+/// A message as it was sent.
 #[derive(Debug, Clone)]
 pub struct Message {
     pub first: String,
@@ -21,14 +21,14 @@ impl Message {
     }
 }
 
-/// How long a body is.
+/// The length of a body.
 enum Length {
     Bytes(usize),
     Chunks,
     ToTheEnd,
 }
 
-/// Reads a request. Errors: the connection ended within it. Panics: readers could differ on what it says.
+/// Reads a request. Errors: the connection ended within it. Panics: parsers could disagree about the request.
 pub fn request(from: &mut impl BufRead) -> io::Result<Message> {
     let mut message = head(from)?;
     let words: Vec<&str> = message.first.split(' ').collect();
@@ -44,7 +44,8 @@ pub fn request(from: &mut impl BufRead) -> io::Result<Message> {
     Ok(message)
 }
 
-/// Reads an answer to a request of a method. Errors: the connection ended within it, by which it is known to be broken.
+/// Reads an answer to a request with this method. Errors: the connection ended within the answer, which marks it as
+/// broken.
 pub fn answer(from: &mut impl BufRead, to: &str) -> io::Result<Message> {
     let mut message = head(from)?;
     let status = message.second();
@@ -73,14 +74,14 @@ fn head(from: &mut impl BufRead) -> io::Result<Message> {
     }
 }
 
-/// A line without its end, which is both characters.
+/// Reads a line without its end, which must be CR LF.
 fn line(from: &mut impl BufRead) -> io::Result<String> {
     let mut line = Vec::new();
     from.read_until(b'\n', &mut line)?;
     let Some(line) = line.strip_suffix(b"\n") else { return Err(io::ErrorKind::UnexpectedEof.into()) };
     let line = line.strip_suffix(b"\r").unwrap_or_else(|| panic!("half an end of a line: {:?}", line.escape_ascii()));
     assert!(!line.contains(&b'\r'), "half an end of a line: {:?}", line.escape_ascii());
-    // Each byte as a character: what is beyond ASCII is none of HTTP's business.
+    // Each byte becomes a character: HTTP does not interpret bytes beyond ASCII.
     Ok(line.iter().map(|byte| char::from(*byte)).collect())
 }
 
@@ -121,7 +122,7 @@ fn body(from: &mut impl BufRead, length: Length) -> io::Result<Vec<u8>> {
     Ok(body)
 }
 
-/// Reads so many bytes, without room for them before they are there.
+/// Reads this number of bytes, and allocates memory only as they arrive.
 fn exactly(from: &mut impl BufRead, length: usize, to: &mut Vec<u8>) -> io::Result<()> {
     let mut left = length;
     while left > 0 {

@@ -60,7 +60,7 @@ pub fn bodies() -> Vec<Attack> {
     ]
 }
 
-/// A sound answer with a body.
+/// A valid answer with a body.
 pub fn page(kind: &str, body: &str) -> Vec<Move> {
     let head = format!(
         "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n",

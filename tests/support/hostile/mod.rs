@@ -20,23 +20,23 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 pub use visited::Visited;
 
-/// The pause between two bytes of a server that drips.
+/// The pause between two bytes of a server that sends slowly.
 const DRIP: Duration = Duration::from_millis(50);
 
 /// The next action of a server. After the last one it closes the connection.
 #[derive(Debug, Clone)]
 pub enum Move {
-    /// It waits until its client says something.
+    /// The server waits for bytes from its client.
     Hear,
-    /// It sends these bytes.
+    /// The server sends these bytes.
     Say(Vec<u8>),
-    /// It says the same again and again, until its client has gone.
+    /// The server sends the same bytes repeatedly, until its client has disconnected.
     Repeat(Vec<u8>),
-    /// It answers the same to whatever its client says.
+    /// The server answers everything with the same bytes.
     Answer(Vec<u8>),
-    /// It says a byte now and then.
+    /// The server sends one byte at a time, slowly.
     Drip(Vec<u8>),
-    /// It says nothing more, and waits until its client has gone.
+    /// The server sends nothing more, and waits until its client has disconnected.
     Silence,
 }
 
@@ -46,19 +46,19 @@ pub type Script = Vec<Move>;
 /// A script with its name.
 pub type Attack = (&'static str, Script);
 
-/// A server. It ends with the process: tests are short.
+/// A server. It ends with the process, which is soon enough in tests.
 pub struct Hostile {
     /// The address that the server listens on.
     pub address: SocketAddr,
 }
 
 impl Hostile {
-    /// A server that follows a script with each client.
+    /// Starts a server that follows a script with each client.
     pub fn start(script: Script) -> Self {
         Self::with(move |client| follow(client, &script))
     }
 
-    /// A server that hears what a client says first, and follows the script that is chosen by that.
+    /// Starts a server that first reads from a client, and then follows the script chosen by these bytes.
     pub fn answering(choose: impl Fn(&[u8]) -> Script + Send + Sync + 'static) -> Self {
         Self::with(move |client| {
             let heard = hear(client)?;
@@ -66,14 +66,14 @@ impl Hostile {
         })
     }
 
-    /// A server on a port within a network namespace, which follows with each client the script that is the present one.
+    /// Starts a server on a port within a network namespace; with each client it follows the present script.
     pub fn within(namespace: &Path, port: u16, script: Arc<Mutex<Script>>) -> Self {
         let bind = || {
             let namespace = File::open(namespace).expect("a namespace");
             move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).expect("rights of root");
             TcpListener::bind(("0.0.0.0", port)).expect("a free port")
         };
-        // A thread of its own: where it has gone it stays.
+        // A separate thread enters the namespace, because it cannot return.
         let listener = std::thread::scope(|scope| scope.spawn(bind).join()).expect("no panic");
         Self::on(listener, move |client| {
             let script = script.lock().expect("no panic").clone();
@@ -91,7 +91,7 @@ impl Hostile {
         std::thread::spawn(move || {
             for mut client in listener.incoming().flatten() {
                 let serve = Arc::clone(&serve);
-                // A client that goes away has won.
+                // The thread ends without an error when its client disconnects.
                 std::thread::spawn(move || client.set_nodelay(true).and_then(|()| serve(&mut client)));
             }
         });

@@ -15,7 +15,7 @@ pub fn attacks() -> Vec<Attack> {
             "more columns than there is memory for",
             signed_in(vec![Move::Answer(packet(1, b"\xfe\xff\xff\xff\xff\xff\xff\xff\x7f"))]),
         ),
-        ("a length that is no number", signed_in(vec![Move::Answer(packet(1, b"\xff"))])),
+        ("a length that is not a number", signed_in(vec![Move::Answer(packet(1, b"\xff"))])),
         ("an empty packet", signed_in(vec![Move::Answer(packet(1, b""))])),
         ("a packet out of turn", greeted(vec![Move::Say(packet(200, b"\0\0\0\x02\0\0\0")), Move::Silence])),
         (
@@ -26,7 +26,7 @@ pub fn attacks() -> Vec<Attack> {
     attacks
 }
 
-/// After a client has been greeted and has said who it is.
+/// A script for a client that has been greeted and has authenticated.
 fn greeted(then: Vec<Move>) -> Vec<Move> {
     [Move::Say(greeting()), Move::Hear].into_iter().chain(then).collect()
 }
@@ -35,7 +35,7 @@ fn signed_in(then: Vec<Move>) -> Vec<Move> {
     greeted([Move::Say(packet(2, b"\0\0\0\x02\0\0\0"))].into_iter().chain(then).collect())
 }
 
-/// A greeting that asks for a native password.
+/// A greeting that requests native password authentication.
 fn greeting() -> Vec<u8> {
     let mut body = vec![10];
     body.extend(b"8.0.0\0");

@@ -5,7 +5,7 @@ use super::{Attack, Move, attacks as of_every_protocol};
 /// The reply that accepts any user.
 const SIGNED_IN: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
 
-/// One column of texts.
+/// A row description with one text column.
 const COLUMN: &[u8] = b"T\0\0\0\x1a\0\x01c\0\0\0\0\0\0\0\0\0\0\x19\xff\xff\xff\xff\xff\xff\0\0";
 
 /// Returns the attacks that a client must survive.
@@ -96,7 +96,7 @@ fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     [&[kind][..], &length, body].concat()
 }
 
-/// The description of rows: of each column its name and its type; everything in text.
+/// The description of rows: the name and the type of each column, all in text format.
 fn columns(columns: &[(&str, u32)]) -> Vec<u8> {
     let mut body = u16::try_from(columns.len()).expect("few").to_be_bytes().to_vec();
     for (name, kind) in columns {
@@ -123,7 +123,7 @@ fn row(values: &[Option<&str>]) -> Vec<u8> {
     message(b'D', &body)
 }
 
-/// After a client has signed in and asked, and been told of one column.
+/// A script for a client that has signed in, sent a query, and received the description of one column.
 fn asked(then: Vec<Move>) -> Vec<Move> {
     let asked = [Move::Hear, Move::Say(SIGNED_IN.to_vec()), Move::Hear, Move::Say(COLUMN.to_vec())];
     asked.into_iter().chain(then).collect()

@@ -20,7 +20,7 @@ pub fn attacks() -> Vec<Attack> {
     attacks
 }
 
-/// A text in the protocol's form.
+/// Encodes a text in the protocol's format.
 pub fn text(text: &[u8]) -> Vec<u8> {
     [format!("${}\r\n", text.len()).as_bytes(), text, b"\r\n"].concat()
 }

@@ -1,4 +1,4 @@
-//! A site of one service, which is a server of the test's own.
+//! A site with one service, which is a server of the test.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -10,7 +10,7 @@ use arenad_launch::Incarnation;
 use arenad_locators::Scene;
 use arenad_model::site::Site;
 
-/// A site, and where it runs.
+/// A site and its address.
 pub struct Visited {
     pub site: Site,
     pub incarnation: Incarnation,
@@ -18,7 +18,7 @@ pub struct Visited {
 }
 
 impl Visited {
-    /// The site of a server, with further keys in the words of a definition, such as `stores: { … }`.
+    /// The site of a server, with further keys in the format of a definition, such as `stores: { … }`.
     pub fn at(address: SocketAddr, keys: &str) -> Self {
         let port = address.port();
         let environment = format!(
@@ -45,7 +45,7 @@ impl Visited {
         Self { site, incarnation, address }
     }
 
-    /// The scene in which locators are evaluated.
+    /// The context in which locators are evaluated.
     pub fn scene(&self) -> Scene<'_> {
         Scene {
             site: &self.site,

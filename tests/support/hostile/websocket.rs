@@ -44,7 +44,7 @@ pub fn taken(request: &[u8]) -> Option<Vec<u8>> {
     Some(head.into_bytes())
 }
 
-/// A text in one frame.
+/// Encodes a text as one frame.
 pub fn text(text: &[u8]) -> Vec<u8> {
     let length = u64::try_from(text.len()).unwrap_or(u64::MAX).to_be_bytes();
     [&[0x81, 0x7f], &length[..], text].concat()

@@ -1,4 +1,4 @@
-"""Client of arenad, which runs the sites that web agents are tested on."""
+"""The client of arenad, which runs the sites on which web agents are tested."""
 
 from ._client import Arena, AsyncArena
 from ._errors import ArenadError, OperationFailed, Unreachable

@@ -1,4 +1,4 @@
-"""The client, synchronous and asynchronous."""
+"""The synchronous and the asynchronous client."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ T = TypeVar("T")
 
 
 class Arena:
-    """The sites of a daemon.
+    """A client of a daemon and its sites.
 
-    `address` is `unix:///path` or `http://host:port`; without it, the daemon is found as the command line finds it.
-    `timeout` is for one request, in seconds. Threads may share an arena.
+    `address` is `unix:///path` or `http://host:port`; without it, the client finds the daemon as the command line does.
+    `timeout` is the limit for one request, in seconds. Threads may share an arena.
 
-    `environment`, here or in a call, is needed only where several environments that are up have the site or the task that is
-    meant. Without it such a call raises `ArenadError` with the code `which_environment`, and the error names them.
+    `environment`, here or in a call, is needed only if several environments that are up have the site or task. Without
+    it such a call raises `ArenadError` with the code `which_environment`, and the error names the environments.
     """
 
     def __init__(
@@ -68,16 +68,16 @@ class Arena:
         return None
 
     def status(self) -> Status:
-        """What is up, and how it is."""
+        """Returns all sites that are up, with their states."""
         status: Status = self._transport.request("GET", "/v1/status")
         return status
 
     def sites(self, *, environment: str | None = None) -> list[Site]:
-        """The sites that are up, of all environments or of one."""
+        """Returns the sites that are up, of all environments or of one."""
         return [site for found in self._environments(environment) for site in found["sites"]]
 
     def urls(self, *, environment: str | None = None) -> dict[str, str]:
-        """Where browsers find each site."""
+        """Returns the URL of each site, for browsers."""
         sites = self.sites(environment=environment)
         for site in sites:
             self._one(sites, site["name"])
@@ -90,10 +90,11 @@ class Arena:
         timeout: float | None = None,
         variables: Mapping[str, str] | None = None,
     ) -> list[Operation]:
-        """Brings sites up, all of the environment (`mini`, if none is named) without names, and returns when they are ready.
+        """Brings sites up and returns when they are ready; without names, all sites of the environment (default `mini`).
 
-        Runs the program `arenad`, which ARENAD_BIN may name, because the definition lies in files: it is found from the current
-        folder or by ARENAD_ROOT. `variables` are those that the definition's files use. A daemon is started if none runs.
+        Runs the program `arenad`, which ARENAD_BIN may name, because the definition consists of files: it is found from
+        the current folder or through ARENAD_ROOT. `variables` sets variables that the definition's files use. A daemon
+        is started if none runs.
         """
         wanted = environment or self._environment or "mini"
         words = ["up", "--environment", wanted, *sites]
@@ -103,12 +104,12 @@ class Arena:
         return operations
 
     def down(self, *sites: str, environment: str | None = None) -> None:
-        """Takes sites down: those that are named, else all of the environment, else everything that is up."""
+        """Takes sites down: the named ones, else all of the environment, else all that are up."""
         wanted = environment or self._environment
         self._run(["down", *sites, *([] if wanted is None else ["--environment", wanted])])
 
     def tasks(self, *, environment: str | None = None) -> list[Task]:
-        """The native tasks of an environment, by its files: of `mini`, if none is named. `begin` takes their names."""
+        """Returns the native tasks of an environment (default `mini`), read from its files. `begin` takes their names."""
         wanted = environment or self._environment or "mini"
         tasks: list[Task] = self._run(["tasks", "ls", wanted])
         return tasks
@@ -121,10 +122,10 @@ class Arena:
         timeout: float = 600.0,
         environment: str | None = None,
     ) -> list[Operation]:
-        """Brings sites back to their baselines, or one of them to a snapshot, and returns when they serve again.
+        """Brings sites back to their baselines, or one site to a snapshot, and returns when they serve again.
 
-        All sites of the environment, if none is named. With `if_dirty`, what is proven to be as its snapshot is left as it is.
-        Raises `OperationFailed`, and `TimeoutError` after `timeout` seconds.
+        Without names, all sites of the environment are reset. With `if_dirty`, a site that is proven equal to its
+        snapshot is not reset. Raises `OperationFailed`, and `TimeoutError` after `timeout` seconds.
         """
         begun: list[Operation] = []
         for name, chosen in self._chosen(sites, environment).items():
@@ -149,8 +150,8 @@ class Arena:
     ) -> Located:
         """Reads a value, such as `sql(shop): SELECT COUNT(*) FROM order_order WHERE user_id = {user}` with `user=3`.
 
-        `page` is the path that a `js:` locator looks at, `cdp` the address of the agent's browser for `js: … @ live`.
-        Arguments are bound, never pasted.
+        `page` is the path of the page for a `js:` locator, `cdp` the address of the agent's browser for `js: … @ live`.
+        Arguments are bound as parameters, never pasted into the text.
         """
         texts = {name: str(value) for name, value in arguments.items()}
         body = {"locator": locator, "arguments": texts, "page": page, "cdp": cdp}
@@ -167,15 +168,15 @@ class Arena:
         environment: str | None = None,
         **arguments: object,
     ) -> Any:
-        """The value alone."""
+        """Reads a value as `locate` does and returns it without evidence."""
         return self.locate(site, locator, page=page, cdp=cdp, environment=environment, **arguments)["value"]
 
     def har(self, *sites: str, environment: str | None = None) -> dict[str, Any]:
-        """What the gateway has recorded of sites, all of the environment if none is named, since their latest reset: a HAR,
-        without secrets.
+        """Returns the gateway's recording of sites since their latest reset as a HAR without secrets. Without names, all
+        sites of the environment are included.
 
-        `har["log"]["_arenad"]["sites"]` says of each what is recorded, and what is missing. Raises `ArenadError` with the code
-        `not_recorded` where nothing of these sites is.
+        `har["log"]["_arenad"]["sites"]` tells for each site what is recorded and what is missing. Raises `ArenadError`
+        with the code `not_recorded` if none of these sites is recorded.
         """
         chosen = self._chosen(sites, environment)
         if len(chosen) > 1:
@@ -188,8 +189,8 @@ class Arena:
         return har
 
     def login(self, site: str, account: str | None = None, *, environment: str | None = None) -> Session:
-        """A session of an account, the only one that can sign in if none is named; one that is part of the snapshot is good again
-        after every reset."""
+        """Returns a session of an account; without a name, of the only account that can sign in. A session that is part of
+        the snapshot is valid again after every reset."""
         path = self._site(site, environment)
         name = account or self._only_account(site, path)
         session: Session = self._transport.request("POST", f"{path}/accounts/{quote(name, safe='')}/login")
@@ -198,13 +199,14 @@ class Arena:
     def storage_state(
         self, site: str, account: str | None = None, *, environment: str | None = None
     ) -> StorageState:
-        """The session as Playwright takes it. It has no place for headers."""
+        """Returns the session in Playwright's format, which has no place for headers."""
         return {"cookies": self.login(site, account, environment=environment)["cookies"], "origins": []}
 
     def begin(self, task: str, *, reset: bool = False, environment: str | None = None) -> Begun:
-        """Begins an episode of a native task: captures what its check will compare with.
+        """Begins an episode of a native task and captures the values that its check compares with.
 
-        With `reset`, the task's sites are brought to where it starts first. Give the answer to `check`.
+        With `reset`, the task's sites are first brought to the state in which the task starts. Pass the result to
+        `check`.
         """
         body = {"task": task, "reset": reset}
         begun: Begun = self._transport.request("POST", f"{self._found(environment)}/checks/begin", body)
@@ -219,7 +221,7 @@ class Arena:
         cdp: str | None = None,
         environment: str | None = None,
     ) -> Checked:
-        """Says whether the agent did what the task asks for, by its answer, where it ended, and what the sites hold now.
+        """Judges whether the agent did the task, by its answer, its last page, and the current state of the sites.
 
         The environment is the one in which the episode began.
         """
@@ -243,8 +245,9 @@ class Arena:
     ) -> Evaluation:
         """Judges an episode by the rules of `webarena`, `visualwebarena` or `webarena-verified`.
 
-        `task` is the task as the benchmark publishes it, or its number in the file `data` (ARENAD_BENCHMARK_DATA, here or in the
-        daemon). Call it before the sites are reset. The environment is the one that has the sites that the task speaks of.
+        `task` is the task as the benchmark publishes it, or its number in the file `data` (ARENAD_BENCHMARK_DATA, here
+        or in the daemon). Call it before the sites are reset. The environment is the one that has the sites of the
+        task.
         """
         if isinstance(task, int):
             task = _published(task, data or os.environ.get("ARENAD_BENCHMARK_DATA"))
@@ -256,18 +259,18 @@ class Arena:
         return evaluation
 
     def snapshots(self, *, environment: str | None = None) -> list[Snapshot]:
-        """The snapshots, of all environments or of one, the newest first."""
+        """Returns the snapshots of all environments or of one, newest first."""
         snapshots: list[Snapshot] = self._transport.request("GET", "/v1/snapshots")["snapshots"]
         wanted = environment or self._environment
         return [found for found in snapshots if wanted is None or found["environment"] == wanted]
 
     def take_snapshot(self, site: str, name: str, *, timeout: float = 600.0, environment: str | None = None) -> Snapshot:
-        """Takes a snapshot of a site as it is."""
+        """Takes a snapshot of a site in its present state."""
         accepted = self._transport.request("POST", f"{self._site(site, environment)}/snapshots", {"name": name})
         return self._ended(accepted["operations"], timeout)[0]["snapshot"]
 
     def events(self, *, after: int | None = None, limit: int = 100) -> list[Event]:
-        """What happened, oldest first: after a sequence number, or the newest."""
+        """Returns events, oldest first: those after a sequence number, or the newest ones."""
         path = f"/v1/events?limit={limit}" + ("" if after is None else f"&after={after}")
         events: list[Event] = self._transport.request("GET", path)["events"]
         return events
@@ -277,7 +280,7 @@ class Arena:
         return _program.run(words, address, token, variables)
 
     def _only_account(self, site: str, path: str) -> str:
-        """The name of the only account of a site that can sign in."""
+        """Returns the name of the only account of a site that can sign in."""
         accounts = self._transport.request("GET", f"{path}/accounts")["accounts"]
         names = [account["name"] for account in accounts if account.get("login")]
         if len(names) == 1:
@@ -288,7 +291,7 @@ class Arena:
         raise ArenadError(f"{site} has several accounts: {', '.join(names)}", code="which_account", hint="name one: account=…")
 
     def _environments(self, environment: str | None) -> list[Environment]:
-        """Those that are up, or the one that is meant."""
+        """Returns the named environment, or all that are up."""
         wanted = environment or self._environment
         up = self.status()["environments"]
         found = [known for known in up if wanted is None or known["name"] == wanted]
@@ -299,7 +302,7 @@ class Arena:
         return found
 
     def _chosen(self, sites: tuple[str, ...], environment: str | None) -> dict[str, list[str]]:
-        """The named sites by environment; without names, the only environment that can be meant, with no names."""
+        """Returns the named sites by environment; without names, the only possible environment with an empty list."""
         environments = self._environments(environment)
         if not sites:
             if len(environments) > 1:
@@ -313,7 +316,7 @@ class Arena:
         return chosen
 
     def _one(self, sites: list[Site], name: str) -> Site:
-        """The site of that name among these."""
+        """Returns the site with this name."""
         found = [site for site in sites if site["name"] == name]
         if not found:
             up = ", ".join(site["name"] for site in sites)
@@ -329,7 +332,7 @@ class Arena:
         return f"{_path(wanted)}/sites/{quote(site, safe='')}"
 
     def _found(self, environment: str | None) -> str:
-        """Below which address a task's environment is: where none is named, the daemon finds it by the task."""
+        """Returns the path prefix of a task's environment; without a name, the daemon finds the environment by the task."""
         wanted = environment or self._environment
         return "/v1" if wanted is None else _path(wanted)
 
@@ -352,7 +355,8 @@ class Arena:
 
 
 def _published(number: int, data: str | os.PathLike[str] | None) -> Any:
-    """The task of that number in a benchmark's file; the number itself, for the daemon to look up, if no file is known."""
+    """Returns the task with this number from a benchmark's file, or the number itself if no file is known; the daemon then
+    looks the task up."""
     if data is None:
         return number
     path = Path(data)
@@ -381,7 +385,7 @@ def _threaded(method: Callable[P, T]) -> Callable[P, Awaitable[T]]:
 
 
 class AsyncArena:
-    """The same, awaited; each call has a thread while it lasts."""
+    """The same methods as coroutines. Each call occupies a thread until it returns."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What can go wrong."""
+"""The exceptions that the client raises."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class ArenadError(Exception):
-    """The daemon refused, as problem+json (RFC 9457) says it."""
+    """The daemon refused a request; the fields are those of problem+json (RFC 9457)."""
 
     def __init__(self, detail: str, *, code: str = "", hint: str | None = None, status: int = 0) -> None:
         super().__init__(detail if hint is None else f"{detail} (hint: {hint})")
@@ -23,11 +23,11 @@ class ArenadError(Exception):
 
 
 class Unreachable(ArenadError):
-    """No daemon answers."""
+    """No daemon answers at the address."""
 
 
 class OperationFailed(ArenadError):
-    """Something that was begun did not succeed."""
+    """An operation started but failed."""
 
     def __init__(self, operation: Operation) -> None:
         what = f"{operation['kind']} of {operation['site']}: {operation.get('reason') or operation['state']}"

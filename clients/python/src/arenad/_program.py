@@ -1,4 +1,4 @@
-"""The command line, for what is done with files of this machine: bringing environments up, and listing their tasks."""
+"""Calls the command line for work with files of this machine: bringing environments up, and listing their tasks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CODES = {1: "failed", 2: "usage", 4: "busy", 124: "timed_out", 130: "interrupted
 
 
 def find() -> str:
-    """The program: what ARENAD_BIN names, else `arenad` on the path."""
+    """Returns the path of the program: the value of ARENAD_BIN, else `arenad` on the path."""
     given = os.environ.get("ARENAD_BIN") or shutil.which("arenad")
     if not given:
         hint = "install it, or set ARENAD_BIN to its path"
@@ -25,7 +25,7 @@ def find() -> str:
 
 
 def run(words: Sequence[str], address: str | None, token: str | None, variables: Mapping[str, str] | None = None) -> Any:
-    """Runs a command with `--json` and returns what it prints; `None` where it prints nothing."""
+    """Runs a command with `--json` and returns its output, or `None` if it prints nothing."""
     environment = {**os.environ, **(variables or {})}
     if address:
         environment["ARENAD_HOST"] = address

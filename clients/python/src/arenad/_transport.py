@@ -1,4 +1,4 @@
-"""HTTP over the daemon's Unix socket or TCP, by the standard library."""
+"""HTTP over the daemon's Unix socket or over TCP, with the standard library."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class Transport:
-    """One daemon. A connection per request: no state, so that threads may share it."""
+    """Sends requests to one daemon. Each request opens a connection of its own, so threads may share the object."""
 
     def __init__(self, address: str | None, token: str | None, timeout: float) -> None:
         self._address = address or os.environ.get("ARENAD_HOST") or f"unix://{default_socket()}"
@@ -36,7 +36,7 @@ class Transport:
             raise ValueError(f"`{self._address}` is neither unix:///path nor http://host:port")
 
     def request(self, method: str, path: str, body: object = None) -> Any:
-        """Sends JSON and returns JSON; `None` where the answer has no body."""
+        """Sends JSON and returns JSON, or `None` if the answer has no body."""
         headers = {"Accept": "application/json"}
         payload = None
         if body is not None:
@@ -69,7 +69,7 @@ class Transport:
 
 
 def default_socket() -> Path:
-    """Where the command line looks for the daemon of this machine."""
+    """Returns the path at which the command line expects the daemon's socket."""
     given = os.environ.get("ARENAD_STATE_DIR")
     if given:
         return Path(given) / "arenad.sock"
@@ -94,7 +94,8 @@ def _foreign(address: str, status: int, text: bytes) -> Unreachable:
 
 
 def _why(address: str, error: Exception) -> tuple[str, str]:
-    """Why there is no answer, and what to do: a daemon that this user may not ask is another matter than none."""
+    """Returns the reason for a missing answer, and a hint. A daemon that denies access to this user is distinguished from
+    one that does not run."""
     match error:
         case PermissionError():
             return f"this user may not open {address}", "run this as the daemon's user, or use a state directory of your own"

@@ -1,4 +1,4 @@
-"""The JSON of the API. Times are RFC 3339 in UTC, durations milliseconds, sizes bytes."""
+"""The JSON types of the API. Times are RFC 3339 in UTC, durations milliseconds, sizes bytes."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any, Literal, TypedDict
 
 
 class Stage(TypedDict):
-    """One stage of a reset."""
+    """One stage of a reset, with its duration."""
 
     stage: str
     duration_ms: float
 
 
 class Reset(TypedDict):
-    """How a reset went."""
+    """The result of a reset."""
 
     id: str
     instance: str
@@ -37,7 +37,7 @@ class _Operation(TypedDict):
 
 
 class Operation(_Operation, total=False):
-    """Something that goes on with one site, or has ended."""
+    """An operation on one site, running or finished."""
 
     duration_ms: float
     reason: str
@@ -47,7 +47,7 @@ class Operation(_Operation, total=False):
 
 
 class Site(TypedDict):
-    """A site and its serving instance; the daemon sends more."""
+    """A site and its serving instance; the daemon sends more fields."""
 
     environment: str
     name: str
@@ -65,7 +65,7 @@ class Site(TypedDict):
 
 
 class Environment(TypedDict):
-    """An environment."""
+    """An environment that is up."""
 
     name: str
     description: str
@@ -74,7 +74,7 @@ class Environment(TypedDict):
 
 
 class Status(TypedDict):
-    """What is up."""
+    """All environments and sites that are up."""
 
     daemon: dict[str, Any]
     conditions: list[dict[str, Any]]
@@ -82,7 +82,7 @@ class Status(TypedDict):
 
 
 class Difference(TypedDict):
-    """Something that is not as in the snapshot."""
+    """A difference between a site and its snapshot."""
 
     store: str
     kind: str
@@ -93,7 +93,7 @@ class Difference(TypedDict):
 
 
 class Verification(TypedDict):
-    """How a site compares with its snapshot."""
+    """The result of comparing a site with its snapshot."""
 
     environment: str
     site: str
@@ -108,7 +108,7 @@ class Verification(TypedDict):
 
 
 class Evidence(TypedDict):
-    """How a value was found."""
+    """The evidence for a value: how it was read."""
 
     locator: str
     ran: str
@@ -121,7 +121,7 @@ class Evidence(TypedDict):
 
 
 class Located(TypedDict):
-    """A value of a site."""
+    """A value read from a site, with its evidence."""
 
     type: str
     """`null`, `bool`, `integer`, `decimal`, `float`, `text`, `bytes`, `timestamp`, `json` or `rows`."""
@@ -131,7 +131,7 @@ class Located(TypedDict):
 
 
 class Cookie(TypedDict):
-    """A cookie as Playwright's storage state has it."""
+    """A cookie in the format of Playwright's storage state."""
 
     name: str
     value: str
@@ -159,14 +159,14 @@ class Session(TypedDict):
 
 
 class StorageState(TypedDict):
-    """What Playwright's `browser.new_context(storage_state=…)` takes."""
+    """The argument of Playwright's `browser.new_context(storage_state=…)`."""
 
     cookies: list[Cookie]
     origins: list[Any]
 
 
 class _Snapshot(TypedDict):
-    """What every snapshot has."""
+    """The fields that every snapshot has."""
 
     id: str
     environment: str
@@ -180,14 +180,14 @@ class _Snapshot(TypedDict):
 
 
 class Snapshot(_Snapshot, total=False):
-    """A snapshot; one whose images are not in the engine says so."""
+    """A snapshot; the fields of this class are present only if its images are not in the engine."""
 
     other_engine: str
     missing_since: str
 
 
 class Event(TypedDict):
-    """Something that happened."""
+    """An entry of the event log."""
 
     seq: int
     at: str
@@ -207,8 +207,8 @@ class _Check(TypedDict):
 class Check(_Check, total=False):
     """One part of a verdict.
 
-    `reason` says why it did not pass, such as `hedged answer: ...`; of a passed check of the strict profile, which
-    leniency let the answer pass although the published rule refuses it.
+    `reason` says why it did not pass, such as `hedged answer: ...`. For a passed check of the strict profile it names
+    the leniency that let the answer pass although the published rule refuses it.
     """
 
     name: str | None
@@ -219,10 +219,11 @@ class Check(_Check, total=False):
 
 
 class Report(TypedDict):
-    """What an episode came to; the daemon sends more.
+    """The verdict on an episode; the daemon sends more fields.
 
-    `unsupported` comes from the task and `inconclusive` from the environment, never from the answer. A success rate is the
-    passed of all episodes: counting only the decided ones favours agents whose episodes stay undecided.
+    `unsupported` comes from the task and `inconclusive` from the environment, never from the answer. Compute a success
+    rate as the passed share of all episodes: counting only the decided ones favours agents whose episodes stay
+    undecided.
     """
 
     verdict: Literal["passed", "failed", "inconclusive", "needs_judge", "unsupported"]
@@ -230,7 +231,7 @@ class Report(TypedDict):
 
 
 class Begun(TypedDict):
-    """How an episode of a task began; a check wants it back."""
+    """The captured beginning of an episode, which `check` takes."""
 
     task: str
     environment: str
@@ -243,7 +244,7 @@ class Begun(TypedDict):
 
 
 class Checked(TypedDict):
-    """What an episode came to."""
+    """The result of checking an episode of a native task."""
 
     task: str
     environment: str
@@ -255,7 +256,7 @@ class Checked(TypedDict):
 
 
 class Evaluation(TypedDict):
-    """What an episode came to by the rules of a benchmark."""
+    """The verdict on an episode by the rules of a benchmark."""
 
     evaluated: dict[str, Any]
     """The report of each profile that was asked for."""

@@ -1,8 +1,8 @@
-// Numbers the lines of a highlighted block, as the pages expect of highlightjs-line-numbers, which Debian does not have.
+// Numbers the lines of a highlighted block. The pages expect highlightjs-line-numbers, which Debian does not have.
 hljs.lineNumbersBlock = function (block) {
   const open = [];
   const rows = block.innerHTML.replace(/\r?\n$/, "").split(/\r?\n/).map((line, index) => {
-    // What is open at the end of a line is closed there and opened again in the next row.
+    // Elements that are open at the end of a line are closed there and opened again in the next row.
     const before = open.join("");
     for (const tag of line.match(/<span[^>]*>|<\/span>/g) || []) {
       if (tag === "</span>") open.pop();

@@ -1,5 +1,5 @@
-"""Pictures of members who have not put up one of their own: a face that follows from the e-mail address, so that nobody looks
-like everybody else. The forge draws the same faces (forge/app/forge/avatars.py)."""
+"""Pictures of members who have not uploaded one of their own. A face follows from the e-mail address, so that members look
+different. The forge draws the same faces (forge/app/forge/avatars.py)."""
 
 import colorsys
 import hashlib
@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw
 
 SKINS = ["#f6d7c3", "#eec1a2", "#d9a066", "#b97a4b", "#8d5a3b", "#5f3d2a"]
 HAIRS = ["#2b2320", "#4a3222", "#7a4a21", "#b5813d", "#d8b56a", "#9a9a9a", "#8c3b1f"]
-# Drawn larger than shown, so that shrinking smooths the edges.
+# Drawn larger than shown: shrinking smooths the edges.
 UNITS, SCALE = 100, 8
 
 
@@ -17,7 +17,7 @@ def colour(hue, saturation, lightness):
 
 
 class Face:
-    """What a face is made of; each byte of the digest decides one thing."""
+    """The features of a face; each byte of the digest determines one of them."""
 
     def __init__(self, email):
         digest = hashlib.sha256(email.encode()).digest()

@@ -25,7 +25,7 @@ def search():
 
 
 def write_database():
-    # A transaction that is rolled back; a temporary table would leave traces in the system's own tables.
+    # The transaction is rolled back; a temporary table would leave traces in the system's own tables.
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("UPDATE misago_cache_cacheversion SET version = version WHERE cache = 'settings'")
         written = cursor.rowcount
@@ -35,7 +35,7 @@ def write_database():
 
 
 def write_disks():
-    # The container's own layer, and the disk of the database where that is a different one.
+    # The container's own layer, and the database's disk if that is a different one.
     places = {os.stat(place).st_dev: place for place in (DATA, tempfile.gettempdir())}
     for place in places.values():
         with tempfile.TemporaryFile(dir=place, buffering=0) as file:
@@ -46,7 +46,7 @@ def write_disks():
 
 
 def healthz():
-    """Answers 200 with what was counted, or 503 with the step that failed and why."""
+    """Answers 200 with the counts, or 503 with the failed step and the reason."""
     started, answer = time.monotonic(), {"ok": False}
     steps = [("threads", count_threads), ("search", search), ("database_write", write_database), ("disk_write", write_disks)]
     for name, step in steps:
@@ -63,7 +63,7 @@ def healthz():
 
 
 def first(get_response):
-    """Answers before anything else looks at the request: everything else asks the database who is there."""
+    """Answers before the rest of the request's processing, which would ask the database for the session."""
 
     def middleware(request):
         return healthz() if request.path == "/healthz" else get_response(request)

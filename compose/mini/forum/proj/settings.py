@@ -11,12 +11,13 @@ BASE = "/srv/forum"
 DEBUG = False
 SECRET_KEY = "benchmark-only-not-secret-0123456789abcdefghijklmnopqrstuvwxyz"
 
-# The gateway passes the visitor's Host on, whatever it is, and says whether the visitor came by TLS.
+# The gateway passes on the visitor's Host header unchanged, and tells whether the visitor used TLS.
 ALLOWED_HOSTS = ["*"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_CROSS_ORIGIN_OPENER_POLICY = None
 
-# A cached login must outlive every benchmark. Names of its own: cookies do not tell ports apart, and other sites run on the same host.
+# A stored login must outlive every benchmark. The cookies have names of their own: they do not depend on the port, and
+# other sites run on the same host.
 SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "forum_session", "forum_csrf"
 SESSION_COOKIE_AGE = CSRF_COOKIE_AGE = 10 * 365 * 24 * 3600
 PASSWORD_HASHERS = ["hashers.CheapHasher"]
@@ -30,12 +31,12 @@ DATABASES = {"default": {
     "ENGINE": "django.db.backends.postgresql", "NAME": "forum", "USER": "forum", "PASSWORD": "forum",
     "HOST": os.environ.get("DB_HOST", "/run/forum"),
     "OPTIONS": {"connect_timeout": 5},
-    # Kept connections are tried before use: a rewind restarts the database below a running forum.
+    # Pooled connections are tested before use: a rewind restarts the database under a running forum.
     "CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True}}
 DEFAULT_AUTO_FIELD = "django.db.models.AutoField"
 CACHES = {"default": {"BACKEND": "versions.VersionedCache"}}
 
-# Tasks run in the request that causes them: what a reply notifies is there when the reply is, and no worker can be dead.
+# Tasks run in the request that causes them: notifications exist as soon as the reply does, and no worker can fail.
 CELERY_TASK_ALWAYS_EAGER = True
 CELERY_BROKER_URL = "memory://"
 
@@ -45,13 +46,13 @@ USE_I18N, LANGUAGE_CODE, LANGUAGES = True, "en-us", (("en-us", "English"),)
 MEDIA_ROOT, MEDIA_URL = "/data/media", "/media/"
 STATIC_ROOT, STATIC_URL = None, "/static/"
 STATICFILES_DIRS = [BASE + "/static"]
-# Static files are served from where the packages keep them, which saves a second copy in the image.
+# Static files are served from the packages' own folders, which saves a second copy in the image.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_MAX_AGE = 24 * 3600
 
 ROOT_URLCONF = "urls"
-# Misago's list without its tracker of who is online, which writes a row for every page that a member opens, and with one
-# address for all visitors.
+# Misago's list without its tracker of online members, which writes a row for every page that a member opens, and with
+# one address for all visitors.
 MIDDLEWARE = [
     "probe.first",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -76,7 +77,7 @@ INSTALLED_PLUGINS = []
 INSTALLED_APPS = ["quiet.QuietConfig", "fontawesomefree"] + [app for app in MISAGO_APPS if app not in ("debug_toolbar", "misago.faker")]
 TEMPLATES = [{
     "BACKEND": "django.template.backends.django.DjangoTemplates", "DIRS": [BASE + "/templates"], "APP_DIRS": True,
-    # Before the last one, which gathers what the others have left for the scripts.
+    # The last processor collects the others' contributions for the scripts, so this one comes before it.
     "OPTIONS": {"context_processors": TEMPLATE_CONTEXT_PROCESSORS[:-1] + ["views.log_in_link"] + TEMPLATE_CONTEXT_PROCESSORS[-1:]}}]
 REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["misago.core.rest_permissions.IsAuthenticatedOrReadOnly"],
@@ -86,11 +87,11 @@ REST_FRAMEWORK = {
 EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
 SOCIAL_AUTH_STRATEGY = "misago.socialauth.strategy.MisagoStrategy"
 
-# An agent may post as fast as it can: three seconds between two posts is Misago's rule, and it cannot be set.
+# An agent may post as fast as it can. Misago requires three seconds between two posts, and has no setting for that.
 MISAGO_POSTING_MIDDLEWARES = [name for name in defaults.MISAGO_POSTING_MIDDLEWARES if "floodprotection" not in name]
-# Nobody is asked about new accounts: not Gmail's rules for addresses, not a list of spammers elsewhere.
+# New accounts are accepted without validation: no rules for Gmail addresses and no external list of spammers.
 MISAGO_NEW_REGISTRATIONS_VALIDATORS = []
-# Stems words, so that "museum" finds "museums".
+# Words are stemmed, so that "museum" finds "museums".
 MISAGO_SEARCH_CONFIG = "english"
 MISAGO_AVATARS_SIZES = [400, 200, 100, 64]
 MISAGO_DYNAMIC_AVATAR_DRAWER = "portraits.draw"

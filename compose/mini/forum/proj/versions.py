@@ -1,14 +1,14 @@
-"""What a process may remember of the database."""
+"""The data of the database that a process may cache."""
 
 from django.core.cache.backends.locmem import LocMemCache
 
-# Copies of rows under a constant name. All other keys carry a random version that lies in the database itself, so what was
-# remembered before a rewind, or in another worker, is not found under the version that holds now.
+# Copies of rows under constant names. All other keys contain a random version that is stored in the database itself, so
+# an entry from before a rewind, or from another worker, is not found under the present version.
 UNVERSIONED = ("misago_categories_tree", "misago_agreements", "misago_admin_analytics")
 
 
 class VersionedCache(LocMemCache):
-    """Keeps what is named by a version, and forgets the rest at once."""
+    """Caches entries whose key contains a version, and does not store others."""
 
     def set(self, key, *args, **kwargs):
         if not key.startswith(UNVERSIONED):

@@ -9,7 +9,7 @@ from misago.users.forms.auth import AuthenticationForm
 
 
 class LogInForm(AuthenticationForm):
-    """Misago's own, under the words that the log-in code of WebArena and BrowserGym looks for."""
+    """Misago's form with the labels that the log-in code of WebArena and BrowserGym looks for."""
 
     def __init__(self, request=None, *args, **kwargs):
         super().__init__(request, *args, **kwargs)
@@ -20,7 +20,7 @@ class LogInForm(AuthenticationForm):
 
 
 class LogInView(LoginView):
-    """A page for logging in. Misago has a dialogue for it, which needs scripts and has no address."""
+    """A page for logging in. Misago has only a dialogue, which needs scripts and has no address."""
 
     template_name = "log_in.html"
     form_class = LogInForm
@@ -28,7 +28,7 @@ class LogInView(LoginView):
 
 
 def log_in_link(request):
-    """Shows guests the way to that page, in the menu where an administrator may add links."""
+    """Adds a link to that page to the guests' menu, where an administrator may add links."""
     if request.include_frontend_context and not request.user.is_authenticated:
         link = {"title": "Log in", "url": reverse("log-in"), "className": "log-in-link", "targetBlank": False, "rel": ""}
         request.frontend_context["extraMenuItems"] = [*request.frontend_context.get("extraMenuItems", []), link]

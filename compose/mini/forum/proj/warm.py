@@ -1,5 +1,6 @@
-"""Loads what a worker's first visitor would wait for: the code behind the pages, and the templates of those that nearly every
-visit opens. Nothing of the database, which is exchanged below a running forum."""
+"""Loads the code and templates for which a worker's first visitor would wait: the modules behind the pages, and the
+templates of the most frequent pages. Nothing of the database is loaded, because it is exchanged under a running forum.
+"""
 
 from importlib import import_module
 
@@ -7,7 +8,7 @@ from django.template import engines
 from django.template.loader import get_template
 from django.urls import reverse
 
-# What the forum loads when it is first needed, and which it always is.
+# Modules that the forum imports on first use, in every process.
 MODULES = """django.db.backends.postgresql.compiler django.contrib.messages.storage.fallback django.contrib.sessions.serializers
 django.conf.locale.en.formats misago.themes.activetheme misago.menus.menuitems misago.users.usersmenus""".split()
 
@@ -19,7 +20,7 @@ misago/admin/dashboard/index.html""".split()
 def code():
     for module in MODULES:
         import_module(module)
-    # Looking one address up reads all of them, and with them every view.
+    # Resolving one address loads all of them, and every view with them.
     reverse("log-in")
     _ = engines["django"].engine.template_context_processors
 

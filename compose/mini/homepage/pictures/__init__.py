@@ -1,1 +1,2 @@
-"""Draws the pictures below static/input_images: a dozen scenes and papers from the county, each with facts to be read off it."""
+"""Draws the pictures below static/input_images: a dozen scenes and papers from the county, each with facts to read from
+it."""

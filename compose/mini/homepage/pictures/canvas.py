@@ -7,7 +7,7 @@ INK = (32, 42, 51)
 
 
 class Canvas:
-    """A picture at twice its size, halved at the end, so that edges are smooth."""
+    """A picture drawn at twice its size and halved at the end, so that edges are smooth."""
 
     def __init__(self, width=640, height=480, ground=(255, 255, 255)):
         self.image = Image.new("RGB", (width * 2, height * 2), ground)
@@ -29,7 +29,7 @@ class Canvas:
         self.pen.text((2 * x, 2 * y), words, colour, ImageFont.truetype(FONTS.format(face), 2 * size), anchor)
 
     def hand(self, x, y, length, turn, width):
-        """The hand of a clock; a whole turn is 1."""
+        """Draws the hand of a clock; a whole turn is 1."""
         angle = turn * 2 * math.pi
         self.line([(x, y), (x + length * math.sin(angle), y - length * math.cos(angle))], width=width)
 

@@ -1,4 +1,4 @@
-"""Things with words and figures on them."""
+"""Pictures with words and figures."""
 
 from pictures.canvas import Canvas
 

@@ -1,4 +1,4 @@
-"""Things to be counted, recognised and compared."""
+"""Pictures of things to count, recognise and compare."""
 
 from pictures.canvas import INK, Canvas
 

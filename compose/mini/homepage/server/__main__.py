@@ -1,6 +1,6 @@
-"""Two processes: the first has loaded everything and holds the port, its child serves.
+"""Runs two processes: the first has loaded everything and holds the port, and its child serves.
 
-So the child, which may have a file of /data open, can be killed and made anew in a moment. Connections wait meanwhile.
+The child may have a file of /data open. It can be killed and replaced in a moment; connections wait meanwhile.
 """
 
 import os
@@ -11,12 +11,12 @@ import time
 
 from server.web import serve
 
-# While this file is there, nobody serves: db-stop makes it and kills the child, db-start removes it.
+# While this file exists, no process serves: db-stop creates it and kills the child, db-start removes it.
 HOLD = "/run/homepage/hold"
 
 
 def child(server):
-    # The loop that serves cannot wait for its own end, so another thread ends it.
+    # The serving loop cannot wait for its own end, so another thread ends it.
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
     server.serve_forever(poll_interval=0.1)
     server.server_close()

@@ -1,4 +1,4 @@
-"""Arithmetic: Python's grammar for expressions, cut down to numbers, operators and a few functions."""
+"""Arithmetic with Python's grammar for expressions, restricted to numbers, operators and a few functions."""
 
 import ast
 import math
@@ -14,11 +14,11 @@ NAMES = {"pi": math.pi, "e": math.e}
 
 
 class NotArithmetic(Exception):
-    """What was entered cannot be calculated; says why."""
+    """The entered text cannot be calculated; the message gives the reason."""
 
 
 def calculate(text):
-    """The value of an expression, as text."""
+    """Returns the value of an expression as text."""
     if len(text) > LONGEST:
         raise NotArithmetic(f"The expression is longer than {LONGEST} characters.")
     plain = text.replace("×", "*").replace("÷", "/").replace("−", "-").replace("^", "**").strip()
@@ -33,7 +33,7 @@ def calculate(text):
 def shown(value):
     if isinstance(value, complex) or not math.isfinite(value):
         raise NotArithmetic("The result is not a number.")
-    # Twelve digits hide that 0.1 + 0.2 is not quite 0.3; whole numbers stay exact.
+    # Rounding to twelve digits hides that 0.1 + 0.2 is not quite 0.3; whole numbers stay exact.
     return str(value) if isinstance(value, int) else f"{value:.12g}"
 
 

@@ -1,4 +1,5 @@
-"""The notes of the scratchpad. A connection for each request, so that nobody holds the file when a rewind exchanges it."""
+"""The notes of the scratchpad. Each request opens its own connection, so that the file is not open when a rewind exchanges
+it."""
 
 import contextlib
 import datetime as dt
@@ -17,7 +18,7 @@ SEED = [
     ("Packing list", "rain jacket\nboots\nferry ticket\ncamera"),
     ("Ask the museum of clocks", "Is it open on Tuesdays?\nWhat does a ticket cost?"),
 ]
-# How times are kept.
+# The format of stored times.
 FORM = "%Y-%m-%dT%H:%M:%SZ"
 SEEDED_AT = "2023-06-01T12:00:00Z"
 
@@ -43,7 +44,7 @@ def all():
 
 
 def save(note, title, text):
-    """Changes the note of that number; makes a new one where there is none."""
+    """Changes the note with this number, or creates one if there is none."""
     with database() as connection:
         changed = connection.execute("UPDATE note SET title = ?, text = ?, changed = ? WHERE id = ?", (title, text, now(), note))
         if changed.rowcount == 0:

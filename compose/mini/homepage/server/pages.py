@@ -1,4 +1,4 @@
-"""What visitors see."""
+"""The pages that visitors see."""
 
 import datetime as dt
 import re
@@ -11,7 +11,7 @@ from server.calculator import NotArithmetic, calculate
 
 PAGES = Path("/srv/homepage/pages")
 TEMPLATES = {file.stem: Template(file.read_text(encoding="utf-8")) for file in PAGES.glob("*.html")}
-# In the order of the sites.
+# The manuals, in the order of the sites.
 MANUALS = {site.manual: (PAGES / "manuals" / f"{site.manual}.html").read_text(encoding="utf-8") for site in sites.SITES}
 TITLES = {name: re.search(r"<h1>(.*?)</h1>", text)[1] for name, text in MANUALS.items()}
 
@@ -48,7 +48,7 @@ def calculator(expression):
 
 
 def moment(stored):
-    """A time as people read it, and as programs do."""
+    """Returns a time in the format for people and in the format for programs."""
     when = dt.datetime.strptime(stored, notes.FORM)
     return f'<time datetime="{escape(stored)}">{when.day} {when:%B %Y, %H:%M} UTC</time>'
 
@@ -61,13 +61,13 @@ def scratchpad(chosen):
         f'<form method="post" action="/scratchpad.html"><input type="hidden" name="note" value="{note["id"]}">'
         f'<a class="button" href="/scratchpad.html?note={note["id"]}">Edit</a> <button name="action" value="delete">Delete</button>'
         f'<span class="small">changed on {moment(note["changed"])}</span></form></li>' for note in reversed(kept))
-    # A line end right after the tag is not part of a text area's value, so one is given away.
+    # A line end directly after the tag is not part of a text area's value, so one is added.
     return render("scratchpad", "Scratchpad", id=note["id"], title=escape(note["title"]), text="\n" + escape(note["text"]),
                   heading=f'Edit note {note["id"]}' if note["id"] else "New note", notes=listed or "<li>There are no notes.</li>")
 
 
 def search(words):
-    """The manuals in which all words occur."""
+    """Returns the manuals that contain all words."""
     wanted = words.lower().split()
     plain = {name: re.sub(r"<[^>]+>", " ", text).lower() for name, text in MANUALS.items()}
     return [name for name in MANUALS if all(word in plain[name] for word in wanted)]

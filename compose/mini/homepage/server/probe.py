@@ -13,14 +13,14 @@ DATA = "/data"
 
 
 def write_database():
-    # Takes the write lock and makes the journal in /data; after the rollback the file is what it was.
+    # Takes the write lock and creates the journal in /data; the rollback restores the file.
     with notes.database() as connection:
         connection.execute("INSERT INTO note (title, text, created, changed) VALUES ('probe', '', '', '')")
         connection.rollback()
 
 
 def write_disks():
-    # The container's own layer, and the disk of the database where that is a different one.
+    # The container's own layer, and the database's disk if that is a different one.
     places = {os.stat(place).st_dev: place for place in (DATA, tempfile.gettempdir())}
     for place in places.values():
         with tempfile.TemporaryFile(dir=place, buffering=0) as file:
@@ -30,13 +30,13 @@ def write_disks():
             os.fsync(file.fileno())
 
 
-# How many notes there are is the visitors' affair; that they can be read is ours.
+# The number of notes depends on the visitors; the probe only checks that they can be read.
 STEPS = [("notes", lambda: len(notes.all())), ("search", lambda: len(pages.search("basket"))),
          ("database_write", write_database), ("disk_write", write_disks)]
 
 
 def look():
-    """200 with what was counted, or 503 with the step that failed and why."""
+    """Returns 200 with the counts, or 503 with the failed step and the reason."""
     started, answer = time.monotonic(), {"ok": False}
     for name, step in STEPS:
         try:

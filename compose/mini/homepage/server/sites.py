@@ -1,10 +1,10 @@
-"""The sites of the environment, where they are, and who may sign in to them."""
+"""The sites of the environment, their addresses, and their accounts."""
 
 import os
 from collections import namedtuple
 from urllib.parse import urlsplit
 
-# The key names the site's variable in the Compose file, which says where the site is.
+# The key names the site's variable in the Compose file, which contains its address.
 Site = namedtuple("Site", "key name about manual")
 SITES = [
     Site("SHOPPING", "One Stop Market", "The web shop of the county: two hundred products, baskets, orders, reviews.", "shop"),
@@ -32,7 +32,7 @@ ACCOUNTS = [
 
 
 def url(site, host):
-    """Where the site is. A place that begins with a colon is a port of the host by whose name the visitor came."""
+    """Returns the address of a site. A place that begins with a colon is a port of the host in the visitor's request."""
     place = os.environ.get(site.key, "")
     if not place.startswith(":"):
         return place

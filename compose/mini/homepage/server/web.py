@@ -1,4 +1,4 @@
-"""HTTP: which address leads to what."""
+"""The HTTP server and its routes."""
 
 import json
 import re
@@ -15,18 +15,18 @@ LARGEST_FORM = 1 << 20
 
 
 class Server(ThreadingHTTPServer):
-    # A kept connection of the gateway must not hold up the end.
+    # An idle connection of the gateway must not delay the shutdown.
     daemon_threads, block_on_close = True, False
     request_queue_size = 128
 
 
 class NotFound(Exception):
-    """There is nothing under this address."""
+    """There is no page at this address."""
 
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # The gateway keeps its connections; closing them first would race with its next request.
+    # The gateway keeps its connections open; closing them here would race with its next request.
     timeout = 75
 
     def do_GET(self):
@@ -39,7 +39,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def answer(self, method):
         address = urlsplit(self.path)
-        # Read in any case: what is left of a form would be taken for the connection's next request.
+        # The body is always read: the rest of a form would be taken for the connection's next request.
         form = self.form()
         if form is None:
             return
@@ -82,7 +82,7 @@ class Handler(BaseHTTPRequestHandler):
         if form.get("action") == "delete":
             notes.delete(note)
         elif title or text.strip():
-            # Browsers send line ends as network protocols have them.
+            # Browsers send line ends as CR LF.
             notes.save(note, title or "Untitled", text.replace("\r\n", "\n"))
         self.send_response(303)
         self.send_header("Location", "/scratchpad.html")
@@ -93,7 +93,7 @@ class Handler(BaseHTTPRequestHandler):
         raise NotFound
 
     def form(self):
-        """The fields of the request's body; nothing if it was refused."""
+        """Returns the fields of the request's body, or nothing if it was refused."""
         try:
             length = int(self.headers.get("Content-Length", "0"))
         except ValueError:

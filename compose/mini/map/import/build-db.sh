@@ -1,6 +1,6 @@
 #!/bin/sh
-# Wipes /data and builds it from nothing: database `gis` for the tiles, database `nominatim` for the search.
-# Usage: build-db.sh EXTRACT.osm.pbf. Equal extracts, equal dumps.
+# Wipes /data and builds it from scratch: database `gis` for the tiles, database `nominatim` for the search. Usage:
+# build-db.sh EXTRACT.osm.pbf. Equal extracts give equal dumps.
 set -eu
 extract=$1
 here=$(dirname "$0")
@@ -8,7 +8,7 @@ export PATH=/usr/lib/postgresql/15/bin:$PATH PGHOST=/tmp PGUSER=map
 
 rm -rf /data/postgres
 initdb --pgdata=/data/postgres --username=map --auth=trust --encoding=UTF8 --locale=C.UTF-8 --wal-segsize=1 >/dev/null
-# The data directory's own copies of these are never read.
+# The copies of these files in the data directory are never read.
 rm /data/postgres/postgresql.conf /data/postgres/pg_hba.conf /data/postgres/pg_ident.conf
 postgres -c config_file=/srv/map-db/postgresql.conf -c listen_addresses= -c max_wal_size=1GB -c track_counts=on >/tmp/postgres.log 2>&1 &
 server=$!
@@ -28,7 +28,7 @@ osm2pgsql --log-level=warn --database=gis --output=flex --style="$here/tiles.lua
 psql -q -v ON_ERROR_STOP=1 -d gis -f "$here/tiles.sql"
 
 echo "build-db: search"
-# One thread: places get their numbers in the order of the extract.
+# With one thread, places are numbered in the order of the extract.
 rm -rf /tmp/nominatim && mkdir /tmp/nominatim
 nominatim() {
     (cd /tmp/nominatim && NOMINATIM_DATABASE_DSN="pgsql:dbname=nominatim;host=/tmp;user=map" NOMINATIM_DATABASE_WEBUSER=reader \
@@ -36,7 +36,7 @@ nominatim() {
         /opt/map/bin/python -c "from nominatim_db.cli import nominatim; exit(nominatim())" "$@")
 }
 nominatim import --quiet --osm-file "$extract" --threads 1 --offline
-# Postcodes need the countries of their places, which only the import has found out.
+# Postcodes need the countries of their places, which only the import determines.
 nominatim refresh --quiet --postcodes
 nominatim index --quiet --threads 1
 nominatim freeze --quiet

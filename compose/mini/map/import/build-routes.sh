@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes a routing graph per profile, then describes the map for the page and the health probe.
-# Usage: build-routes.sh EXTRACT.osm.pbf. Result: /srv/map/routes/{car,bike,foot}/, /srv/map/map.json
+# Builds a routing graph per profile, then describes the map for the page and the health probe. Usage: build-routes.sh
+# EXTRACT.osm.pbf. Result: /srv/map/routes/{car,bike,foot}/, /srv/map/map.json
 set -eu
 extract=$1 osrm=/opt/osrm/osrm
 rm -rf /srv/map/routes

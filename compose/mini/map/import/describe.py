@@ -1,4 +1,4 @@
-"""describe.py EXTRACT MAP.json: where the map is, what it shows first, and what the health probe must find on it."""
+"""describe.py EXTRACT MAP.json: writes the map's area, its first view, and the values that the health probe expects."""
 
 import json
 import os
@@ -14,7 +14,7 @@ PORTS = {"car": 5000, "bike": 5001, "foot": 5002}
 
 
 class Survey(osmium.SimpleHandler):
-    """The places by size, and the box around everything that one can travel on."""
+    """The places by size, and the bounding box of all roads and paths."""
 
     def __init__(self):
         super().__init__()
@@ -36,7 +36,7 @@ class Survey(osmium.SimpleHandler):
 
 
 def metres(profile, start, end):
-    """The length of the best route; waits for the server, which has just been started."""
+    """Returns the length of the best route; waits for the server, which has just been started."""
     address = f"http://127.0.0.1:{PORTS[profile]}/route/v1/driving/{start[1]},{start[0]};{end[1]},{end[0]}?overview=false"
     for _ in range(100):
         try:

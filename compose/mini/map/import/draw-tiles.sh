@@ -1,5 +1,5 @@
 #!/bin/sh
-# Draws the tiles that visitors see first from the database in /data/postgres: draw-tiles.sh MAP.json TARGET
+# Renders the tiles that visitors see first from the database in /data/postgres: draw-tiles.sh MAP.json TARGET
 set -eu
 export PATH=/usr/lib/postgresql/15/bin:$PATH
 postgres -c config_file=/srv/map-db/postgresql.conf -c listen_addresses= >/tmp/postgres.log 2>&1 &

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Provides the data: extract.sh NAME TARGET. NAME is a file in extract/, or empty for the fictional county.
+# Provides the map data: extract.sh NAME TARGET. NAME is a file in extract/, or empty for the fictional county.
 set -eu
 name=$1 target=$2
 cd /build

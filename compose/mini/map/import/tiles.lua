@@ -1,4 +1,4 @@
--- What the tiles show, a table for each kind of thing. Run by osm2pgsql with its flex output.
+-- The objects that the tiles show, with a table for each kind. osm2pgsql runs this file with its flex output.
 
 local function columns(...)
     local list = { ... }
@@ -19,7 +19,7 @@ local waterways = osm2pgsql.define_way_table('waterways', with(columns('kind', '
 local coast = osm2pgsql.define_way_table('coast', with(columns('name'), 'geom', 'linestring'))
 local borders = osm2pgsql.define_relation_table('borders', with(columns('level', 'name'), 'geom', 'multilinestring'))
 local places = osm2pgsql.define_node_table('places', with(with(columns('kind', 'name'), 'rank', 'int'), 'geom', 'point'))
--- Points of interest come as nodes and as areas; an area stands where its middle is.
+-- Points of interest are nodes or areas; an area is shown at its middle.
 local points = osm2pgsql.define_table({ name = 'points', ids = { type = 'any', id_column = 'osm_id', type_column = 'osm_type' },
     columns = with(columns('kind', 'class', 'name', 'number'), 'geom', 'point') })
 
@@ -39,7 +39,7 @@ local AREAS = {
     waterway = { riverbank = 'water' },
 }
 local AREA_KEYS = { 'natural', 'landuse', 'leisure', 'waterway' }
--- Which symbol a thing gets: class decides the colour, kind the letter or shape.
+-- The symbol of an object: its class determines the colour, its kind the letter or shape.
 local CLASSES = { tourism = 'sight', historic = 'sight', man_made = 'sight', shop = 'shop', amenity = 'service', office = 'office', craft = 'office',
     leisure = 'sight', railway = 'transport', highway = 'transport', natural = 'nature' }
 local ORDER = { 'tourism', 'amenity', 'shop', 'railway', 'man_made', 'historic', 'craft', 'office', 'leisure', 'natural', 'highway' }

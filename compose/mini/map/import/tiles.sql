@@ -1,4 +1,4 @@
--- Land is what the coast encloses. An extract without a closed coast is land from edge to edge.
+-- Land is the area that the coast encloses. An extract without a closed coast is land from edge to edge.
 CREATE TABLE land AS
     SELECT row_number() OVER (ORDER BY ST_Area(geom) DESC) AS id, geom
     FROM (SELECT (ST_Dump(ST_Polygonize(geom))).geom FROM (SELECT ST_Union(geom) AS geom FROM coast) AS lines) AS rings;

@@ -1,1 +1,1 @@
-"""The fictional county as OpenStreetMap data: everything that world.json tells of, and the land in between."""
+"""The fictional county as OpenStreetMap data: all places of world.json, and the land between them."""

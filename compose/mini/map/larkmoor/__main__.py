@@ -14,7 +14,7 @@ from larkmoor.osm import Map
 
 
 def draw_network(map, network):
-    """A line becomes one way, or several where bridges begin and end."""
+    """Writes each line as one way, or as several if it has bridges."""
     for line in network.lines:
         run, on_bridge = [line.points[0]], None
         for a, b in line.segments():

@@ -1,4 +1,4 @@
-"""Lengths and angles on a flat island: metres east and north of its middle."""
+"""Lengths and angles on a flat island, in metres east and north of its middle."""
 
 import math
 import random
@@ -10,7 +10,7 @@ EAST = NORTH * math.cos(math.radians(MIDDLE_LAT))
 
 
 class Dice:
-    """Draws from Random.random() alone, whose sequence Python promises to keep for a seed; one per purpose."""
+    """Draws from Random.random() alone, whose sequence Python guarantees for a seed; one per purpose."""
 
     def __init__(self, purpose):
         self._random = random.Random(zlib.crc32(purpose.encode())).random
@@ -37,7 +37,7 @@ def degrees(point):
 
 
 def snap(point):
-    """Points within a decimetre are one node; that is how lines meet."""
+    """Rounds a point to a decimetre; lines meet at equal points, which become one node."""
     return round(point[0], 1), round(point[1], 1)
 
 
@@ -55,7 +55,7 @@ def length(line):
 
 
 def along(line, reach):
-    """The point after `reach` metres of the line, and the direction there."""
+    """Returns the point after `reach` metres of the line, and the direction there."""
     for a, b in zip(line, line[1:]):
         step = distance(a, b)
         if reach <= step and step > 0:
@@ -75,7 +75,7 @@ def turned(d, angle):
 
 
 def crossing(a, b, c, d):
-    """Where the segments ab and cd meet: (how far along ab, how far along cd, point), or None."""
+    """Returns the intersection of the segments ab and cd as (part of ab, part of cd, point), or None."""
     rx, ry, sx, sy = b[0] - a[0], b[1] - a[1], d[0] - c[0], d[1] - c[1]
     across = rx * sy - ry * sx
     if abs(across) < 1e-9:
@@ -88,7 +88,7 @@ def crossing(a, b, c, d):
 
 
 def nearest_on(a, b, point):
-    """The point of the segment ab that is nearest."""
+    """Returns the point of the segment ab that is nearest."""
     step = distance(a, b)
     if step == 0:
         return a
@@ -98,7 +98,7 @@ def nearest_on(a, b, point):
 
 
 def wandering(dice, line, swing, shortest):
-    """The line with its middles pushed aside, over and over, until no piece is longer than `shortest`."""
+    """Moves the middle of each piece aside, repeatedly, until no piece is longer than `shortest`."""
     out = [line[0]]
     for a, b in zip(line, line[1:]):
         step = distance(a, b)
@@ -113,7 +113,7 @@ def wandering(dice, line, swing, shortest):
 
 
 def smooth(line):
-    """The line with its corners cut off; both ends stay."""
+    """Returns the line with its corners cut off; both ends stay."""
     out = [line[0]]
     for a, b in zip(line, line[1:]):
         d, step = direction(a, b), distance(a, b)
@@ -122,7 +122,7 @@ def smooth(line):
 
 
 def blob(dice, middle, radius, points=28, roughness=0.22):
-    """A closed ring around a point, irregular as fields and woods are."""
+    """Returns a closed, irregular ring around a point, like the outline of a field or wood."""
     waves = [(wave, dice.real(0, 2 * math.pi), dice.real(0, roughness) / wave ** 0.7) for wave in range(2, 7)]
     ring = []
     for step in range(points):
@@ -133,7 +133,7 @@ def blob(dice, middle, radius, points=28, roughness=0.22):
 
 
 class Grid:
-    """Finds what lies near a point without looking at everything."""
+    """A spatial index that finds items near a point."""
 
     def __init__(self, size=250.0):
         self.size, self.cells = size, {}
@@ -148,7 +148,7 @@ class Grid:
             self.cells.setdefault(cell, []).append(item)
 
     def near(self, a, b, reach=0.0):
-        """The items whose cells touch the box around a and b, each once, in the order of their arrival."""
+        """Returns the items whose cells touch the box around a and b, each once, in the order of insertion."""
         found = {}
         for cell in self._span(a, b, reach):
             for item in self.cells.get(cell, ()):

@@ -7,7 +7,7 @@ from shapely.ops import unary_union
 
 from larkmoor.geometry import Dice, blob, crossing, direction, distance, metres, moved, smooth, snap, wandering
 
-# Seas, bays and heights that only the map names: name, tags, lat, lon.
+# Seas, bays and heights that only the map has: name, tags, lat, lon.
 NAMES = [("Elsing Sound", {"natural": "bay"}, 47.272, -32.462), ("Kestrel Bay", {"natural": "bay"}, 47.366, -31.842),
          ("Windward Sea", {"place": "sea"}, 47.545, -31.815), ("The Salt Flats", {"natural": "wetland", "wetland": "saltmarsh"}, 47.246, -32.16),
          ("Dunmore Tor", {"natural": "peak", "ele": "703"}, 47.6585, -32.3165), ("Thorn Hill", {"natural": "peak", "ele": "288"}, 47.607, -31.992),
@@ -18,14 +18,14 @@ PARK_TAGS = {"Weavers' Park": {"leisure": "park"}, "Elsing Common": {"leisure": 
 
 
 def polygons(shape):
-    """The pieces of a shape, largest first, each wound one way whatever made it."""
+    """Returns the pieces of a shape, largest first, all with the same orientation."""
     pieces = shape.geoms if isinstance(shape, MultiPolygon) else [shape] if isinstance(shape, Polygon) else \
         [piece for piece in getattr(shape, "geoms", []) if isinstance(piece, Polygon)]
     return sorted((piece for piece in pieces if piece.area > 1), key=lambda piece: -piece.area)
 
 
 def ring(polygon):
-    """The outer ring as points: counterclockwise, from its westernmost point on, without the repeated end."""
+    """Returns the outer ring as points: counterclockwise, starting at its westernmost point, without the repeated end."""
     points = [snap(point) for point in polygon.exterior.coords[:-1]]
     if not polygon.exterior.is_ccw:
         points.reverse()
@@ -34,24 +34,24 @@ def ring(polygon):
 
 
 def coast(world):
-    """Land is what lies near a town or in the middle; the sea has gnawed at it since."""
+    """Returns the coast: land is near the towns and in the middle, with a roughened outline."""
     dice = Dice("coast")
     towns = [metres(town["lat"], town["lon"]) for town in world["towns"]]
     middle = Polygon([(20500 * math.cos(a / 40 * math.pi), 23000 * math.sin(a / 40 * math.pi)) for a in range(80)])
     disks = [Point(town).buffer(dice.real(5200, 6400), 16) for town in towns]
-    # Swell and shrink: what is narrow closes, what is round stays.
+    # Growing and shrinking the shape closes narrow gaps and keeps round parts.
     land = unary_union([middle, *disks]).buffer(2500, 16).buffer(-4200, 16).buffer(1700, 16)
     outline = Polygon(land.exterior).exterior
     rough = wandering(dice, [outline.interpolate(step / 50, normalized=True).coords[0] for step in range(50)] + [outline.coords[0]], 0.24, 140)
     land = Polygon(rough).buffer(0)
-    # Every street of world.json stays dry, with a shore around it.
+    # Every street of world.json is on land, with a shore around it.
     streets = [LineString([metres(*point) for point in street["line"]]).buffer(650, 8) for town in world["towns"] for street in town["streets"]]
     harbours = unary_union(streets).buffer(300, 8).buffer(-300, 8)
     return polygons(unary_union([land, harbours]).buffer(0))[0].simplify(6)
 
 
 def cells(world, island):
-    """What belongs to which town: all land that is nearer to it than to any other."""
+    """Divides the island among the towns: each point belongs to the nearest town."""
     towns = [metres(town["lat"], town["lon"]) for town in world["towns"]]
     out = []
     for town in towns:
@@ -69,7 +69,7 @@ def cells(world, island):
 
 
 def rivers(world, island):
-    """The courses, bent, from the source to the sea or to the river that takes them."""
+    """Returns the winding courses, from the source to the sea or to the river that they join."""
     out = []
     for river in world["rivers"]:
         dice = Dice("river " + river["id"])
@@ -77,17 +77,17 @@ def rivers(world, island):
         if river["source"] == "Lake Mere":
             points[0] = metres(LAKE[0], LAKE[1])
         elif not river["tributary_of"]:
-            # The source lies behind the first town, away from the sea.
+            # The source is behind the first town, away from the sea.
             back = direction(points[1], (0, 0)) if distance(points[0], (0, 0)) < 9000 else direction(points[0], (0, 0))
             points.insert(0, moved(points[0], back, 3000))
-        # A little aside of the market squares.
+        # The course passes slightly beside the market squares.
         points = [points[0], *(moved(point, (dice.real(-1, 1), dice.real(-1, 1)), 500) for point in points[1:-1]), points[-1]]
         if not river["tributary_of"]:
             points[-1] = moved(points[-1], (dice.real(-1, 1), dice.real(-1, 1)), 400)
             d, away = direction(points[-2], points[-1]), direction((0, 0), points[-1])
             points.append(moved(points[-1], direction((0, 0), (d[0] + 1.5 * away[0], d[1] + 1.5 * away[1])), 9000))
         line = LineString(smooth(wandering(dice, points, 0.13, 200))).intersection(island.buffer(60))
-        # A spit of land may cut the mouth in two: the part that comes from the source counts.
+        # A spit of land may cut the mouth in two: the part from the source counts.
         parts = [line] if isinstance(line, LineString) else sorted(line.geoms, key=lambda part: -part.length)
         course = [snap(point) for point in parts[0].coords]
         if distance(course[0], points[0]) > distance(course[-1], points[0]):
@@ -97,9 +97,9 @@ def rivers(world, island):
 
 
 def meet(course, earlier, parent):
-    """Ends a course where it meets another one; a tributary is led there."""
+    """Ends a course where it meets another one; a tributary is led to its river."""
     for at, (a, b) in enumerate(zip(course, course[1:])):
-        # The first kilometre may share a valley, not a bed.
+        # Courses may be close in the first kilometre, so crossings there do not count.
         found = [crossing(a, b, c, d) for _, other in earlier for c, d in zip(other, other[1:])] if at > 8 else []
         found = sorted(cut for cut in found if cut)
         if found:
@@ -111,7 +111,7 @@ def meet(course, earlier, parent):
 
 
 def draw_coast(map, island):
-    """The coast has the land on its left hand, cut into ways as surveyors do."""
+    """Draws the coast with the land on its left, divided into several ways."""
     points = ring(island)
     points.append(points[0])
     return [map.way(points[at:at + 400], {"natural": "coastline", "source": "Larkmoor County Survey"}) for at in range(0, len(points) - 1, 399)]
@@ -143,7 +143,7 @@ def draw_borders(map, world, island, towns):
 
 
 def parks(world, island):
-    """Every park as a shape of the right size that does not leave the island."""
+    """Returns every park as a shape of the right size within the island."""
     out = []
     for park in world["parks"]:
         dice = Dice("park " + park["id"])
@@ -176,7 +176,7 @@ def draw_rivers(map, courses):
 
 
 def draw_country(map, world, island, lake, built_up):
-    """Woods, meadows and fields between the towns."""
+    """Draws woods, meadows and fields between the towns."""
     dice, inner = Dice("country"), island.buffer(-500)
     taken = unary_union([built_up.buffer(250), lake.buffer(150)])
     kinds = [({"natural": "wood", "leaf_type": "broadleaved"}, 300, 1500, 90), ({"landuse": "farmland"}, 300, 1100, 330),
@@ -191,7 +191,7 @@ def draw_country(map, world, island, lake, built_up):
             if pieces:
                 map.area(ring(pieces[0]), dict(tags))
                 drawn += 1
-                # Fields lie side by side; a wood may reach into a meadow.
+                # Fields do not overlap; a wood may extend into a meadow.
                 if tags.get("landuse") == "farmland":
                     taken = taken.union(pieces[0].buffer(25))
     specialities = [("Wexcombe", {"landuse": "orchard", "trees": "apple_trees"}, 420, 4), ("Fernhollow", {"landuse": "quarry", "resource": "slate",

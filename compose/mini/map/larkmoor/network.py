@@ -1,10 +1,10 @@
-"""Everything that one can travel on, as lines that share a vertex wherever they meet."""
+"""The network of roads and paths, as lines that share a vertex wherever they meet."""
 
 import math
 
 from larkmoor.geometry import Grid, along, crossing, direction, distance, length, moved, nearest_on, snap, turned
 
-# An intersection this close to a vertex happens at the vertex.
+# An intersection within this distance of a vertex is placed at the vertex.
 TOLERANCE = 4.0
 
 
@@ -14,7 +14,7 @@ class Line:
         self.bridges = set()
 
     def insert(self, point):
-        """Makes the point, which lies on the line, a vertex of it; returns the vertex that serves."""
+        """Inserts a vertex at a point on the line, and returns it, or a vertex that is close enough."""
         at, best, gap = 0, None, math.inf
         for index, (a, b) in enumerate(zip(self.points, self.points[1:])):
             there = distance(nearest_on(a, b, point), point)
@@ -43,7 +43,7 @@ class Network:
         return line
 
     def hit(self, start, d, reach, own):
-        """The first line that a ray meets: (distance, line, point)."""
+        """Returns the first line that a ray meets as (distance, line, point)."""
         end, first = moved(start, d, reach), None
         for line in self.grid.near(start, end):
             if line is own:
@@ -55,7 +55,7 @@ class Network:
         return first
 
     def clearance(self, point, reach, own=()):
-        """How far the nearest line is, at most `reach`."""
+        """Returns the distance of the nearest line, at most `reach`."""
         best = reach
         for line in self.grid.near(point, point, reach):
             if line not in own:
@@ -64,7 +64,7 @@ class Network:
         return best
 
     def nearest(self, point, reach=2500.0, among=None):
-        """The line nearest to a point, and the place on it."""
+        """Returns the line nearest to a point, and the nearest place on it."""
         best = None
         for line in self.grid.near(point, point, reach):
             if among is None or among(line):
@@ -76,7 +76,7 @@ class Network:
         return best
 
     def extend(self, line, limit=700.0):
-        """Lets a street run on to the next one, if there is one ahead."""
+        """Extends a street to the next one, if there is one ahead."""
         for end, before in ((0, 1), (-1, -2)):
             d = direction(line.points[before], line.points[end])
             found = self.hit(line.points[end], d, limit, line)
@@ -87,14 +87,14 @@ class Network:
                 self.grid.add(old, vertex, line)
 
     def branch(self, line, reach, angle, limit, tags, keep_off):
-        """Grows a street from another one until it meets a third or reaches its length; None where there is no room."""
+        """Grows a street from another one until it meets a third or reaches its length. Returns None if there is no room."""
         start, d = along(line.points, reach)
         d = turned(d, angle)
         found = self.hit(moved(start, d, 2.0), d, limit, line)
         if found and found[0] < 70:
             return None
         total = found[0] + 2.0 if found else limit
-        # Not beside a parallel street, and not through a park.
+        # A new street must not be close to a parallel street or lead through a park.
         for part in (0.35, 0.6, 0.85) if found else (0.35, 0.6, 0.85, 1.0):
             middle = moved(start, d, total * part)
             if self.clearance(middle, 48.0, own=(line, found[1]) if found else (line,)) < 48.0 or keep_off(middle):
@@ -107,7 +107,7 @@ class Network:
         return self.add([first, middle, last], tags, line.town)
 
     def cross(self):
-        """Gives lines that cross a common vertex."""
+        """Gives crossing lines a common vertex."""
         for line in self.lines:
             others = {}
             for a, b in list(line.segments()):
@@ -124,12 +124,12 @@ class Network:
                 for cut in cuts:
                     mine = line.insert(cut)
                     theirs = other.insert(mine)
-                    # Both have a vertex near by, perhaps shared with a third line: this one passes through the two.
+                    # Both lines have a vertex near by, perhaps shared with a third line: this line is led through both.
                     if theirs not in line.points:
                         line.points.insert(line.points.index(mine) + 1, theirs)
 
     def bridge(self, rivers):
-        """Marks the pieces of lines that lie over water."""
+        """Marks the pieces of lines that cross water as bridges."""
         water = Grid()
         for river in rivers:
             for a, b in zip(river, river[1:]):
@@ -150,7 +150,7 @@ class Network:
             line.points = points
 
     def parts(self, lines):
-        """The groups of lines that hang together, largest first."""
+        """Returns the connected groups of lines, largest first."""
         group = {}
 
         def root(key):

@@ -11,11 +11,11 @@ class Map:
         self.nodes, self.tags, self.ways, self.relations = {}, {}, [], []
 
     def vertex(self, point):
-        """The node at a place; lines that pass the same place share it."""
+        """Returns the node at a place; lines that pass the same place share it."""
         return self.nodes.setdefault(snap(point), len(self.nodes) + 1)
 
     def node(self, point, tags):
-        """A node with tags of its own, on a vertex if one is there and bears none."""
+        """Adds a node with tags, on an existing vertex if that has none."""
         number = self.vertex(point)
         if number in self.tags:
             number = self.vertex((point[0] + 0.3, point[1] + 0.3))
@@ -37,7 +37,7 @@ class Map:
         return self.way([*ring, ring[0]], tags)
 
     def relation(self, members, tags):
-        """Members are (type, number, role) with the type n, w or r."""
+        """Adds a relation. Members are (type, number, role) with the type n, w or r."""
         self.relations.append((members, tags))
         return len(self.relations)
 

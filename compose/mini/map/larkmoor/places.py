@@ -1,11 +1,12 @@
-"""Houses with numbers, and what is in them: everything in world.json that has an address, and everyday life."""
+"""Houses with numbers and their occupants: everything in world.json that has an address, and the places of everyday life."""
 
 import math
 import re
 
 from larkmoor.geometry import Dice, Grid, along, distance, length, moved
 
-# Of two main tags the import would take either, so these say what they are beside tourism=attraction in a key of no rank.
+# The import would use either of two main tags, so these put their kind beside tourism=attraction in a key that does not
+# count as one.
 LANDMARKS = {"guildhall": {"historic:kind": "building"}, "old lighthouse": {"man_made": "lighthouse"}, "clock tower": {"man_made": "tower", "tower:type": "clock"},
              "castle": {"historic:kind": "castle"}, "priory": {"historic:kind": "monastery"}, "signal tower": {"man_made": "tower", "tower:type": "signal"},
              "viaduct": {"historic:kind": "bridge"}, "aqueduct": {"historic:kind": "aqueduct"}, "windmill": {"man_made": "windmill"},
@@ -18,7 +19,7 @@ POIS = {"cafe": {"amenity": "cafe"}, "restaurant": {"amenity": "restaurant"}, "h
 SCHOOLS = {"college": {"amenity": "college"}}
 INDUSTRY = {"newspaper publishing": {"office": "newspaper"}, "software": {"office": "it"}, "banking": {"amenity": "bank"}, "brewing": {"craft": "brewery"},
             "retail": {"office": "company"}, "broadcasting": {"amenity": "studio", "studio": "radio"}, "printing": {"craft": "printer"}}
-# Everyday life: tags, how many inhabitants share one, names (none: the kind is name enough).
+# Everyday life: tags, number of inhabitants per object, names (if there are none, objects have no name).
 EVERYDAY = [({"amenity": "pub"}, 5200, "The Red Grouse, The Ship Prudence, The Shuttle, The Eel and Basket, The Long Winter, The Lamplighter, The Three Oars, The Pendulum"),
             ({"shop": "bakery"}, 6500, "Crust and Crumb, Morning Loaf, The Flour Sack, Tolliver's Bakery, Rye and Sons"),
             ({"amenity": "bank"}, 15000, "First Bank of Larkmoor"), ({"amenity": "post_office"}, 16000, "Post Office"),
@@ -36,10 +37,11 @@ EVERYDAY = [({"amenity": "pub"}, 5200, "The Red Grouse, The Ship Prudence, The S
 
 
 def entries(world, town):
-    """Everything of this town that has an address: (street, number, tags or none, how it is drawn).
+    """Returns everything in this town that has an address, as (street, number, tags or none, drawing).
 
-    Drawn as: `grounds` (the building is the thing), `large` (a point in a large building), `inside` (a point in a house), `house`.
-    A search "near" something looks into its outline, hence points for what people ask for the neighbourhood of.
+    The drawing is `grounds` (the building itself is the object), `large` (a point in a large building), `inside` (a
+    point in a house) or `house`. A search "near" an object looks inside its outline, so objects that people search near
+    are points.
     """
     out = []
 
@@ -74,7 +76,7 @@ def entries(world, town):
 
 
 class Houses:
-    """Places houses along streets so that none stands on another or in the road."""
+    """Places houses along streets so that they overlap neither each other nor a road."""
 
     def __init__(self, map, network):
         self.map, self.network, self.taken = map, network, Grid(60)
@@ -83,7 +85,7 @@ class Houses:
         return all(distance(other[0], point) > reach + other[1] for other in self.taken.near(point, point, reach + 25))
 
     def stand(self, line, at, side, deep, wide, own_lines):
-        """The middle of a house beside a street, or None where something is in the way."""
+        """Returns the middle of a house beside a street, or None if the place is not free."""
         place, d = along(line, at)
         out = (d[1] * side, -d[0] * side)
         middle = moved(place, out, 11 + deep / 2)
@@ -100,7 +102,8 @@ class Houses:
 
 
 def settle(houses, world, town, keep_off):
-    """All houses of a town. Returns where its station is, and how many addresses had no room for a house."""
+    """Builds all houses of a town. Returns the place of its station, and the number of addresses that had no room for a
+    house."""
     streets = {}
     for line in houses.network.lines:
         if line.town == town["name"] and "name" in line.tags and line.tags["highway"] not in ("cycleway", "path", "footway", "track"):
@@ -108,7 +111,7 @@ def settle(houses, world, town, keep_off):
     tenants = {}
     for street, number, tags, drawn in entries(world, town):
         tenants.setdefault((street, number), []).append((tags, drawn))
-    # The addresses that the world knows come first, so that nothing else takes their place.
+    # The addresses of world.json come first, so that no other object takes their place.
     station, crowded = None, 0
     for (street, number), those in sorted(tenants.items(), key=lambda entry: entry[0]):
         spot, housed = move_in(houses, town, streets[street], street, number, those)
@@ -125,7 +128,7 @@ def postal(town, street, number):
 
 
 def move_in(houses, town, own, street, number, tenants):
-    """A house at an address of world.json, and what is in it. Where no house fits, a door between two others."""
+    """Builds a house at an address of world.json with its occupants. If no house fits, adds a door between two others."""
     points, total = own[0].points, length(own[0].points)
     address = postal(town, street, number)
     grounds = [tags for tags, drawn in tenants if drawn == "grounds"]
@@ -150,7 +153,7 @@ def move_in(houses, town, own, street, number, tenants):
 
 
 def fill(houses, town, streets, taken, keep_off):
-    """Houses at the numbers that are left, closer together in the streets that everybody knows."""
+    """Builds houses at the remaining numbers, closer together in the well-known streets."""
     dice, known, free = Dice("houses " + town["id"]), {street["name"] for street in town["streets"]}, []
     for street, own in streets.items():
         line, total = own[0], length(own[0].points)
@@ -173,12 +176,12 @@ def fill(houses, town, streets, taken, keep_off):
 
 
 def house_at(number, total, last=180):
-    """How far along its street a house stands: odd on the right, even on the left, rising."""
+    """Returns the distance of a house along its street: odd numbers on the right, even on the left, rising."""
     return (number - 0.5) / last * total
 
 
 def furnish(houses, town, free):
-    """Shops and services in houses near the market, seats of daily life; the busiest first."""
+    """Puts shops, services and other places of daily life into houses near the market; the busiest come first."""
     dice = Dice("furnish " + town["id"])
     xs = [spot[0][0] for spot, _ in free]
     ys = [spot[0][1] for spot, _ in free]
@@ -203,7 +206,7 @@ def furnish(houses, town, free):
 
 
 def settle_hamlet(houses, name, town, keep_off):
-    """Houses along the few streets of a hamlet; the post comes from the next town."""
+    """Builds houses along the few streets of a hamlet, with postal addresses of the next town."""
     dice = Dice("houses " + name)
     for line in [line for line in houses.network.lines if line.town == name]:
         total, number = length(line.points), 0

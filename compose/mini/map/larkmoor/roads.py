@@ -18,7 +18,7 @@ HAMLETS = """Nether Wick, Lark's End, Coldharbour, Little Dunmore, Ashford Green
 
 
 def names_of(town, dice):
-    """Names for streets that world.json does not have, none twice in a town."""
+    """Returns an iterator of names for streets that world.json does not have, each once per town."""
     taken, out = {street["name"] for street in town["streets"]}, []
     for stem in sorted(STEMS, key=lambda stem: dice.real(0, 1)):
         for suffix in (dice.pick(SUFFIXES), dice.pick(SUFFIXES)):
@@ -30,7 +30,7 @@ def names_of(town, dice):
 
 
 def lay_town(network, town, open_ground):
-    """The streets of world.json, made to meet, and side streets between them."""
+    """Builds the streets of world.json, connects them, and adds side streets."""
     dice, lines = Dice("streets " + town["id"]), []
     names = names_of(town, dice)
     for street in town["streets"]:
@@ -42,7 +42,7 @@ def lay_town(network, town, open_ground):
     network.cross()
     connect(network, lines, names, town)
     network.cross()
-    # Two rounds: the second one grows from the side streets of the first.
+    # The second round grows streets from the side streets of the first.
     for spacing, limit in ((190, 420), (190, 260)):
         for line in [line for line in network.lines if line.town == town["name"]]:
             reach, side = dice.real(60, spacing), dice.pick([-1, 1])
@@ -60,7 +60,7 @@ def lay_town(network, town, open_ground):
 
 
 def connect(network, lines, names, town):
-    """Joins what does not hang together by the shortest new street."""
+    """Connects separate parts of the network by the shortest new street."""
     while len(parts := network.parts([line for line in network.lines if line.town == town["name"]])) > 1:
         best = None
         for line in parts[1]:
@@ -76,7 +76,7 @@ def connect(network, lines, names, town):
 
 
 def neighbours(world):
-    """Pairs of towns with no third one between them (a Gabriel graph), busiest first."""
+    """Returns pairs of towns without a third one between them (a Gabriel graph), busiest first."""
     towns = world["towns"]
     at = {town["name"]: metres(town["lat"], town["lon"]) for town in towns}
     pairs = []
@@ -90,7 +90,8 @@ def neighbours(world):
 
 
 def lay_roads(network, world, island, lake):
-    """Trunk and country roads from square to square. They carry a town's name inside of it, and a number outside."""
+    """Builds trunk and country roads from square to square. Each is named after the other town
+    inside a town and has a number outside."""
     dry, counts, roads = island.buffer(-150).difference(lake.buffer(120)), {"A": 0, "B": 0, "C": 0}, []
     for rank, (one, two) in enumerate(neighbours(world)):
         dice = Dice(f"road {one['id']} {two['id']}")
@@ -109,7 +110,7 @@ def lay_roads(network, world, island, lake):
         else:
             points = around(points, dry)
         points = smooth(points)
-        # Inside of the towns the road is a street with houses, outside it is made for speed.
+        # Inside a town the road is a street with houses; outside it is a fast road.
         reach, total = 0.0, length(points)
         inner = [0]
         for at, (p, q) in enumerate(zip(points, points[1:]), 1):
@@ -127,7 +128,7 @@ def lay_roads(network, world, island, lake):
 
 
 def around(points, dry):
-    """Pushes a road out of the water, point by point, to the nearest dry place."""
+    """Moves the points of a road that are in water to the nearest land."""
     out = []
     for point in points:
         if not dry.contains(Point(point)):
@@ -139,12 +140,12 @@ def around(points, dry):
 
 
 def town_vertex(network, town, point):
-    """The vertex of the town's streets that is nearest."""
+    """Returns the nearest vertex of the town's streets."""
     return min((vertex for line in network.lines if line.town == town for vertex in line.points), key=lambda vertex: (distance(vertex, point), vertex))
 
 
 def lay_hamlets(network, roads, world, keep_off):
-    """A few houses half way along the roads that are not trunk roads."""
+    """Builds a few houses half-way along the roads that are not trunk roads."""
     out, names = [], iter([name.strip() for name in HAMLETS])
     for road, one, two in roads:
         total = length(road.points)
@@ -168,7 +169,7 @@ def lay_hamlets(network, roads, world, keep_off):
 
 
 def lay_lanes(network, roads, keep_off):
-    """Lanes to the farms, unpaved."""
+    """Builds unpaved lanes to the farms."""
     for road, one, two in roads:
         if road.tags["highway"] == "trunk":
             continue
@@ -183,7 +184,7 @@ def lay_lanes(network, roads, keep_off):
 
 
 def lay_cycleways(network, courses, island):
-    """Along the rivers, a little off the bank, from where one can get on to where one can get off."""
+    """Builds cycleways along the rivers, close to the bank, between points where they meet other roads."""
     named = {"River Lark": "Lark Valley Cycleway", "River Ash": "Ash Valley Cycleway", "River Salt": "Salt Coast Cycleway", "River Bram": "Bram Valley Cycleway"}
     for river, course in courses:
         if river["name"] in named:
@@ -197,7 +198,7 @@ def lay_cycleways(network, courses, island):
 
 
 def lay_paths(network, parks, lake):
-    """A round walk in each park, and a way to get to it from the next street."""
+    """Builds a circular walk in each park, and a path to it from the next street."""
     for park, shape in parks:
         dice = Dice("paths " + park["id"])
         outline = shape.buffer(-0.3 * math.sqrt(shape.area / math.pi))
@@ -216,7 +217,7 @@ def lay_paths(network, parks, lake):
 
 
 def join(network, line, point, tags):
-    """A short piece from a line to the nearest street or road, unless that is far."""
+    """Adds a short piece from a line to the nearest street or road, unless that is far."""
     found = network.nearest(point, 1800.0, lambda other: other is not line and other.tags["highway"] not in ("trunk", "path", "footway", "cycleway", "track"))
     if found and found[0] > 8:
         vertex, own = found[1].insert(found[2]), line.insert(point)
@@ -224,7 +225,8 @@ def join(network, line, point, tags):
 
 
 def railway(world, stations, island):
-    """One line through most stations and a branch: ordered towns, and the track between their stations."""
+    """Builds one line through most stations, and a branch. Returns the ordered towns and the tracks between their
+    stations."""
     routes = [("Larkmoor Main Line", ["Brambleford", "Port Elsing", "Lowmere", "Harrowgate Mills", "Ashby Cross", "Thornwick"]),
               ("Windward Branch", ["Ashby Cross", "Stonebridge", "Kestrel Bay"]), ("Dunmore Branch", ["Harrowgate Mills", "Wexcombe", "Upper Dunmore"]),
               ("Salt Line", ["Lowmere", "Saltmarsh"]), ("Slate Line", ["Ashby Cross", "Fernhollow"])]

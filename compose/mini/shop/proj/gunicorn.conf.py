@@ -7,22 +7,22 @@ bind = "0.0.0.0:80"
 workers = int(os.environ.get("WEB_WORKERS", "2"))
 threads = 4
 worker_class = "gthread"
-# Loaded once and then forked: quicker to start, and the workers share the memory.
+# The application is loaded once and then forked: workers start faster and share the memory.
 preload_app = True
 worker_tmp_dir = "/dev/shm"
 pidfile = "/run/shop/web.pid"
-# The gateway keeps its connections; closing them first would race with its next request.
+# The gateway keeps its connections open; closing them here would race with its next request.
 keepalive = 75
 timeout = 60
 graceful_timeout = 3
-# Nobody steers the server from inside the container.
+# The server is not controlled from inside the container.
 control_socket_disable = True
 accesslog = "-"
 access_log_format = '%({x-forwarded-for}i)s "%(r)s" %(s)s %(b)s %(M)sms'
 
 
 def when_ready(server):
-    # Before the fork, so that no visitor waits for it.
+    # Loading before the fork saves every visitor the wait.
     import warm
 
     warm.code()
@@ -34,8 +34,8 @@ def when_ready(server):
 
 
 def post_fork(server, worker):
-    # While what lies in /data is exchanged, new workers wait: those that remember the old are dead by then.
-    # Until then they are no workers yet, and end at once when they are told to.
+    # While the contents of /data are exchanged, new workers wait; the old workers, which cache the old contents, have
+    # ended by then. A waiting worker does not serve yet and ends at once on SIGTERM.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     while os.path.exists("/run/shop/hold"):
         time.sleep(0.005)

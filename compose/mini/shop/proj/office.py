@@ -1,5 +1,5 @@
-"""The dashboard tells of the shop's own time. Its orders end on a day of the world's, long ago by any real clock, so the last
-day is the one before the latest order, and the graph shows the twelve months up to it."""
+"""Makes the dashboard show the shop's own time. The orders end on a day of the fictional world, long before the real date,
+so the last day is the one before the latest order, and the graph shows the twelve months before it."""
 
 import datetime as dt
 from decimal import ROUND_UP, Decimal
@@ -23,14 +23,14 @@ class OfficeConfig(AppConfig):
 
 
 def present():
-    """When the latest order was placed."""
+    """Returns the time of the latest order."""
     from oscar.core.loading import get_model
 
     return get_model("order", "Order").objects.aggregate(latest=Max("date_placed"))["latest"] or timezone.now()
 
 
 def monthly_report(view, orders, **_):
-    """The turnover of each month, in the form of Oscar's report of hours, which the page draws."""
+    """Returns the turnover of each month, in the format of Oscar's hourly report, which the page draws."""
     latest = present()
     months = [dt.date(latest.year + (latest.month - 1 - back) // 12, (latest.month - 1 - back) % 12 + 1, 1) for back in range(MONTHS)]
     totals = {row["month"].date(): row["total"] for row in

@@ -20,7 +20,7 @@ def read_database():
 
 
 def write_database():
-    # A temporary table is private to the connection; it is dropped at once because connections are kept.
+    # A temporary table is private to the connection; it is dropped at once because connections are reused.
     with connection.cursor() as cursor:
         cursor.execute("CREATE OR REPLACE TEMPORARY TABLE probe (word VARCHAR(20)) ENGINE=InnoDB")
         cursor.execute("INSERT INTO probe VALUES ('written')")
@@ -32,7 +32,7 @@ def write_database():
 
 
 def write_disks():
-    # The container's own layer, and the disk of the database where that is a different one.
+    # The container's own layer, and the database's disk if that is a different one.
     places = {os.stat(place).st_dev: place for place in (DATA, tempfile.gettempdir())}
     for place in places.values():
         with tempfile.TemporaryFile(dir=place, buffering=0) as file:
@@ -48,7 +48,7 @@ def search():
 
 @transaction.non_atomic_requests
 def healthz(request):
-    """Answers 200 with what was counted, or 503 with the step that failed and why."""
+    """Answers 200 with the counts, or 503 with the failed step and the reason."""
     started, answer = time.monotonic(), {"ok": False}
     steps = [("products", read_database), ("search", search), ("database_write", write_database), ("disk_write", write_disks)]
     for name, step in steps:

@@ -1,4 +1,4 @@
-"""Looking at a page writes nothing: an instance that was only read still equals its baseline."""
+"""Makes page views write nothing: an instance that was only read still equals its baseline."""
 
 from django.apps import AppConfig
 

@@ -1,4 +1,4 @@
-"""Whoosh, with the products of a result page read in one go instead of one by one."""
+"""Whoosh, with the products of a result page read by one query instead of one each."""
 
 from haystack import connections
 from haystack.backends.whoosh_backend import WhooshEngine, WhooshSearchBackend

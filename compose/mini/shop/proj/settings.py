@@ -9,15 +9,15 @@ SEEDING = bool(os.environ.get("SEEDING"))
 DEBUG = False
 SECRET_KEY = "benchmark-only-not-secret-0123456789abcdefghijklmnopqrstuvwxyz"
 
-# The gateway passes the visitor's Host on, whatever it is, and says whether the visitor came by TLS.
+# The gateway passes on the visitor's Host header unchanged, and tells whether the visitor used TLS.
 ALLOWED_HOSTS = ["*"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_CROSS_ORIGIN_OPENER_POLICY = None
 
-# A cached login must outlive every benchmark.
+# A stored login must outlive every benchmark.
 SESSION_COOKIE_AGE = CSRF_COOKIE_AGE = 10 * 365 * 24 * 3600
 OSCAR_BASKET_COOKIE_LIFETIME = SESSION_COOKIE_AGE
-# Cookies know no ports: sites on one host name would sign each other's visitors out.
+# Cookies do not depend on the port: sites on one host name would sign each other's visitors out.
 COOKIE_PREFIX = os.environ.get("COOKIE_PREFIX", "")
 SESSION_COOKIE_NAME = COOKIE_PREFIX + "sessionid"
 CSRF_COOKIE_NAME = COOKIE_PREFIX + "csrftoken"
@@ -35,11 +35,11 @@ DATABASES = {"default": {
     "ENGINE": "django.db.backends.mysql", "NAME": "shop", "USER": "shop", "PASSWORD": "shop",
     "HOST": os.environ.get("DB_HOST", "/run/shop/mysqld.sock"),
     "OPTIONS": {"charset": "utf8mb4", "connect_timeout": 5},
-    # Kept connections are tried before use: a rewind restarts the database below a running shop.
+    # Pooled connections are tested before use: a rewind restarts the database under a running shop.
     "ATOMIC_REQUESTS": True, "CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True}}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-# Nothing outside database, media and index holds state. Which thumbnail belongs to which picture may be
-# remembered in a process, because it follows from the picture.
+# Only database, media and index contain state. A process may cache the thumbnail of a picture, because it follows from
+# the picture.
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"},
           "thumbnails": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 2000}}}
 THUMBNAIL_CACHE = "thumbnails"
@@ -51,7 +51,7 @@ SITE_ID = 1
 MEDIA_ROOT, MEDIA_URL = "/data/media", "/media/"
 STATIC_ROOT, STATIC_URL = None, "/static/"
 STATICFILES_DIRS = [BASE + "/static"]
-# Static files are served from where the packages keep them, which saves a second copy in the image.
+# Static files are served from the packages' own folders, which saves a second copy in the image.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_MAX_AGE = 24 * 3600
 

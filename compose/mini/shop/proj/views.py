@@ -9,14 +9,14 @@ Product, Category = get_model("catalogue", "Product"), get_model("catalogue", "C
 
 
 def home(request):
-    """Departments, the best sellers and the newest products."""
+    """Shows the departments, the best sellers and the newest products."""
     products = Product.objects.browsable().base_queryset()
     departments = []
     for category in Category.objects.browsable().filter(depth__lte=2).order_by("path"):
         if category.depth == 1:
             departments.append((category, []))
         else:
-            # Its address is put together from those above it, each of which would be looked up.
+            # The address is composed from the parents', each of which would otherwise be queried.
             category._cached_parent_obj, below = departments[-1]
             below.append(category)
     # The primary key breaks ties, so that two instances always show the same page.
@@ -26,10 +26,10 @@ def home(request):
 
 
 class SignInView(AccountAuthView):
-    """Signing in alone. Oscar's own page also registers, and there each label exists twice."""
+    """A page for signing in only. Oscar's own page also registers, so that each label exists twice."""
 
     template_name = "sign_in.html"
 
 
 class WishListView(LoginRequiredMixin, WishListListView):
-    """The wish lists under the address where benchmarks look whether a login still holds."""
+    """Shows the wish lists at the address that benchmarks use to check whether a login is still valid."""

@@ -1,6 +1,6 @@
-"""Loads what a worker's first visitor would wait for: the code behind the pages, the templates of those that nearly every
-visit opens, and what only rendering them leaves in memory. Nothing of the database is kept, which is exchanged below a running
-shop: its connections are closed, and no cache remembers rows."""
+"""Loads the code and templates for which a worker's first visitor would wait: the modules behind the pages, the templates
+of the most frequent pages, and data that only rendering loads. Nothing of the database is kept, because it is exchanged
+under a running shop: its connections are closed, and no cache contains rows."""
 
 import os
 import time
@@ -12,7 +12,7 @@ from django.template.loader import get_template
 from django.test import Client
 from django.urls import reverse
 
-# What the shop loads when it is first needed, and which it always is.
+# Modules that the shop imports on first use, in every process.
 MODULES = """MySQLdb.connections MySQLdb.cursors django.db.backends.mysql.compiler search_engine haystack.routers
 oscar.apps.search.search_indexes whoosh.codec.whoosh3 whoosh.collectors freezegun dateutil.parser encodings.latin_1
 sorl.thumbnail.base sorl.thumbnail.kvstores.cached_db_kvstore django.contrib.messages.storage.fallback
@@ -28,17 +28,17 @@ oscar/partials/pagination.html oscar/partials/alert_messages.html oscar/dashboar
 oscar/dashboard/layout.html""".split()
 
 
-# Read by a visitor who is not known yet; nothing is written for one.
+# Rendered for a visitor without a session; nothing is written for one.
 VISITS = ["/", "/catalogue/", "/search/?q=larkmoor", "/customer/account/login/", "/basket/", "/dashboard/login/", "/healthz"]
 
-# How long the database may take to be there, in seconds.
+# The time limit for the database to answer, in seconds.
 PATIENCE = 10
 
 
 def code():
     for module in MODULES:
         import_module(module)
-    # Looking one address up reads all of them, and with them every view.
+    # Resolving one address loads all of them, and every view with them.
     reverse("shop-home")
     _ = engines["django"].engine.template_context_processors
 

@@ -1,4 +1,4 @@
-"""The present day of the world, at which everything that is seeded was made."""
+"""The present day of the world, at which all seeded data was created."""
 
 import datetime as dt
 

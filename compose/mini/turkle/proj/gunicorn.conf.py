@@ -3,25 +3,25 @@ import signal
 import time
 
 bind = "0.0.0.0:80"
-# One process: SQLite takes one writer at a time anyway.
+# One process is enough, because SQLite allows one writer at a time.
 workers = 1
 threads = 6
 worker_class = "gthread"
 preload_app = True
 worker_tmp_dir = "/dev/shm"
-# The gateway keeps its connections; closing them first would race with its next request.
+# The gateway keeps its connections open; closing them here would race with its next request.
 keepalive = 75
 timeout = 60
 graceful_timeout = 3
-# Nobody steers the server from inside the container.
+# The server is not controlled from inside the container.
 control_socket_disable = True
 accesslog = "-"
 access_log_format = '%({x-forwarded-for}i)s "%(r)s" %(s)s %(b)s %(M)sms'
 
 
 def post_fork(server, worker):
-    # While what lies in /data is exchanged, new workers wait: those that remember the old are dead by then.
-    # Until then they are no workers yet, and end at once when they are told to.
+    # While the contents of /data are exchanged, new workers wait; the old workers, which cache the old contents, have
+    # ended by then. A waiting worker does not serve yet and ends at once on SIGTERM.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     while os.path.exists("/run/turkle/hold"):
         time.sleep(0.005)

@@ -2,7 +2,7 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
 
 class CheapHasher(PBKDF2PasswordHasher):
-    """PBKDF2 with few rounds: the passwords are published, and a login must not cost half a second."""
+    """PBKDF2 with few rounds: the passwords are public, and a login must not take half a second."""
 
     algorithm = "pbkdf2_cheap"
     iterations = 1000

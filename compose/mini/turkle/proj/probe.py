@@ -19,7 +19,7 @@ def count(statement, *values):
 
 
 def write_database():
-    # Takes the write lock and makes the journal in /data; after the rollback the file is what it was.
+    # Takes the write lock and creates the journal in /data; the rollback restores the file.
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("CREATE TABLE probe (word TEXT)")
@@ -28,7 +28,7 @@ def write_database():
 
 
 def write_disks():
-    # The container's own layer, and the disk of the database where that is a different one.
+    # The container's own layer, and the database's disk if that is a different one.
     places = {os.stat(place).st_dev: place for place in (DATA, tempfile.gettempdir())}
     for place in places.values():
         with tempfile.TemporaryFile(dir=place, buffering=0) as file:
@@ -48,7 +48,7 @@ STEPS = [
 
 
 def healthz(request):
-    """Answers 200 with what was counted, or 503 with the step that failed and why."""
+    """Answers 200 with the counts, or 503 with the failed step and the reason."""
     started, answer = time.monotonic(), {"ok": False}
     for name, step in STEPS:
         try:

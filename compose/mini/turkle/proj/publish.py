@@ -33,11 +33,11 @@ ANSWER, WORKER = "Answer.", "WorkerId"
 
 
 class Refused(Exception):
-    """A folder cannot be published; says which, and why."""
+    """A folder cannot be published; the message gives the folder and the reason."""
 
 
 class Publisher:
-    """Speaks to Turkle's own REST API, in this process: its checks hold, and the clock stands still."""
+    """Uses Turkle's own REST API within this process: its checks apply, and the clock stands still."""
 
     def __init__(self, is_open):
         self.is_open, self.api = is_open, APIClient()
@@ -50,7 +50,7 @@ class Publisher:
         return answer.json()["id"]
 
     def folder(self, folder):
-        """What was done, a line for each project in the folder."""
+        """Publishes the projects in a folder and returns a line of output for each."""
         if not folder.is_dir():
             raise Refused(f"{folder}: no such folder")
         if (folder / "template.html").is_file():
@@ -99,7 +99,7 @@ def tables(folder):
 
 
 def read(table, html):
-    """The input columns, and the rows of the table by the values of these columns, in the order of the file."""
+    """Returns the input columns, and the rows of the table by the values of these columns, in the order of the file."""
     reader = csv.DictReader(io.StringIO(text_of(table), newline=""), restkey="", restval=None)
     rows = list(reader)
     if not rows:
@@ -115,7 +115,7 @@ def read(table, html):
 
 
 def answers(row):
-    """What a form would have sent: several values as a list, nothing for what was left open in a group of boxes."""
+    """Returns the data that a form would have sent: several values as a list, one value as text."""
     given = {name.removeprefix(ANSWER): value.split("|") for name, value in row.items() if name.startswith(ANSWER)}
     return {name: values if len(values) > 1 else values[0] for name, values in given.items()}
 
@@ -136,7 +136,7 @@ def main():
     options = parser.parse_args()
     publisher = Publisher(options.open)
     try:
-        # All or nothing, so that it can be run again.
+        # One transaction for all projects lets the command be repeated after a failure.
         with transaction.atomic():
             said = [line for folder in options.folders for line in publisher.folder(folder)]
     except Refused as refused:

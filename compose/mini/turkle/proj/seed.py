@@ -1,4 +1,4 @@
-"""Makes the schema and the accounts, under a stopped clock."""
+"""Creates the schema and the accounts, with a stopped clock."""
 
 import clock
 
@@ -13,7 +13,7 @@ from django.contrib.auth.models import User  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from rest_framework.authtoken.models import Token  # noqa: E402
 
-# Forty characters, as the framework wants them.
+# Forty characters, the length that the framework requires.
 TOKEN = "larkmoor" * 5
 PEOPLE = [  # name, password, first and last name, administrator
     ("admin", "admin1234", "Turkle", "Admin", True),
@@ -24,7 +24,7 @@ PEOPLE = [  # name, password, first and last name, administrator
 
 def main():
     call_command("migrate", verbosity=0)
-    # guardian's stand-in for visitors; it gets an unusable password that differs from build to build.
+    # The guardian package's anonymous user gets an unusable password that differs between builds.
     User.objects.update(password="!")
     for name, password, first, last, is_admin in PEOPLE:
         User.objects.create(username=name, email=f"{name}@turkle.test", first_name=first, last_name=last, is_staff=is_admin,

@@ -6,7 +6,7 @@ from turkle.models import Batch, Task
 
 
 def index(request):
-    """Turkle's own list of batches; for a visitor who may do none of them, what there is for those who sign in."""
+    """Shows Turkle's own list of batches. Visitors who may do none of them see the batches for signed-in workers."""
     if request.user.is_authenticated or Batch.access_permitted_for(request.user):
         return turkle.views.index(request)
     batches = Batch.objects.filter(active=True, published=True, project__active=True)
@@ -15,7 +15,7 @@ def index(request):
 
 
 def get_tasks(request):
-    """The numbers of the tasks by the name of their batch, under the address where TurkingBench's evaluation asks for them."""
+    """Returns the numbers of the tasks by the name of their batch, at the address that TurkingBench's evaluation uses."""
     tasks = {}
     for batch, task in Task.objects.order_by("id").values_list("batch__name", "id"):
         tasks.setdefault(batch, []).append(task)

@@ -1,1 +1,2 @@
-"""Writes the batches of our projects from the world, in the layout of TurkingBench: input columns, then `Answer.` columns."""
+"""Writes the batches of the environment's own projects from the world, in the layout of TurkingBench: input columns, then
+`Answer.` columns."""

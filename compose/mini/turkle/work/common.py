@@ -4,7 +4,7 @@ import zlib
 
 
 class Dice:
-    """Draws from Random.random() alone, whose sequence Python promises to keep for a seed."""
+    """Draws from Random.random() alone, whose sequence Python guarantees for a seed."""
 
     def __init__(self, section):
         self.real = random.Random(zlib.crc32(section.encode())).random

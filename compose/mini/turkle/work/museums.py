@@ -1,4 +1,4 @@
-"""Descriptions of the county's museums, some of them with wrong facts: to be checked against the encyclopaedia."""
+"""Descriptions of the county's museums, some with wrong facts, to be checked against the encyclopaedia."""
 
 from work.common import Dice, save
 
@@ -12,7 +12,7 @@ def admission(dollars):
 
 
 def falsified(dice, fact, value, streets):
-    """Another value than the true one, near enough to be believed."""
+    """Returns a value that differs from the true one but is plausible."""
     if fact == "opened":
         return value + dice.pick([-20, -11, -3, 2, 9, 14])
     if fact == "objects":

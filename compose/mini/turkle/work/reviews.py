@@ -1,4 +1,4 @@
-"""Review cards that customers of One Stop Market sent by post: to be typed in and sorted."""
+"""Review cards that customers of One Stop Market sent by post, to be typed in and sorted."""
 
 import textwrap
 
@@ -33,7 +33,7 @@ def review(dice, world):
 
 
 def card(text, dice):
-    """A card with ruled lines and handwriting, slightly askew."""
+    """Draws a card with ruled lines and handwriting, slightly tilted."""
     lines = textwrap.wrap(text, 38)
     image = Image.new("L", (620, 70 + 44 * len(lines)), 250)
     pen, font = ImageDraw.Draw(image), ImageFont.truetype(FONT, 32)

@@ -1,8 +1,8 @@
-"""Hills, waters and shores that other pages name."""
+"""Hills, waters and shores that other pages mention."""
 
 from wiki.page import Dice, bullets, infobox, joined, section
 
-FEATURES = [  # name, kind, height in metres, nearest town, what it is
+FEATURES = [  # name, kind, height in metres, nearest town, description
     ("Dunmore Tor", "hill", 703, "Upper Dunmore", "the highest point of the county, a heap of granite above the heather"),
     ("Fern Hill", "hill", 431, "Fernhollow", "the highest of the Fern Hills, with slate quarries on its western side"),
     ("Thorn Hill", "hill", 288, "Thornwick", "a round hill from which the clock of Thornwick can be read with a telescope"),

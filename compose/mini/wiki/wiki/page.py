@@ -15,7 +15,7 @@ FRAME = """<!DOCTYPE html>
 
 
 class Dice:
-    """Draws from Random.random() alone, whose sequence Python promises to keep for a seed."""
+    """Draws from Random.random() alone, whose sequence Python guarantees for a seed."""
 
     def __init__(self, section):
         self.real = random.Random(zlib.crc32(section.encode())).random
@@ -28,19 +28,19 @@ class Dice:
 
 
 def file_name(title):
-    """Plain characters only: what needs escaping in HTML or in a URL is a broken link sooner or later."""
+    """Returns a file name of plain characters: those that need escaping in HTML or in a URL lead to broken links."""
     return re.sub(r"[^\w.()-]+", "_", title.replace("&", "and").replace("'", "").replace(":", "-")) + ".html"
 
 
 def infobox(title, rows, picture=None, caption=""):
-    """Rows without a value are left out."""
+    """Renders a table of facts. Rows without a value are omitted."""
     image = f'<tr><td colspan="2" class="infobox-image"><img src="../I/{picture}" alt="{html.escape(caption or title)}" width="220"><br>{html.escape(caption)}</td></tr>' if picture else ""
     cells = "".join(f'<tr><th scope="row">{label}</th><td>{value}</td></tr>' for label, value in rows if value not in (None, "", []))
     return f'<table class="infobox"><caption>{html.escape(title)}</caption>{image}{cells}</table>'
 
 
 def thumb(picture, caption):
-    """A picture beside the text."""
+    """Renders a picture beside the text."""
     return f'<div class="thumb"><img src="../I/{picture}" alt="{html.escape(caption)}" width="220">{html.escape(caption)}</div>'
 
 
@@ -72,13 +72,13 @@ class Wiki:
         self.world = world
 
     def link(self, title, text=None):
-        """A link by title; whether the page exists is seen to when everything is written."""
+        """Renders a link by title; the existence of the page is checked when everything is written."""
         self.links += 1
         self.wanted.add(title)
         return f'<a href="{html.escape(file_name(title))}" title="{html.escape(title)}">{html.escape(text or title)}</a>'
 
     def address(self, address, town):
-        """A house number and a link to its street."""
+        """Renders a house number and a link to its street."""
         number, street = address.split(" ", 1)
         return f"{number} {self.link(f'{street} ({town})', street)}"
 

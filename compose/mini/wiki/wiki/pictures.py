@@ -5,7 +5,7 @@ from PIL import Image, ImageDraw, ImageFilter
 from wiki.page import Dice
 
 COLOURS = [(31, 58, 104), (158, 44, 40), (42, 98, 62), (196, 148, 36), (84, 48, 96), (40, 44, 48), (32, 118, 124)]
-# The size of the map of the county, before it is shrunk.
+# The size of the map of the county before it is shrunk.
 MAP = (1000, 1040)
 STYLE = """body { font-family: sans-serif; color: #202122; margin: 0; background: #f6f6f6; }
 #content { max-width: 1000px; margin: 0 auto; padding: 1.2em 1.6em; background: #fff; border: 1px solid #c8ccd1; line-height: 1.55; font-size: 15px; }
@@ -77,21 +77,21 @@ def logo(company):
 
 
 def position(world, lat, lon):
-    """Where a place lies on the map of the county."""
+    """Returns the position of a place on the map of the county."""
     west, south, east, north = world["county"]["bbox"]
     width, height = MAP
     return 40 + (lon - west) / (east - west) * (width - 80), 40 + (north - lat) / (north - south) * (height - 80)
 
 
 def county(world, river=None):
-    """The map of the county in its full size. With a river's name, that one is marked and the towns have no names; with an empty
-    name, nothing is marked."""
+    """Draws the map of the county in its full size. With a river's name, that river is marked and the towns have no names;
+    with an empty name, nothing is marked."""
     width, height = MAP
 
     def at(lat, lon):
         return position(world, lat, lon)
 
-    # Land is what lies near a town; blurring and cutting at a level makes a coast of it.
+    # Land is near the towns: blurring the shape and cutting it at a level gives a coast.
     land, dice = Image.new("L", (width, height), 0), Dice("coast")
     pen = ImageDraw.Draw(land)
     pen.ellipse((270, 200, 740, 800), 255)
@@ -135,6 +135,6 @@ def save(world, folder):
         logo(company).save(folder / "I" / f"logo-{company['id']}.png")
     icon = Image.new("RGB", (48, 48), "white")
     ImageDraw.Draw(icon).polygon((6, 8, 14, 40, 24, 18, 34, 40, 42, 8, 36, 8, 32, 26, 24, 8, 16, 26, 12, 8), (32, 33, 34))
-    # The file's own, and that of its pages.
+    # The icons of the file and of its pages.
     icon.save(folder / "icon.png")
     icon.save(folder / "I" / "icon.png")

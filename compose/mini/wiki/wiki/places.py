@@ -1,4 +1,4 @@
-"""The county, its towns and what stands or flows in them."""
+"""The county, its towns, and the buildings and rivers in them."""
 
 from wiki.page import Dice, bullets, infobox, joined, number, section, table, thumb
 from wiki.streets import place_title, street_title
@@ -127,7 +127,7 @@ def write_school(wiki, world, town, s):
 
 
 def with_article(link, name):
-    """A link to a place whose name may have an article that its page has not."""
+    """Renders a link to a place whose name may have an article that its page title lacks."""
     return ("the " if name.startswith("the ") else "") + link(name.removeprefix("the "))
 
 

@@ -1,5 +1,5 @@
-"""Drawings of towns, buildings, parks and people, and small maps that say where something lies. Each follows from the name of what
-it shows."""
+"""Drawings of towns, buildings, parks and people, and small maps that show locations. Each drawing follows from the name
+of its subject."""
 
 import hashlib
 
@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw
 from wiki.page import Dice
 from wiki.pictures import county, position
 
-# Drawn larger than shown, so that shrinking smooths the edges.
+# Drawn larger than shown: shrinking smooths the edges.
 SCALE = 3
 SKIES = [((150, 190, 226), (232, 238, 238)), ((118, 150, 196), (246, 214, 178)), ((168, 196, 204), (238, 236, 220)), ((98, 140, 188), (206, 228, 240))]
 WALLS = [(196, 160, 128), (178, 96, 78), (214, 204, 186), (150, 152, 156), (206, 178, 132), (232, 224, 208)]
@@ -41,7 +41,7 @@ class Scene:
         self.pen.ellipse((left * SCALE, top * SCALE, right * SCALE, bottom * SCALE), colour)
 
     def arch(self, left, top, right, bottom, colour):
-        """A door or a window with a round head."""
+        """Draws a door or a window with a round top."""
         reach = (right - left) / 2
         self.oval(left, top, right, top + 2 * reach, colour)
         self.box(left, top + reach, right, bottom, colour)
@@ -194,7 +194,8 @@ def park(facts):
 
 
 def portrait(person):
-    """An oval picture on a plain ground, of a colour for each; those who are long dead are brown on paper."""
+    """Draws an oval portrait on a plain background, in a different colour for each person; people who died long ago are in
+    sepia."""
     digest = hashlib.sha256((person.get("email") or person["id"]).encode()).digest()
     image = Image.new("RGB", (200 * SCALE, 240 * SCALE), (246, 246, 246))
     pen = ImageDraw.Draw(image)
@@ -226,7 +227,7 @@ def portrait(person):
 
 
 def locator(world, lat, lon, name=""):
-    """The map of the county with a mark."""
+    """Draws the map of the county with a mark."""
     image = county(world, river=name)
     if lat is not None:
         x, y = position(world, lat, lon)
@@ -236,7 +237,7 @@ def locator(world, lat, lon, name=""):
 
 
 def save(world, folder):
-    """By the names that the pages use: kind and id."""
+    """Saves the drawings under the names that the pages use: kind and id."""
     for place in world["towns"]:
         town(place).save(folder / f"town-{place['id']}.png")
         locator(world, place["lat"], place["lon"]).save(folder / f"where-{place['id']}.png")

@@ -1,4 +1,4 @@
-"""People, companies, what they make, and what happened."""
+"""People, companies, their products, and events."""
 
 from wiki.page import Dice, bullets, infobox, joined, number, section
 

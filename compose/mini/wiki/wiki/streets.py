@@ -1,9 +1,9 @@
-"""Streets with what stands in them, and the places where people eat, sleep, read and travel."""
+"""Streets with their buildings, and the places where people eat, sleep, read and travel."""
 
 from wiki.page import Dice, bullets, infobox, joined, section, table
 
 SERVICES = "Public services of Larkmoor County"
-KINDS = {  # kind of place: its category, how it is described
+KINDS = {  # kind of place: its category, its description
     "cafe": ("Cafes in Larkmoor County", "a cafe"), "restaurant": ("Restaurants in Larkmoor County", "a restaurant"),
     "hotel": ("Hotels in Larkmoor County", "a hotel"), "pharmacy": ("Shops in Larkmoor County", "a pharmacy"),
     "supermarket": ("Shops in Larkmoor County", "a supermarket"), "library": (SERVICES, "the public library"),
@@ -36,7 +36,7 @@ def write(wiki, world):
 
 
 def tenants_of(wiki, world, town):
-    """What stands in the town's streets: (number, link, kind) by street."""
+    """Returns the occupants of the town's streets as (number, link, kind), by street."""
     found = [(x["address"], wiki.link(x["name"]), x["kind"]) for x in town["landmarks"] + town["schools"]]
     found += [(x["address"], wiki.link(x["name"]), "museum") for x in town["museums"]]
     found += [(x["address"], wiki.link(place_title(x, town["name"]), x["name"]), x["kind"]) for x in town["pois"]]

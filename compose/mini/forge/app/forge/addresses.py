@@ -1,4 +1,4 @@
-"""Addresses of GitLab, so that links and tasks written for it find their page here."""
+"""GitLab's addresses, so that links and tasks written for GitLab find their page here."""
 
 import re
 
@@ -31,7 +31,7 @@ def _to_page():
 
 for page in PAGES:
     addresses.add_url_rule(page, view_func=_to_page, strict_slashes=False)
-# Shown under this address itself: WebArena takes a redirect for a log-in that has run out.
+# This page is served without a redirect, because WebArena takes a redirect for an expired log-in.
 addresses.add_url_rule("/-/profile", endpoint="profile", view_func=pagure.ui.app.user_settings)
 
 
@@ -45,7 +45,7 @@ def to_project(namespace, project, rest):
 
 @addresses.before_app_request
 def to_owner():
-    """Every project has an owner in its address, so one name alone is that of a person or a group."""
+    """Redirects a single name to the person or group: every project has an owner in its address."""
     name = (flask.request.view_args or {}).get("repo")
     if flask.request.endpoint == "ui_ns.view_repo" and len(flask.request.view_args) == 1:
         if pagure.lib.query.search_user(flask.g.session, username=name):

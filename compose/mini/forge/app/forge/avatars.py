@@ -1,5 +1,5 @@
-"""Pictures of people, drawn here: Pagure would ask libravatar.org for them. A face follows from the e-mail address, so that nobody
-looks like everybody else. The forum draws the same faces (forum/proj/portraits.py)."""
+"""Pictures of people, drawn here because Pagure would request them from libravatar.org. A face follows from the e-mail
+address, so that people look different. The forum draws the same faces (forum/proj/portraits.py)."""
 
 import colorsys
 import hashlib
@@ -29,7 +29,7 @@ def _oval(x, y, across, down, colour):
 
 
 def face(digest):
-    """The parts of a face, back to front; each byte of the digest decides one thing."""
+    """Returns the SVG of a face, drawn from back to front; each byte of the digest determines one feature."""
     shirt, skin, hair = _colour(digest[1], 0.42, 0.42), SKINS[digest[2] % len(SKINS)], HAIRS[digest[3] % len(HAIRS)]
     style, has_glasses, smile = digest[4] % 6, digest[5] % 4 == 0, 8 + digest[7] % 3 * 3
     parts = [f'<rect width="100" height="100" fill="{_colour(digest[0], 0.45, 0.75)}"/>']
@@ -58,7 +58,7 @@ def face(digest):
 
 @avatars.route("/avatar/<digest>.svg")
 def avatar(digest):
-    """The same person looks the same everywhere."""
+    """Returns a picture that depends only on the person's e-mail address."""
     try:
         digest = bytes.fromhex(digest)
     except ValueError:

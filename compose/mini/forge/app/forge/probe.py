@@ -1,4 +1,4 @@
-"""/healthz: looks at everything that a visitor may need, and changes nothing."""
+"""/healthz: checks everything that a visitor may need and changes nothing."""
 
 import os
 import time
@@ -22,12 +22,12 @@ def issues(session):
 
 
 def search(session):
-    """A search that must find something."""
+    """Searches for a term that must have results."""
     return query.search_projects(session, pattern="*gauge*", count=True)
 
 
 def commit(session):
-    """The newest commit of the first project, read from its repository."""
+    """Reads the newest commit of the first project from its repository."""
     project = session.query(model.Project).order_by(model.Project.id).first()
     return str(pygit2.Repository(project.repopath("main")).head.target)
 
@@ -40,7 +40,7 @@ def database_write(session):
 
 
 def disk_write(session):
-    """One MiB to the disk of /data, and to the container's own if that is another."""
+    """Writes one MiB to the disk of /data, and to the container's own disk if that is a different one."""
     disks = {os.stat(folder).st_dev: folder for folder in ("/tmp", config["ATTACHMENTS_FOLDER"])}
     for folder in disks.values():
         path = f"{folder}/.probe-{os.getpid()}-{time.monotonic_ns()}"
@@ -55,10 +55,11 @@ def disk_write(session):
 
 
 def worker(session):
-    """The worker answers; while it does a task another of its processes does."""
-    # A connection of its own: a rewind restarts the queue, and what is kept of the old one is found broken only in use.
+    """Checks that the worker answers. Another of its processes answers while it runs a task."""
+    # The probe opens its own connection: a rewind restarts the queue, and a pooled connection is found broken only on
+    # use.
     with conn.connection_for_write() as connection:
-        # Nobody hears a question that was asked before the worker listened, and waiting for its answer takes a second at least.
+        # A ping sent before the worker subscribes is lost, and waiting for its answer takes at least a second.
         queue, deadline = connection.default_channel.client, time.monotonic() + 2
         while not queue.pubsub_numpat():
             if time.monotonic() > deadline:

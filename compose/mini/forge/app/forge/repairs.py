@@ -1,4 +1,4 @@
-"""What Pagure 5.14 gets wrong with the Python and the libraries of its Debian release, and what it does too often."""
+"""Corrects errors of Pagure 5.14 with the Python and the libraries of its Debian release, and avoids repeated work."""
 
 import ast
 import functools
@@ -15,7 +15,7 @@ _update_pull_ref = pagure.lib.git.update_pull_ref
 
 
 def _with_headers_as_text(project):
-    """Git over HTTP: the headers are handed on as bytes, which Werkzeug prints as b'...'."""
+    """Git over HTTP: Pagure passes the headers on as bytes, which Werkzeug prints as b'...'."""
     response = _proxy_raw_git(project)
     for name, value in list(response.headers):
         if value.startswith("b'"):
@@ -24,7 +24,8 @@ def _with_headers_as_text(project):
 
 
 def _unless_it_is_right(request, repository):
-    """Every look at an open request pushes its branch to the project again, with new files for old contents."""
+    """Skips an unnecessary push: Pagure pushes the branch of an open request to the project on every view, which creates
+    new files with the same contents."""
     project = pygit2.Repository(pagure.utils.get_repo_path(request.project))
     known = project.references.get(f"refs/pull/{request.id}/head")
     branch = repository.branches.local.get(request.branch_from)
@@ -33,8 +34,8 @@ def _unless_it_is_right(request, repository):
 
 
 def when_done(view, patience=5.0):
-    """Pages ask for the result of a task until it is there; too early, they get an error, and each stays on the console. So they
-    wait here first, for that many seconds."""
+    """Waits up to `patience` seconds for the result of a task before the view runs. Pages poll for the result, and each
+    poll that comes too early gets an error, which stays in the browser's console."""
 
     @functools.wraps(view)
     def wait(taskid):

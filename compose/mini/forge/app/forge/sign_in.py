@@ -1,4 +1,4 @@
-"""The log-in form, in the words that log-in scripts for GitLab look for; sessions that last."""
+"""The log-in form, with the labels that log-in scripts for GitLab look for, and long-lived sessions."""
 
 import datetime
 
@@ -13,7 +13,7 @@ TEN_YEARS = datetime.timedelta(days=3650)
 
 
 def _name_of(text):
-    """Pagure knows people by their names; whoever types an e-mail address gets the name that belongs to it."""
+    """Returns the user name for an e-mail address, because Pagure identifies people by their names."""
     if text and "@" in text:
         user = pagure.lib.query.search_user(flask.g.session, email=text)
         return user.username if user else text
@@ -25,11 +25,11 @@ pagure.login_forms.LoginForm.username = wtforms.StringField("Username or email",
 
 @sqlalchemy.event.listens_for(model.PagureUserVisit.expiry, "set", retval=True)
 def _keep_expiry(visit, value, old, initiator):
-    """Sessions last ten years from the log-in: Pagure would prolong them, and so write, with every page."""
+    """Sessions last ten years from the log-in. Pagure would extend them, and so write to the database, on every page."""
     return old if isinstance(old, datetime.datetime) else datetime.datetime.utcnow() + TEN_YEARS
 
 
 class Response(flask.Response):
     def set_cookie(self, key, value="", max_age=None, **kwargs):
-        """Pagure's cookie ends with the browser; here it is kept, such that a stored one stays valid."""
+        """Gives Pagure's session cookie a long lifetime, so that a stored one stays valid."""
         super().set_cookie(key, value, max_age=TEN_YEARS if value and max_age is None else max_age, **kwargs)

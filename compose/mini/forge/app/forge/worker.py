@@ -1,4 +1,4 @@
-"""The celery application of the one worker, which does the tasks of both modules."""
+"""The Celery application of the single worker, which runs the tasks of both modules."""
 
 import forge  # noqa: F401, before anything of Pagure
 import pagure.lib.tasks

@@ -1,4 +1,4 @@
-"""What gunicorn serves."""
+"""The WSGI application that gunicorn serves."""
 
 import forge  # noqa: F401, before anything of Pagure
 import arrow
@@ -14,7 +14,7 @@ application.view_functions["internal_ns.task_info"] = forge.repairs.when_done(ap
 
 
 def on_day(date):
-    """Days instead of "three years ago", which would make the pages change with the calendar."""
+    """Formats dates as days: "three years ago" would make the pages change with the calendar."""
     return date and arrow.get(date).format("[on] D MMM YYYY")
 
 
@@ -23,8 +23,8 @@ def on_day_with_time(date):
 
 
 application.jinja_env.filters.update(humanize=on_day, humanize_tooltip=on_day_with_time)
-# Parsed once, before the fork.
+# The templates are parsed once, before the fork.
 for name in application.jinja_env.list_templates(extensions=["html"]):
     application.jinja_env.get_template(name)
-# What the first question to the database would otherwise do, a tenth of a second in every process.
+# Without this call, the first query would do this work: a tenth of a second in every process.
 sqlalchemy.orm.configure_mappers()

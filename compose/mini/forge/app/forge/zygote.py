@@ -1,11 +1,12 @@
-"""Pagure, imported once.
+"""Imports Pagure once, for all processes that need it.
 
-Importing it takes a second of processor time and eighty megabytes. So one process does it, and forks whatever needs it: the
-web server, the worker, and one process for each hook that git runs. Who needs one runs `/srv/forge/pagure ROLE`, which connects
-to the socket, sends its arguments, environment, folder and standard streams, passes signals on and waits for the exit code.
+The import takes a second of processor time and eighty megabytes. One process does it and forks the others: the web
+server, the worker, and one process for each hook that git runs. A client runs `/srv/forge/pagure ROLE`, which connects
+to the socket, sends its arguments, environment, folder and standard streams, passes signals on and waits for the exit
+code.
 
-A child lives no longer than its client, such that killing the client, as a supervisor does, kills the child and its children;
-nor does it outlive this process.
+A child does not outlive its client, so killing the client, as a supervisor does, kills the child and its children. It
+does not outlive this process either.
 """
 
 import ctypes
@@ -43,7 +44,7 @@ def worker():
 
 
 def play(request, streams):
-    """What the child does, from birth to death."""
+    """The life of a child process, from the fork to the exit."""
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -80,7 +81,8 @@ def main():
     watched, children = selectors.DefaultSelector(), {}
     watched.register(listener, selectors.EVENT_READ)
     watched.register(wake, selectors.EVENT_READ)
-    # What is here now stays for good: collections skip it, and so the children go on sharing its pages.
+    # Existing objects live forever. The garbage collector skips them from now on, so that the children continue to
+    # share their memory pages.
     gc.collect()
     gc.freeze()
     while True:

@@ -1,4 +1,4 @@
-"""Fills the empty database and the empty folder of repositories."""
+"""Fills the empty database and the empty folder of repositories with data."""
 
 import forge  # noqa: F401, before anything of Pagure
 from pagure.config import config

@@ -13,7 +13,7 @@ with open("/srv/forge/world.json", encoding="utf-8") as file:
 
 
 class Dice:
-    """Draws from Random.random() alone, whose sequence Python promises to keep for a seed."""
+    """Draws from Random.random() alone, whose sequence Python guarantees for a seed."""
 
     def __init__(self, section):
         self.real = random.Random(WORLD["seed"] ^ zlib.crc32(section.encode())).random
@@ -32,14 +32,14 @@ class Dice:
         return self.real() < probability
 
     def moment(self, start, end):
-        """A second between the two, during waking hours."""
+        """Returns a moment between the two, during waking hours."""
         day = start + (end - start) * self.real()
         moment = day.replace(hour=self.number(7, 21), minute=self.number(0, 59), second=self.number(0, 59), microsecond=0)
         return min(max(moment, start), end)
 
 
 def digest(*parts, length=32):
-    """Stands where the application would draw at random: keys, tokens, identifiers."""
+    """Replaces the application's random values: keys, tokens, identifiers."""
     return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:length]
 
 

@@ -1,4 +1,4 @@
-"""The git history of a project: what changed when, and how it is given to git."""
+"""The git history of a project: its changes with their times, and their import into git."""
 
 import copy
 import subprocess
@@ -6,12 +6,12 @@ import subprocess
 from seed.common import EPOCH
 from seed.languages import FUNCTIONS, GUARD, LANGUAGES, MANIFESTS
 
-# The last ones come with requests alone, so that no commit anticipates a request.
+# The last two appear only in requests, so that no commit anticipates a request.
 USUAL = FUNCTIONS[:-2]
 
 
 class Tree:
-    """What a commit contains, as facts from which the files follow."""
+    """The contents of a commit, as facts from which the files follow."""
 
     def __init__(self, project, path, modules):
         self.project, self.path, self.language = project, path, LANGUAGES[project["language"]]
@@ -19,7 +19,7 @@ class Tree:
         self.guarded, self.sections, self.changes, self.extra, self.jobs = set(), [], [], {}, ["build"]
 
     def copy(self):
-        """The same for a branch: its changes do not reach this one."""
+        """Returns a copy for a branch, whose changes do not affect this tree."""
         other = copy.copy(self)
         other.__dict__.update(copy.deepcopy({name: value for name, value in vars(self).items() if name not in ("project", "language")}))
         return other
@@ -51,7 +51,7 @@ class Tree:
 
 
 def next_change(tree, dice, release):
-    """Changes the tree as a developer would and returns what the commit says, with a function that it is about."""
+    """Changes the tree as a developer would, and returns the commit message."""
     project = tree.project["name"]
     if release:
         lines = [f"The {module} knows {', '.join(verbs)}" for module, verbs in list(tree.functions.items())[-2:]] or ["First release"]
@@ -105,14 +105,14 @@ class History:
         return copy.deepcopy(self)
 
     def commit(self, ref, person, when, message, files, parents):
-        """Appends a commit and returns its mark; a mark becomes a hash once git has seen it."""
+        """Appends a commit and returns its mark; `write` maps marks to hashes."""
         self.marks += 1
         who = f"{person['fullname']} <{person['email']}> {int((when - EPOCH).total_seconds())} +0000"
         lines = [f"commit {ref}", f"mark :{self.marks}", f"author {who}", f"committer {who}", _data(message + "\n")]
         lines += [f"{word} :{mark}" for word, mark in zip(["from"] + ["merge"] * len(parents), parents)]
         lines.append("deleteall")
         lines += [f"M 100644 inline {path}\n{_data(text)}" for path, text in sorted(files.items())]
-        # Without a parent a commit on an existing branch would follow its head.
+        # Without the reset, a commit without a parent on an existing branch would follow the branch's head.
         self.stream += ([] if parents else [f"reset {ref}", ""]) + lines + [""]
         self.commits.append((self.marks, ref, person, when, message))
         return self.marks
@@ -125,7 +125,7 @@ class History:
         self.stream += [f"tag {name}", f"from :{mark}", f"tagger {who}", _data(message + "\n")]
 
     def write(self, path, without=None):
-        """Makes the bare repository, without the references that begin so; returns the hash of each mark."""
+        """Creates the bare repository without the references that begin with `without`; returns the hash of each mark."""
         git = ["git", "--git-dir", path]
         subprocess.run(["git", "init", "--quiet", "--bare", path], check=True)
         subprocess.run(git + ["fast-import", "--quiet", "--export-marks=/tmp/marks"], input="\n".join(self.stream).encode(), check=True)
@@ -134,7 +134,7 @@ class History:
         if without:
             listed = subprocess.run(git + ["for-each-ref", "--format=delete %(refname)", without], check=True, capture_output=True)
             subprocess.run(git + ["update-ref", "--stdin"], input=listed.stdout, check=True)
-        # One pack, and references in one file: few files to copy, and the same ones in every build.
+        # A single pack, and all references in one file: few files to copy, and the same ones in every build.
         subprocess.run(git + ["repack", "-adq", "--no-write-bitmap-index"], check=True)
         subprocess.run(git + ["pack-refs", "--all"], check=True)
         subprocess.run(git + ["update-server-info"], check=True)

@@ -1,4 +1,4 @@
-"""Small functions written in nine languages, from one description of what they do."""
+"""Small functions in nine languages, generated from one description of what they do."""
 
 import re
 
@@ -41,7 +41,7 @@ def pascal(name):
 
 
 class Language:
-    """Prints the statements; what differs from one language to the next is in these few templates."""
+    """Prints the statements; these few templates contain the differences between the languages."""
 
     def __init__(self, path, function, let="{name} = {value};", each="for ({name} of {list}) {{", condition="if ({value}) {{", end="}", comment="//",
                  length="{list}.length", parameter="{name}", several="{name}", variable="{name}", case=camel, indent="    ", stop=";", header="", footer="",

@@ -8,21 +8,21 @@ from pagure.lib import model
 
 from seed.common import NOW, WORLD, Dice, digest, slug
 
-# Fixed, and of the lowest cost: a log-in takes a millisecond, and two builds give the same hash.
+# The salt is fixed and has the lowest cost: a log-in takes a millisecond, and two builds give the same hash.
 SALT = b"$2b$04$arenadarenadarenadareu"
 TOKENS = {"byteblaze": "BYTEBLAZE0TOKEN0FOR0EVERYTHING0THAT0A0TOKEN0MAY0DO00000000000001",
           "root": "ROOT0TOKEN0FOR0EVERYTHING0THAT0A0TOKEN0MAY0DO0000000000000000001"}
 
 
 def accounts():
-    """Everyone with an account: name, full name, e-mail address, password."""
+    """Returns every account: name, full name, e-mail address, password."""
     known = [("root", "Administrator", "root@forge.test", "root1234"), ("byteblaze", "Byte Blaze", "byteblaze@forge.test", "hello1234")]
     living = [person for person in WORLD["people"] if not person["historic"]]
     return known + [(person["username"], person["name"], person["email"], "Password.123") for person in living]
 
 
 def create(session):
-    """Returns the accounts by name: what rows and commits need to know of them."""
+    """Creates the accounts and returns by name the data that rows and commits need."""
     dice, people = Dice("forge people"), {}
     for name, fullname, email, password in accounts():
         joined = dice.moment(dt.datetime(2020, 1, 6), dt.datetime(2021, 6, 1))
@@ -32,7 +32,7 @@ def create(session):
         session.flush()
         session.add(model.UserEmail(user_id=user.id, email=email))
         people[name] = {"id": user.id, "name": name, "fullname": fullname, "email": email}
-    # Made by Pagure itself a moment ago.
+    # Pagure itself has just created these rows.
     for kind in (model.ACL, model.PagureGroupType):
         session.query(kind).update({kind.created: dt.datetime(2020, 1, 1)})
     acls = {acl.name: acl.id for acl in session.query(model.ACL)}
@@ -45,7 +45,7 @@ def create(session):
 
 
 def create_groups(session, people):
-    """A group for each company that writes software; its projects live in its namespace."""
+    """Creates a group for each company that writes software; its projects are in its namespace."""
     groups = {}
     for company in (company for company in WORLD["companies"] if company["industry"] == "software"):
         makers = [project["maintainers"] for project in WORLD["projects"] if project["owner"] == company["name"]]

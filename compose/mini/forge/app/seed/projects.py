@@ -11,7 +11,7 @@ from seed.history import History, Tree, next_change
 from seed.people import key
 from seed.words import LABELS, MODULES
 
-# What belongs to WebArena's well-known user; every third of the others belongs to a company.
+# The projects of WebArena's well-known user; every third of the other projects belongs to a company.
 BYTEBLAZE = ["tidegauge", "larkmap", "clockwork", "heronry", "ropewalk"]
 SETTINGS = '{"issue_tracker": false, "pull_requests": false}'
 
@@ -86,18 +86,18 @@ def _add(session, row):
 
 
 def _releases(version):
-    """The versions before this one, and this one."""
+    """Returns the versions before this one, and this one."""
     major, minor, patch = (int(part) for part in version.split("."))
     earlier = [f"{major}.{number}.0" for number in range(max(0, minor - 2), minor + 1)]
     return earlier + ([version] if patch else [])
 
 
 def _write_history(project, requests):
-    """Commits on main, releases among them, and the branches of the requests where their time has come."""
+    """Writes the commits on main, including releases, and the branches of the requests at their dates."""
     dice, people, history = project["dice"], project["people"], History()
     writers = [name for name, access in project["members"] if access != "ticket"]
     tree, count, releases = Tree(project, project["path"], project["modules"]), dice.number(22, 36), _releases(project["version"])
-    # More often towards the end, as projects go.
+    # Commits become more frequent towards the end.
     times = sorted(project["start"] + (NOW - dt.timedelta(days=2) - project["start"]) * (1 - dice.real() ** 1.6) for _ in range(count))
     times = [time.replace(hour=dice.number(8, 20), microsecond=0) for time in times]
     released = {count * (index + 1) // len(releases) - 2: version for index, version in enumerate(releases)}
@@ -122,7 +122,7 @@ def _write_history(project, requests):
     history.point("refs/heads/main", head)
     _next(history, people[dice.pick(writers)], dice, tree.copy(), head)
     for request in requests:
-        # What a request from a fork brings is known to the project by the number of the request alone.
+        # The project knows the branch of a request from a fork only by the number of the request.
         history.point(f"refs/pull/{request['id']}/head", branches[request["branch"]])
         if not request["forked"] and request["status"] == "Open":
             history.point("refs/heads/" + request["branch"], branches[request["branch"]])
@@ -130,13 +130,13 @@ def _write_history(project, requests):
 
 
 def _next(history, author, dice, tree, head):
-    """A branch with what is to come, which nobody has asked to merge yet."""
+    """Writes a branch of future changes for which no request exists yet."""
     for days in (2, 1):
         head = history.commit("refs/heads/next", author, NOW - dt.timedelta(days=days, minutes=dice.number(1, 300)), next_change(tree, dice, None), tree.files(), [head])
 
 
 def _open(history, project, request, tree, head, branches):
-    """The request's commits, on top of what main was then."""
+    """Writes the request's commits on top of the main branch of that time."""
     author, time, request["marks"] = project["people"][request["author"]], request["created"], []
     draft = tree.copy()
     for part, message in enumerate(request["messages"]):
@@ -147,7 +147,7 @@ def _open(history, project, request, tree, head, branches):
 
 
 def _fork(session, project, request, history):
-    """The author's own copy of the project, with the branch that the request is made of."""
+    """Creates the author's fork of the project, with the branch of the request."""
     people, path = project["people"], f"forks/{request['author']}/{project['path']}"
     forked = project.setdefault("forks", {})
     if request["author"] not in forked:

@@ -1,4 +1,5 @@
-"""Issues and requests: planned first, since the history mentions them, and written last, since they mention the history."""
+"""Issues and requests: planned first, because the history mentions them, and written last, because they mention the
+history."""
 
 import datetime as dt
 
@@ -11,7 +12,7 @@ from seed.words import CLOSING, COMMENTS, ISSUES, REJECTIONS, REVIEWS
 
 
 def plan(project):
-    """The project's ten issues and two requests, numbered in the order of their dates."""
+    """Plans the project's ten issues and two requests, numbered in the order of their dates."""
     dice, start = project["dice"], max(project["start"] + dt.timedelta(days=60), dt.datetime(2021, 9, 1))
     fitting = [entry for entry in ISSUES if entry[0] in project["labels"]]
     tickets = [_issue(project, start, *entry) for entry in dice.some(fitting, 10)]
@@ -46,7 +47,7 @@ def _issue(project, start, label, title, text):
 
 
 def _request(project, start, number):
-    """The first of a project is done with, the second more often than not still open."""
+    """The first request of a project is closed; the second is more often open than not."""
     dice, words = project["dice"], _words(project)
     team = [name for name, access in project["members"] if access != "ticket"]
     status = ("Merged" if dice.chance(0.8) else "Closed") if number == 0 else dice.pick(["Open", "Open", "Open", "Merged", "Closed"])

@@ -1,4 +1,4 @@
-"""Opens pages and asks what the pages ask, so that a look at them later writes nothing."""
+"""Opens pages and sends the requests that the pages send, so that later views write nothing."""
 
 import gc
 import re
@@ -26,12 +26,12 @@ def crawl():
                 flask.g.session = session
                 pagure.lib.git.merge_pull_request(session, request, username=None, domerge=False)
     session.flush()
-    # To have been looked at is no update.
+    # A view must not count as an update.
     open_ones = session.query(model.PullRequest).filter_by(status="Open")
     open_ones.update({model.PullRequest.last_updated: model.PullRequest.date_created})
     session.commit()
     session.remove()
-    # Pagure collects after each request; what is loaded by now need not be looked at every time.
+    # Pagure runs the garbage collector after each request; existing objects are excluded from it.
     gc.freeze()
     for page in pages:
         answer = visitor.get(page, follow_redirects=True)

@@ -1,6 +1,6 @@
-"""What people write into issues and requests."""
+"""The texts of issues and requests."""
 
-MODULES = {  # the parts that each project is made of
+MODULES = {  # the modules of each project
     "tidegauge": "gauge level station publisher calibration", "larkmap": "tile marker viewport legend route", "loomctl": "loom thread pattern shuttle session",
     "saltpan": "pan brine weather plan harvest", "clockwork": "schedule zone job calendar journal", "ferryboard": "departure terminal delay board sailing",
     "gridlark": "demand forecast meter season holiday", "papermill": "page font margin chapter cover", "beacon": "lamp dimmer sensor colour timer",

@@ -1,1 +1,1 @@
-"""Fills an empty database with the talk of a county: same world in, same rows out."""
+"""Fills an empty database with the discussions of a county; the same world gives the same rows."""

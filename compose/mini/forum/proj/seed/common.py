@@ -10,7 +10,7 @@ with open("/srv/forum/world.json", encoding="utf-8") as file:
 
 
 class Dice:
-    """Draws from Random.random() alone, whose sequence Python promises to keep for a seed."""
+    """Draws from Random.random() alone, whose sequence Python guarantees for a seed."""
 
     def __init__(self, section):
         self.real = random.Random(WORLD["seed"] ^ zlib.crc32(section.encode())).random

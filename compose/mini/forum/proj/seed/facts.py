@@ -1,4 +1,4 @@
-"""What can be talked about: the things of the world, each as the words that a sentence may fill in."""
+"""The topics of discussion: the things of the world, each with the words that a sentence may contain."""
 
 from seed.common import WORLD, Dice
 

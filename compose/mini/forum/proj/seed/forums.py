@@ -1,9 +1,9 @@
-"""Twenty forums, open to all, with a pinned word of the administrator in each."""
+"""Creates twenty forums, open to all, each with a pinned announcement by the administrator."""
 
 from misago.acl.cache import clear_acl_cache
 from misago.categories.models import Category, RoleCategoryACL
 
-FORUMS = [  # name, colour, what it is for
+FORUMS = [  # name, colour, purpose
     ("AskLarkmoor", "#c2185b", "Ask the county anything. Somebody's aunt will know."),
     ("larkmoor", "#303f9f", "News, notices and gossip from all twelve towns."),
     ("PortElsing", "#0288d1", "For those who live by the harbour, and those who would like to."),

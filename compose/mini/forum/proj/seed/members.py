@@ -1,4 +1,4 @@
-"""The living people of the world are the members; beside them WebArena's account and an administrator."""
+"""Creates the members: the living people of the world, WebArena's account and an administrator."""
 
 import datetime as dt
 
@@ -27,7 +27,7 @@ def profile(dice, person):
 
 def make():
     dice, User = Dice("members"), get_user_model()
-    # Names of the files are random in Misago; here they come from the world's dice.
+    # Misago gives the files random names; here they come from the world's dice.
     store.get_random_string = dice.word
     secret = password("test1234")
     team = Rank.objects.get(name="Forum team")
@@ -47,7 +47,7 @@ def make():
     for person in living:
         joined = NOW - dt.timedelta(days=dice.number(740, 1140), minutes=dice.number(0, 1400))
         members.append(member(person["username"], person["email"], joined, profile_fields=profile(dice, person)))
-    # The second of the people keeps order.
+    # The second of the people is the moderator.
     moderator = members[2]
     User.objects.filter(pk=moderator.pk).update(rank=team, title="Moderator")
     for user in (admin, moderator):
@@ -64,7 +64,7 @@ def make():
 
 
 def count(people):
-    """What Misago counts as it goes: posts and threads of each member, and the last time each was seen."""
+    """Sets the values that Misago counts at run time: posts and threads of each member, and the last visit of each."""
     User = get_user_model()
     for user in people:
         posts = Post.objects.filter(poster=user).order_by("-posted_on")

@@ -1,4 +1,4 @@
-"""What an administrator would set, and the random words that Misago drew when its tables were made."""
+"""The settings of an administrator, and fixed values for the random words that Misago drew when it created its tables."""
 
 from misago.cache.models import CacheVersion
 from misago.conf.models import Setting
@@ -15,11 +15,11 @@ SETTINGS = {
     "forum_footnote": "Larkboard, the message board of Larkmoor County",
     # Avatars are drawn here and not fetched from gravatar.com.
     "default_avatar": "dynamic", "default_gravatar_fallback": "dynamic",
-    # No limit of posts per hour or day: an agent may post as fast as it can.
+    # There is no limit of posts per hour or day: an agent may post as fast as it can.
     "hourly_post_limit": "0", "daily_post_limit": "0",
     "allow_delete_own_account": "True", "allow_data_downloads": "False",
     "username_length_max": "20",
-    # On the site alone: no mail leaves it.
+    # Notifications stay on the site: no mail leaves it.
     "watch_started_threads": "1", "watch_replied_threads": "1"}
 
 
@@ -34,6 +34,6 @@ def fix_versions():
         CacheVersion.objects.filter(pk=version.pk).update(version=dice.word())
     for theme in Theme.objects.order_by("pk"):
         Theme.objects.filter(pk=theme.pk).update(dirname=dice.word())
-    # Otherwise the first page that shows a member notes that he is not banned.
+    # Otherwise the first page that shows a member stores that the member is not banned.
     bans = CacheVersion.objects.get(cache=BANS_CACHE).version
     BanCache.objects.bulk_create(BanCache(user=user, cache_version=bans) for user in User.objects.order_by("pk"))

@@ -1,4 +1,4 @@
-"""A thousand threads, five thousand posts, and who liked them; keys grow with time, as if it had all been typed here."""
+"""A thousand threads, five thousand posts, and their likes. Keys grow with time, as if people had typed everything here."""
 
 import datetime as dt
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from seed.words import REPLIES, RULES, THANKS, TOPICS
 
 THREADS, POSTS = 1000, 5000
 DAYS, LONGEST = 700, 14
-# Nothing is younger than this, so that no clock that is a little off shows a post of the future.
+# No post is newer than this, so that a slightly wrong clock shows no post in the future.
 LATEST = NOW - dt.timedelta(minutes=30)
 
 
@@ -51,7 +51,7 @@ def fill(sentence, words):
 
 
 def drafts_of(dice, place, count):
-    """So many threads for one forum, from its topics in turn, no title twice."""
+    """Returns this many drafts for one forum, from its topics in turn, without repeating a title."""
     stacks = []
     for facts, titles, openings, asks, replies in TOPICS[place.name]:
         stack, seen = [], set()
@@ -72,7 +72,7 @@ def drafts_of(dice, place, count):
 
 
 def lengthen(dice, drafts, replies):
-    """Spreads the replies: some threads are talked about, some are passed over."""
+    """Distributes the replies: some threads get many, others few."""
     crowd = [draft for draft in drafts for _ in range(dice.pick([0, 1, 1, 2, 3, 3, 5, 8]))]
     while replies:
         draft = dice.pick(crowd)
@@ -86,7 +86,7 @@ def between(dice, start, end):
 
 
 def talk_about(dice, draft, start, crowd):
-    """The posts of one thread, first to last."""
+    """Writes the posts of one thread into its draft, from first to last."""
     starter = dice.pick(crowd)
     draft.posts = [Said(draft, starter, start, draft.text)]
     end = min(LATEST, start + dt.timedelta(hours=dice.pick([2, 9, 30, 100, 400])))
@@ -105,7 +105,7 @@ def talk_about(dice, draft, start, crowd):
 
 
 def write(said, request):
-    """Puts everything into the tables in the order of time; what Misago would count as it goes is counted here."""
+    """Writes everything into the tables in the order of time, with the counters that Misago would maintain at run time."""
     threads = {}
     for one in said:
         if id(one.draft) not in threads:
@@ -148,7 +148,7 @@ def like(dice, posts, crowd):
         likes += [PostLike(category=post.category, thread=post.thread, post=post, liker=user, liker_name=user.username, liker_slug=user.slug,
                            liked_on=when) for user, when in zip(likers, moments)]
         post.likes = len(likers)
-        # The four latest, the latest first.
+        # The four latest likes, latest first.
         post.last_likes = [{"id": user.pk, "username": user.username} for user in reversed(likers[-4:])]
     likes.sort(key=lambda one: (one.liked_on, one.post_id, one.liker_id))
     PostLike.objects.bulk_create(likes, batch_size=1000)

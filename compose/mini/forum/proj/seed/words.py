@@ -1,6 +1,7 @@
-"""What is said: per forum some topics, each with the facts it is about and its titles, openings, questions and answers.
+"""The texts of the forum: topics per forum, each with its subject and its titles, openings, questions and answers.
 
-One line is one choice. The words in braces come from the fact; every reply must make sense below every title of its topic.
+Each line is one choice. The words in braces come from the fact; every reply must make sense below every title of its
+topic.
 """
 
 from seed.facts import companies, events, festivals, landmarks, lines, only, parks, pois, projects, rivers, streets, teams, things, towns, visits, works
@@ -490,7 +491,7 @@ Oil it once a year and it will outlive you.
 ],
 }
 
-# Below anything: the noise without which no board sounds real.
+# Replies that fit any thread: the small talk of a real forum.
 REPLIES = """Good question, following.
 Thank you for writing this down.
 Came here to say the same.

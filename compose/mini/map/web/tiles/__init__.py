@@ -1,1 +1,1 @@
-"""Draws tiles with Mapnik from the database `gis`, and tells whether the map is well."""
+"""Renders tiles with Mapnik from the database `gis`, and serves the health probe of the map."""

@@ -1,4 +1,4 @@
-"""The tile server: GET /tile/Z/X/Y.png and GET /healthz on a port of this container alone."""
+"""The tile server: GET /tile/Z/X/Y.png and GET /healthz on a port of this container only."""
 
 import json
 import os
@@ -38,11 +38,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_):
-        """Requests are not news; what goes wrong is written to stderr by the server."""
+        """Requests are not logged; the server writes errors to stderr."""
 
 
 def wait_for_database():
-    """Mapnik asks the database when it reads the style, so the database must be there."""
+    """Waits for the database, because Mapnik connects to it when it reads the style."""
     while True:
         try:
             psycopg.connect(**DATABASE, connect_timeout=3).close()

@@ -1,5 +1,5 @@
-"""Draws the tiles that visitors see first, when the image is built: ahead.py MAP.json TARGET. All of the map from the whole world
-down to the zoom that still fits."""
+"""Renders the tiles that visitors see first, when the image is built: ahead.py MAP.json TARGET. The tiles cover the whole
+map from the lowest zoom to the highest one that fits the limit."""
 
 import json
 import sys
@@ -7,12 +7,13 @@ from pathlib import Path
 
 from tiles import draw
 
-# How many tiles at most: some 10 MB. The fictional county fits down to its streets; a country, to its roads.
+# The maximum number of tiles, about 10 MB. The limit includes the streets of the fictional county, and the roads of a
+# country.
 MOST = 2000
 
 
 def blocks(zoom, bounds):
-    """The left upper tiles of the blocks that cover the map."""
+    """Returns the upper left tiles of the blocks that cover the map."""
     (south, west), (north, east) = bounds
     left, top = draw.tile_at(zoom, north, west)
     right, bottom = draw.tile_at(zoom, south, east)

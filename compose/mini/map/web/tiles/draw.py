@@ -1,4 +1,4 @@
-"""Draws tiles: blocks of four by four at once, so that labels are not cut at every edge."""
+"""Renders tiles in blocks of four by four, so that labels are not cut at every edge."""
 
 import collections
 import concurrent.futures
@@ -14,13 +14,13 @@ from tiles import style
 SIZE, BLOCK, DEEPEST = 256, 4, 19
 WORLD = 20037508.342789244
 
-# Seconds between the attempts at a drawing. The first use of a connection after the database was exchanged fails, and on a busy
-# machine a new one may not be there in time; Mapnik makes another for the next attempt.
+# Seconds between the attempts to render. The first use of a connection after the database was exchanged fails, and on a
+# busy machine the database may not accept a new one in time; Mapnik opens another for the next attempt.
 PAUSES = (0, 0.2, 1, None)
 
 
 class Painter:
-    """A few Mapnik maps, each used by one thread at a time, and the tiles that were drawn last."""
+    """A few Mapnik maps, each used by one thread at a time, and a cache of the latest tiles."""
 
     def __init__(self, database, maps=2, kept=1024):
         mapnik.register_fonts("/usr/share/fonts/truetype/dejavu")
@@ -31,11 +31,11 @@ class Painter:
             mapnik.load_map_from_string(board, sheet)
             self.free.put(board)
         self.tiles, self.lock = collections.OrderedDict(), threading.Lock()
-        # The blocks that are being drawn: a browser asks for several tiles of one at the same time.
+        # The blocks in progress: a browser requests several tiles of one block at the same time.
         self.begun = {}
 
     def tile(self, z, x, y):
-        """The PNG of a tile, from memory or drawn together with its neighbours."""
+        """Returns the PNG of a tile, from memory or rendered together with its neighbours."""
         across = min(BLOCK, 2 ** z)
         place = z, x - x % across, y - y % across
         with self.lock:
@@ -50,7 +50,7 @@ class Painter:
         return block.result()[z, x, y]
 
     def finish(self, block, place):
-        """Draws a block for all who wait for it, or tells them why not."""
+        """Renders a block for all waiting requests, or passes the error on to them."""
         found, failed = {}, None
         try:
             found = self.block(*place)
@@ -67,14 +67,14 @@ class Painter:
             block.set_result(found)
 
     def block(self, z, left, top):
-        """The PNGs of all tiles of a block, by their places."""
+        """Returns the PNGs of all tiles of a block, by their places."""
         across = min(BLOCK, 2 ** z)
         image = self.draw(z, left, top, across)
         return {(z, left + column, top + row): image.view(column * SIZE, row * SIZE, SIZE, SIZE).tostring("png8:m=h:z=6")
                 for row in range(across) for column in range(across)}
 
     def draw(self, z, x, y, across):
-        """A square of tiles as one image."""
+        """Renders a square of tiles as one image."""
         width = 2 * WORLD / 2 ** z
         box = mapnik.Box2d(-WORLD + x * width, WORLD - (y + across) * width, -WORLD + (x + across) * width, WORLD - y * width)
         board = self.free.get()
@@ -96,7 +96,7 @@ class Painter:
 
 
 def tile_at(z, lat, lon):
-    """The tile that holds a place."""
+    """Returns the tile that contains a place."""
     count = 2 ** z
     y = (1 - math.asinh(math.tan(math.radians(lat))) / math.pi) / 2
     return int((lon + 180) / 360 * count), int(y * count)

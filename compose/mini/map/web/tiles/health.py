@@ -1,4 +1,4 @@
-"""The deep probe: a place is found, a route has its known length, a tile is drawn, and nothing is changed."""
+"""The deep probe: finds a place, checks the known length of a route, renders a tile, and changes nothing."""
 
 import json
 import os
@@ -12,9 +12,9 @@ import psycopg
 
 from tiles import draw
 
-# The search as the page asks it, through nginx.
+# The search address that the page uses, through nginx.
 SEARCH, ROUTES = "http://127.0.0.1/nominatim", {"car": 5000, "bike": 5001, "foot": 5002}
-# A tile of nothing but land has some hundred bytes, the middle of a town has thousands.
+# A tile without any object has some hundred bytes, the middle of a town has thousands.
 LEAST_TILE = 2000
 
 
@@ -24,7 +24,7 @@ class Probe:
         self.connection, self.lock = None, threading.Lock()
 
     def look(self):
-        """The status and the answer: what was seen, or the step that failed and why."""
+        """Returns the status and the answer: the measured values, or the failed step and the reason."""
         started, answer = time.monotonic(), {"ok": False}
         steps = [("roads", self.count_roads), ("search", self.search), ("route_metres", self.route), ("tile_bytes", self.draw), ("disk_write", self.write)]
         for name, step in steps:
@@ -32,7 +32,7 @@ class Probe:
                 answer[name] = step()
             except Exception as error:  # noqa: BLE001 - whatever is wrong is the answer
                 return 503, {**answer, "failed": name, "reason": str(error).strip() or type(error).__name__}
-        # Whoever answers here is the worker that draws.
+        # This process is the worker that renders, so its answer proves that the worker runs.
         answer.update(ok=True, worker=True, milliseconds=round((time.monotonic() - started) * 1000, 1))
         return 200, answer
 
@@ -41,7 +41,7 @@ class Probe:
             try:
                 count = self.ask("SELECT count(*) FROM roads")
             except psycopg.OperationalError:
-                # The connection may be of the past: the database was exchanged. A new one knows.
+                # The connection may lead to the previous database, which was exchanged. A new connection decides.
                 if self.connection is None:
                     raise
                 self.connection.close()
@@ -74,7 +74,7 @@ class Probe:
         return seen
 
     def draw(self):
-        # Drawn anew each time, not taken from what was drawn before.
+        # The tile is rendered for each probe, not taken from the cache.
         x, y = draw.tile_at(14, *self.known["from"])
         size = len(self.painter.draw(14, x, y, 1).tostring("png8:m=h"))
         if size < LEAST_TILE:

@@ -1,4 +1,4 @@
-"""How the map looks: Mapnik's XML, made from a few tables."""
+"""The style of the map: Mapnik's XML, generated from a few tables."""
 
 from xml.sax.saxutils import escape, quoteattr
 
@@ -35,7 +35,7 @@ def scale(zoom):
 
 
 def zooms(first=0, last=None):
-    """The scale denominators from one zoom level to another, both included."""
+    """Returns the scale denominators from one zoom level to another, both included."""
     highest = f"<MaxScaleDenominator>{scale(first - 0.5):.0f}</MaxScaleDenominator>" if first > 0 else ""
     lowest = f"<MinScaleDenominator>{scale(last + 0.5):.0f}</MinScaleDenominator>" if last is not None else ""
     return highest + lowest
@@ -69,7 +69,7 @@ def attributes(extra):
 
 
 def steps(table):
-    """Rows of (first zoom, last zoom, value) from {zoom: value}; the last one holds for all that follow."""
+    """Converts {zoom: value} to rows of (first zoom, last zoom, value); the last value holds for all higher zooms."""
     known = sorted(table)
     return [(zoom, known[at + 1] - 1 if at + 1 < len(known) else None, table[zoom]) for at, zoom in enumerate(known)]
 
@@ -147,7 +147,7 @@ def layer(name, query, styles, database, first=0):
 
 
 def build(database):
-    """The whole style sheet; `database` holds the parameters of the connection."""
+    """Returns the whole style sheet; `database` contains the parameters of the connection."""
     plain = [style("land", [rule(fill(LAND))]), style("coast", [rule(stroke("#7fb0c8", 0.8), "", 8)]),
              style("areas", [rule(fill(colour, fill_opacity=0.75 if kind == "reserve" else 1), f"[kind] = '{kind}'", 8) for kind, colour in AREAS.items()]),
              style("reserve-edges", [rule(stroke("#5fa85f", 1.2, stroke_opacity=0.6, stroke_dasharray="6,3"), "", 11)]),

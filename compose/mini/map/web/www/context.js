@@ -1,4 +1,4 @@
-// The menu of the right mouse button.
+// The context menu.
 import { element, link } from "./parts.js";
 import { chosenEngine } from "./directions.js";
 
@@ -13,7 +13,7 @@ export function contextMenu({ map }) {
   });
 }
 
-// The other end of a route that is being put together.
+// The other end of a route of which one end has been chosen.
 function end(name) {
   const value = document.querySelector(`[name='route_${name}']`).value.trim();
   return location.pathname === "/directions" && value ? `&${name}=${encodeURIComponent(value)}` : "";

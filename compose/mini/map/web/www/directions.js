@@ -1,4 +1,4 @@
-// A route between two places: the line on the map, distance, time and every turn.
+// A route between two places: the line on the map, the distance, the time and every turn.
 import { closeLink, element, hours, metres } from "./parts.js";
 import { find, nameOf, place } from "./search.js";
 
@@ -21,7 +21,7 @@ function marker(at, letter, kind) {
   return L.marker(at, { icon, title: letter === "A" ? "Start" : "Destination" });
 }
 
-// A place from coordinates or from words; with the name that the form then shows.
+// Finds a place by coordinates or by words, and the name that the form then shows.
 async function locate(view, text) {
   const at = place(text);
   if (at) return { at, name: (await nameOf(...at))?.display_name ?? text };
@@ -52,7 +52,7 @@ export async function showDirections(view, parameters) {
     const { line, legs, distance, duration } = await ask(server, a.at, b.at);
     if (!view.current()) return;
     [from.value, to.value] = [a.name, b.name];
-    // The address keeps the places, not the words that led there.
+    // The address contains the coordinates of the places instead of the words that were entered.
     const address = `/directions?engine=${chosenEngine()}&route=${[a.at, b.at].map((at) => at.map((part) => part.toFixed(5)).join("%2C")).join("%3B")}`;
     history.replaceState(null, "", address + location.hash);
     const drawn = L.polyline(line, { color: "#0044cc", weight: 7, opacity: 0.55 });

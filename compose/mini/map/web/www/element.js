@@ -1,4 +1,4 @@
-// One thing of the map: its name, its tags, where it is.
+// One object of the map: its name, its tags, its position.
 import { capital, closeLink, element, link } from "./parts.js";
 
 export async function showElement(view, type, id) {

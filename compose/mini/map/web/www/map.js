@@ -1,4 +1,4 @@
-// The page: a map, and beside it what the address asks for. Every view has an address of its own:
+// The page: a map, and beside it the view of the present address. Every view has an address of its own:
 //   /  /search?query=  /directions?engine=&route=LAT,LON;LAT,LON  /node/ID  /way/ID  /relation/ID   and #map=ZOOM/LAT/LON
 import { showSearch } from "./search.js";
 import { showDirections, chosenEngine } from "./directions.js";
@@ -16,14 +16,14 @@ L.control.scale({ position: "bottomleft" }).addTo(map);
 L.tileLayer("/tile/{z}/{x}/{y}.png", { maxZoom: 19, attribution: settings.attribution }).addTo(map);
 const overlay = L.featureGroup().addTo(map);
 
-// What the views share: the map, a layer that the next view clears, and a way to go elsewhere.
+// The objects that views share: the map, a layer that the next view clears, and a function that opens another view.
 const page = { map, overlay, content, settings, go, title };
 
 function title(text) {
   document.title = text ? `${text} | ${settings.title}` : settings.title;
 }
 
-// Shows an address without loading the page anew.
+// Shows an address without reloading the page.
 function go(address, replace = false) {
   history[replace ? "replaceState" : "pushState"](null, "", address + location.hash);
   show();
@@ -34,7 +34,7 @@ function position() {
   return found && { zoom: +found[1], center: [+found[2], +found[3]] };
 }
 
-// Each view gets a ticket; an answer that comes after the next view has begun is dropped.
+// Each view gets a number; an answer that arrives after the next view has begun is dropped.
 let ticket = 0;
 
 function show(first = false) {
@@ -96,7 +96,7 @@ function ask(from, to) {
   go(`/directions?${parameters}`);
 }
 
-// Links between views stay on the page; those to elsewhere, or into a new tab, are the browser's.
+// Links between views stay on the page; the browser handles links to other pages or into a new tab.
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[href^='/']");
   if (!link || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;

@@ -1,6 +1,6 @@
-// Small pieces that the views are made of.
+// Small components of the views.
 
-// element("p", {className: "note"}, "text", child, ...); the properties may be left out.
+// element("p", {className: "note"}, "text", child, ...); the properties are optional.
 export function element(name, ...rest) {
   const node = document.createElement(name);
   if (rest[0] && typeof rest[0] === "object" && !(rest[0] instanceof Node)) Object.assign(node, rest.shift());
@@ -25,7 +25,7 @@ export function capital(text) {
 const ROADS = { trunk: "Trunk Road", primary: "Primary Road", secondary: "Secondary Road", tertiary: "Tertiary Road", residential: "Residential Road",
   unclassified: "Minor Road", living_street: "Living Street", track: "Track", cycleway: "Cycle Path", footway: "Footpath", path: "Path" };
 
-// "Museum", "City Boundary", "Residential Road": what a result is, in a word or two.
+// "Museum", "City Boundary", "Residential Road": the kind of a result in a word or two.
 export function kindOf({ category, type, addresstype }) {
   if (category === "boundary") return `${capital(addresstype ?? "")} Boundary`.trim();
   if (category === "highway") return ROADS[type] ?? capital(type);

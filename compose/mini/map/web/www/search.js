@@ -1,4 +1,4 @@
-// What the search finds, as a list with markers.
+// The results of a search, as a list with markers.
 import { closeLink, element, kindOf, link, number } from "./parts.js";
 
 const LIMIT = 10;

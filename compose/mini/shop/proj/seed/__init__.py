@@ -1,1 +1,1 @@
-"""Fills an empty database with the sample shop: same world in, same rows out."""
+"""Fills an empty database with the sample shop; the same world gives the same rows."""

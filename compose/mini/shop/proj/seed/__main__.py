@@ -25,7 +25,7 @@ def main():
     with transaction.atomic():
         people = customers.make()
         products = catalogue.make()
-    # Not all in one: the undo log of a transaction stays in the database file for good.
+    # One transaction for everything would leave its undo log in the database file for good.
     with transaction.atomic():
         orders.make(people, products)
     with transaction.atomic():

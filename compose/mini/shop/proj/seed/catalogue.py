@@ -37,7 +37,7 @@ def describe(dice, title, noun, maker, line, ware, material, variant):
 
 
 def titles(dice, line, makers):
-    """Ten titles without repetition: six of the specialist, four of the rival."""
+    """Yields ten products without repetition as (maker, noun, title): six of the specialist, four of its competitor."""
     ware = WARES[line["category"]]
     combinations = [(noun, quality) for noun in ware["nouns"] for quality in ware["qualities"]]
     for index, (noun, quality) in enumerate(dice.some(combinations, 10)):

@@ -1,4 +1,4 @@
-"""The living people of the world are the customers; beside them there is one administrator."""
+"""Creates the customers, who are the living people of the world, and one administrator."""
 
 import datetime as dt
 

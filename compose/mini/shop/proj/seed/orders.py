@@ -1,4 +1,4 @@
-"""Three hundred orders over two years, placed through Oscar's own order creator."""
+"""Creates three hundred orders over two years with Oscar's own order creator."""
 
 import datetime as dt
 
@@ -11,14 +11,14 @@ ORDERS, DAYS = 300, 730
 
 
 def status_path(dice, age):
-    """What became of an order, by its age: old ones are done, the last weeks show every state."""
+    """Returns the statuses of an order by its age: old ones are complete, and the last weeks show every status."""
     if age.days > 45:
         return dice.pick([["Processing", "Complete"]] * 8 + [["Cancelled"]] + [["Processing", "Cancelled"]])
     return dice.pick([[], [], ["Processing"], ["Processing"], ["On Hold"], ["Processing", "Complete"], ["Cancelled"]])
 
 
 def stamp(order, basket, when):
-    """Moves everything that belongs to an order from the frozen now to its own day."""
+    """Moves all rows of an order from the frozen time to its own day."""
     get_model("order", "Order").objects.filter(pk=order.pk).update(date_placed=when)
     get_model("basket", "Basket").objects.filter(pk=basket.pk).update(date_created=when - dt.timedelta(minutes=9), date_submitted=when)
     basket.lines.update(date_created=when - dt.timedelta(minutes=8), date_updated=when - dt.timedelta(minutes=8))
@@ -33,7 +33,7 @@ def make(people, products):
     Total, Order = get_class("checkout.calculators", "OrderTotalCalculator"), get_model("order", "Order")
     StockRecord = get_model("partner", "StockRecord")
     stock = dict(StockRecord.objects.values_list("pk", "num_in_stock"))
-    # Some things sell better than others, so that there is a best seller to ask for.
+    # Some products sell better than others, so that there is a best seller.
     shelf = [product for product in products for _ in range(dice.pick([1, 1, 1, 2, 2, 3, 6]))]
     moments = sorted(NOW - dt.timedelta(minutes=dice.number(90, DAYS * 1440), seconds=index % 60) for index in range(ORDERS))
     StockRecord.objects.update(num_in_stock=100000)
@@ -53,7 +53,7 @@ def make(people, products):
         for status in status_path(dice, NOW - when):
             order.set_status(status)
         stamp(order, basket, when)
-    # The warehouse was refilled all the time: what lies there now is what the catalogue says.
+    # Stock was refilled continuously: the present stock is that of the catalogue.
     for key, number in stock.items():
         StockRecord.objects.filter(pk=key).update(num_in_stock=number, num_allocated=0)
     return Order.objects.count()

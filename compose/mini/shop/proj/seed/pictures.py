@@ -1,4 +1,4 @@
-"""Product pictures: a simple drawing of the thing in its colour, on a softly lit table."""
+"""Product pictures: a simple drawing of the product in its colour, on a softly lit table."""
 
 import io
 
@@ -15,7 +15,7 @@ def shade(colour, factor):
 
 
 class Sketch:
-    """Draws in a square of 100 units, at twice the size, so that shrinking smooths the edges."""
+    """Draws in a square of 100 units at twice the size; shrinking smooths the edges."""
 
     def __init__(self, colour):
         self.colour, side = colour, SIZE * SCALE
@@ -265,7 +265,7 @@ def draw(dice, shape, colour):
     shadow = Image.new("L", (side, side), 0)
     ImageDraw.Draw(shadow).ellipse(sketch.at(14, 80, 86, 94), 90)
     picture.paste((60, 56, 52), mask=shadow.filter(ImageFilter.GaussianBlur(side // 40)))
-    # Light from the left: the drawing grows darker to the right.
+    # The light comes from the left: the drawing grows darker to the right.
     light_map = Image.linear_gradient("L").rotate(90).resize((side, side)).point(lambda level: 255 - level // 4)
     lit = Image.composite(sketch.image.convert("RGB"), Image.new("RGB", (side, side), (20, 20, 24)), light_map)
     picture.paste(lit, mask=sketch.image.getchannel("A"))

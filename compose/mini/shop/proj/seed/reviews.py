@@ -1,4 +1,4 @@
-"""About four hundred reviews; one in twelve waits for a moderator."""
+"""Creates about four hundred reviews; one in twelve waits for a moderator."""
 
 import datetime as dt
 
@@ -42,5 +42,5 @@ def make(people, products):
                     Vote.objects.create(review=review, user=voter, delta=1 if dice.chance(0.8) else -1)
                     Vote.objects.filter(review=review, user=voter).update(date_created=NOW)
         product.update_rating()
-        # The back office sorts by this; were it the frozen now for all, the order would be the database's whim.
+        # The back office sorts by this date; if all were equal, the database would determine the order.
         Product.objects.filter(pk=product.pk).update(date_updated=product.date_created)

@@ -1,7 +1,7 @@
-"""What each leaf category sells: drawings, one for each noun or one for all of them, a range of prices in whole dollars, and
-words for titles and descriptions.
+"""The products of each leaf category: drawings, one for each noun or one for all of them, a range of prices in whole
+dollars, and words for titles and descriptions.
 
-Where there are sizes the title ends in one of them, elsewhere in a colour.
+A title ends in a size if there are sizes, otherwise in a colour.
 """
 
 

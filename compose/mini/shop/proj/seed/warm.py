@@ -1,4 +1,4 @@
-"""Opens the pages that make thumbnails, so that a page view later writes nothing."""
+"""Opens the pages that generate thumbnails, so that later page views write nothing."""
 
 import re
 
@@ -26,14 +26,14 @@ def crawl():
         answer = boss.get(page)
         assert answer.status_code == 200, f"{page} answered {answer.status_code}"
         listed.update(re.findall(r"/dashboard/catalogue/products/(\d+)/", answer.content.decode()))
-    # Rows with equal sort keys would appear on two pages and on none, differently in every build.
+    # Rows with equal sort keys would appear on two pages or on none, differently in every build.
     assert len(listed) == len(products), f"the back office lists {len(listed)} of {len(products)} products"
     Session.objects.all().delete()
     get_model("auth", "User").objects.filter(username="admin").update(last_login=None)
 
 
 def count_views():
-    """The shop itself counts no views; these are what it would have counted before the episode."""
+    """Sets view counts, which the shop itself does not maintain, to the values of a past period."""
     dice, ProductRecord = Dice("views"), get_model("analytics", "ProductRecord")
     for product in get_model("catalogue", "Product").objects.order_by("pk"):
         record, _ = ProductRecord.objects.get_or_create(product=product)
