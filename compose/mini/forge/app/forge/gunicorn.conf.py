@@ -4,8 +4,9 @@ import time
 
 bind = "0.0.0.0:80"
 pidfile = "/run/forge/web.pid"
-workers = int(os.environ.get("WEB_WORKERS", "2"))
-threads = 4
+# An instance serves one agent. A second worker would double the processes that each reset stops, forks and warms.
+workers = 1
+threads = 6
 worker_class = "gthread"
 # The application is loaded once and then forked: workers start faster and share the memory.
 preload_app = True
