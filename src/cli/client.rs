@@ -31,6 +31,9 @@ const FOREIGN_MAX: usize = 200;
 
 /// The pause between two attempts to reach a daemon that is starting up or shutting down.
 const LOOK_PAUSE: Duration = Duration::from_millis(25);
+/// Starts a program without the files that a shell script numbers. The daemon outlives the command that starts it, so a
+/// lock that a script holds around `arenad up` (`flock`) would never be released.
+const START_ALONE: &str = r#"exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; exec "$0" "$@""#;
 
 /// Returns the directory that holds the daemon's files.
 pub fn state_dir(global: &Global) -> anyhow::Result<PathBuf> {
@@ -257,7 +260,9 @@ impl Client {
             .with_context(|| format!("open the daemon's log {}", log_path.display()))?;
         let parallel = daemon.and_then(|daemon| daemon.parallel);
         let program = std::env::current_exe().context("find arenad's executable")?;
-        std::process::Command::new(program)
+        std::process::Command::new("/bin/sh")
+            .args(["-c", START_ALONE])
+            .arg(program)
             .args(["serve", "--background", "--engine", &engine.engine])
             .args(daemon.iter().flat_map(|daemon| ["--subnets".to_owned(), daemon.subnets.to_string()]))
             .args(parallel.iter().flat_map(|number| ["--parallel".to_owned(), number.to_string()]))
@@ -268,7 +273,7 @@ impl Client {
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()
-            .context("start the daemon")
+            .context("start the daemon with /bin/sh")
     }
 
     /// Stops a daemon that was started for a single request, unless it has environments that are up.

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod background;
 mod configure;
 mod denied;
 mod documents;
