@@ -11,21 +11,24 @@ from django.template import TemplateDoesNotExist, engines
 from django.template.loader import get_template
 from django.test import Client
 from django.urls import reverse
+from PIL import Image
 
 # Modules that the shop imports on first use, in every process.
 MODULES = """MySQLdb.connections MySQLdb.cursors django.db.backends.mysql.compiler search_engine haystack.routers
 oscar.apps.search.search_indexes whoosh.codec.whoosh3 whoosh.collectors freezegun dateutil.parser encodings.latin_1
-sorl.thumbnail.base sorl.thumbnail.kvstores.cached_db_kvstore django.contrib.messages.storage.fallback
-django.conf.locale.en.formats""".split()
+sorl.thumbnail.base sorl.thumbnail.kvstores.cached_db_kvstore sorl.thumbnail.engines.pil_engine PIL.JpegImagePlugin
+django.contrib.messages.storage.fallback django.conf.locale.en.formats""".split()
 
-PAGES = """home.html sign_in.html oscar/base.html oscar/layout.html oscar/layout_2_col.html oscar/catalogue/browse.html
-oscar/catalogue/category.html oscar/catalogue/detail.html oscar/catalogue/partials/product.html
-oscar/catalogue/partials/add_to_basket_form.html oscar/catalogue/partials/add_to_basket_form_compact.html
-oscar/catalogue/partials/stock_record.html oscar/catalogue/partials/gallery.html oscar/catalogue/reviews/partials/review_stars.html
-oscar/search/results.html oscar/basket/basket.html oscar/basket/partials/basket_content.html oscar/partials/nav_primary.html
-oscar/partials/nav_accounts.html oscar/partials/mini_basket.html oscar/partials/form_fields.html oscar/partials/form_field.html
-oscar/partials/pagination.html oscar/partials/alert_messages.html oscar/dashboard/index.html oscar/dashboard/login.html
-oscar/dashboard/layout.html""".split()
+PAGES = """home.html sign_in.html oscar/base.html oscar/layout.html oscar/layout_2_col.html
+oscar/catalogue/browse.html oscar/catalogue/category.html oscar/catalogue/detail.html
+oscar/catalogue/partials/product.html oscar/catalogue/partials/add_to_basket_form.html
+oscar/catalogue/partials/add_to_basket_form_compact.html oscar/catalogue/partials/stock_record.html
+oscar/catalogue/partials/gallery.html oscar/catalogue/reviews/partials/review_stars.html oscar/search/results.html
+oscar/basket/basket.html oscar/basket/partials/basket_content.html oscar/basket/partials/basket_totals.html
+oscar/basket/messages/addition.html oscar/basket/messages/new_total.html oscar/partials/nav_primary.html
+oscar/partials/nav_accounts.html oscar/partials/mini_basket.html oscar/partials/form_fields.html
+oscar/partials/form_field.html oscar/partials/pagination.html oscar/partials/alert_messages.html
+oscar/dashboard/index.html oscar/dashboard/login.html oscar/dashboard/layout.html""".split()
 
 
 # Rendered for a visitor without a session; nothing is written for one.
@@ -38,6 +41,8 @@ PATIENCE = 10
 def code():
     for module in MODULES:
         import_module(module)
+    # The formats of pictures, for the first thumbnail.
+    Image.preinit()
     # Resolving one address loads all of them, and every view with them.
     reverse("shop-home")
     _ = engines["django"].engine.template_context_processors
