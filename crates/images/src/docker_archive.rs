@@ -50,19 +50,19 @@ pub struct ArchivedImage {
 
 impl ArchivedImage {
     /// Whether it has that name.
-    pub fn is_called(&self, reference: &str) -> bool {
+    pub(crate) fn is_called(&self, reference: &str) -> bool {
         self.tags.iter().any(|tag| full_reference(tag) == full_reference(reference))
     }
 
     /// Its id in most engines.
-    pub fn id(&self) -> &str {
+    pub(crate) fn id(&self) -> &str {
         self.ids.first().map_or("", String::as_str)
     }
 }
 
 /// A walk through an archive: what has been seen.
 #[derive(Default)]
-pub struct Walk {
+pub(crate) struct Walk {
     /// How large the entries are in all.
     pub expanded_bytes: u64,
     is_begun: bool,
@@ -78,7 +78,7 @@ struct Seen {
 }
 
 /// An entry that is being read.
-pub struct EntryRecord {
+pub(crate) struct EntryRecord {
     path: String,
     digest: Sha256,
     first: [u8; 2],
@@ -89,7 +89,7 @@ pub struct EntryRecord {
 
 impl EntryRecord {
     /// Takes the next piece of its content.
-    pub fn take(&mut self, piece: &[u8]) {
+    pub(crate) fn take(&mut self, piece: &[u8]) {
         if self.size == 0 {
             self.first = [piece[0], piece.get(1).copied().unwrap_or_default()];
         }
@@ -202,19 +202,19 @@ impl<'de> Visitor<'de> for Unambiguous {
 
 impl Walk {
     /// Whether nothing has been seen yet.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         !self.is_begun
     }
 
     /// An entry of any archive passes.
-    pub fn pass(&mut self, size: u64) {
+    pub(crate) fn pass(&mut self, size: u64) {
         self.is_begun = true;
         self.expanded_bytes =
             self.expanded_bytes.saturating_add(size.div_ceil(512).saturating_add(1).saturating_mul(512));
     }
 
     /// An entry of an archive of images begins. Errors: where it makes the archive ambiguous.
-    pub fn begin(&mut self, member: Member, size: u64) -> Result<EntryRecord, ScanError> {
+    pub(crate) fn begin(&mut self, member: Member, size: u64) -> Result<EntryRecord, ScanError> {
         self.pass(size);
         self.names.add(&member).map_err(|ambiguity| ScanError::Damaged(ambiguity.to_string()))?;
         let Member { path, kind } = member;
@@ -226,7 +226,7 @@ impl Walk {
     }
 
     /// An entry has been read.
-    pub fn end(&mut self, record: EntryRecord) {
+    pub(crate) fn end(&mut self, record: EntryRecord) {
         let EntryRecord { path, digest, first, is_file, text, .. } = record;
         if !is_file {
             return;
@@ -239,7 +239,7 @@ impl Walk {
     }
 
     /// The images, once everything in the archive has been compared with the name it goes by.
-    pub fn images(&self) -> Result<Vec<ArchivedImage>, ScanError> {
+    pub(crate) fn images(&self) -> Result<Vec<ArchivedImage>, ScanError> {
         for (path, seen) in &self.files {
             if path.strip_prefix(BLOBS).is_some_and(|name| name != seen.digest) {
                 return Err(ScanError::Damaged(format!("the content of `{path}` has the digest {}", seen.digest)));

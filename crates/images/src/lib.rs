@@ -149,7 +149,7 @@ pub enum ImagesError {
 
 impl ImagesError {
     /// Whether a file's content is to blame, rather than the disk, the engine or the user.
-    pub fn is_about_content(&self) -> bool {
+    pub(crate) fn is_about_content(&self) -> bool {
         matches!(self, Self::Unsound { .. } | Self::OtherContent { .. } | Self::OtherImage { .. })
     }
 

@@ -20,7 +20,7 @@ const LAYER: &str = ".tar";
 
 /// An entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
+pub(crate) struct Member {
     /// Its canonical name; empty for the archive's root.
     pub path: String,
     /// The kind of the entry, with the target of a link.
@@ -29,7 +29,7 @@ pub struct Member {
 
 /// What an entry is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MemberKind {
+pub(crate) enum MemberKind {
     /// A file.
     File,
     /// A folder.
@@ -40,12 +40,12 @@ pub enum MemberKind {
 
 arenad_model::text_error! {
     /// The reason why readers could disagree on an entry, or on an archive with it.
-    pub struct Ambiguity;
+    pub(crate) struct Ambiguity;
 }
 
 impl Member {
     /// Reads the headers of an entry. Errors: the reason for which readers could disagree on it.
-    pub fn of(entry: &mut Entry<'_, impl Read>) -> Result<Self, Ambiguity> {
+    pub(crate) fn of(entry: &mut Entry<'_, impl Read>) -> Result<Self, Ambiguity> {
         check_extensions(entry)?;
         let name = entry.path_bytes().into_owned();
         let shown = String::from_utf8_lossy(&name).escape_debug().to_string();
@@ -125,7 +125,7 @@ fn resolve(path: &str, target: &str) -> Option<String> {
 
 /// The names that an archive has so far.
 #[derive(Debug, Default)]
-pub struct Names {
+pub(crate) struct Names {
     /// Files and links.
     ends: HashSet<String>,
     /// Folders, whether they have entries of their own or only something in them.
@@ -137,7 +137,7 @@ pub struct Names {
 
 impl Names {
     /// Adds an entry. Errors: the reason for which the archive is ambiguous with it.
-    pub fn add(&mut self, member: &Member) -> Result<(), Ambiguity> {
+    pub(crate) fn add(&mut self, member: &Member) -> Result<(), Ambiguity> {
         self.count += 1;
         if self.count > ENTRIES_MAX {
             return Err(format!("it has more than {ENTRIES_MAX} entries").into());
@@ -169,7 +169,7 @@ impl Names {
     }
 
     /// The file that a name leads to, through the links by which older engines save a layer only once.
-    pub fn follow<'a>(&'a self, path: &'a str) -> &'a str {
+    pub(crate) fn follow<'a>(&'a self, path: &'a str) -> &'a str {
         let mut path = path;
         for _ in 0..8 {
             match self.links.get(path) {
@@ -181,7 +181,7 @@ impl Names {
     }
 
     /// Returns the names of the links.
-    pub fn links(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn links(&self) -> impl Iterator<Item = &str> {
         self.links.keys().map(String::as_str)
     }
 }

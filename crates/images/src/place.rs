@@ -128,7 +128,7 @@ fn copy(from: &Path, to: &Path, watch: &Watch) -> io::Result<()> {
 }
 
 /// Gives what has been read and compared its final name.
-pub fn settle(place: &Place) -> Result<(), ImagesError> {
+pub(crate) fn settle(place: &Place) -> Result<(), ImagesError> {
     if !place.is_on_shelf() {
         // Whoever a container runs as reads it.
         let opened = fs::set_permissions(place.part(), fs::Permissions::from_mode(0o644));

@@ -73,7 +73,7 @@ pub struct Unpacked {
 
 impl Unpacked {
     /// Whether the folder is there, and is that one.
-    pub fn is_in_place(&self) -> bool {
+    pub(crate) fn is_in_place(&self) -> bool {
         fs::metadata(&self.folder).is_ok_and(|found| found.is_dir() && found.ino() == self.inode)
     }
 }
@@ -94,7 +94,7 @@ pub struct Turn {
 
 impl Stamp {
     /// The file's stamp; `None` where there is no such file.
-    pub fn of(path: &Path) -> Option<Self> {
+    pub(crate) fn of(path: &Path) -> Option<Self> {
         let found = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
         let modified_ns = i128::from(found.mtime()) * 1_000_000_000 + i128::from(found.mtime_nsec());
         Some(Self { device: found.dev(), inode: found.ino(), size_bytes: found.len(), modified_ns })
@@ -105,11 +105,6 @@ impl Shelf {
     /// The shelf of a state directory.
     pub fn new(state_dir: &Path) -> Self {
         Self { folder: state_dir.join("archives") }
-    }
-
-    /// Returns the path of the folder.
-    pub fn folder(&self) -> &Path {
-        &self.folder
     }
 
     /// Where an archive lies.
@@ -138,22 +133,22 @@ impl Shelf {
 
 impl Place {
     /// The archive on its way.
-    pub fn part(&self) -> PathBuf {
+    pub(crate) fn part(&self) -> PathBuf {
         with_ending(&self.file, "part")
     }
 
     /// What is remembered of the archive on its way.
-    pub fn part_state(&self) -> PathBuf {
+    pub(crate) fn part_state(&self) -> PathBuf {
         with_ending(&self.file, "part.json")
     }
 
     /// Whether the archive lies beside its record, and not where it is used.
-    pub fn is_on_shelf(&self) -> bool {
+    pub(crate) fn is_on_shelf(&self) -> bool {
         self.file.parent() == self.record.parent()
     }
 
     /// Where the record is.
-    pub fn record_path(&self) -> &Path {
+    pub(crate) fn record_path(&self) -> &Path {
         &self.record
     }
 
@@ -174,12 +169,12 @@ impl Place {
     }
 
     /// What is remembered; a record that cannot be read counts as none, for all of it can be found out again.
-    pub fn record(&self) -> Option<Record> {
+    pub(crate) fn record(&self) -> Option<Record> {
         serde_json::from_slice(&fs::read(&self.record).ok()?).ok()
     }
 
     /// Remembers.
-    pub fn remember(&self, record: &Record) -> Result<(), ImagesError> {
+    pub(crate) fn remember(&self, record: &Record) -> Result<(), ImagesError> {
         write_whole(&self.record, record).map_err(file("write", &self.record))
     }
 }
@@ -192,7 +187,7 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
 }
 
 /// Writes JSON so that there is either the old file or the new one, whatever happens.
-pub fn write_whole<T: Serialize>(path: &Path, value: &T) -> std::io::Result<()> {
+pub(crate) fn write_whole<T: Serialize>(path: &Path, value: &T) -> std::io::Result<()> {
     let beside = with_ending(path, "new");
     let mut out = File::create(&beside)?;
     out.write_all(&serde_json::to_vec_pretty(value)?)?;
@@ -202,7 +197,7 @@ pub fn write_whole<T: Serialize>(path: &Path, value: &T) -> std::io::Result<()> 
 }
 
 /// Makes a rename last.
-pub fn sync_folder(of: &Path) -> std::io::Result<()> {
+pub(crate) fn sync_folder(of: &Path) -> std::io::Result<()> {
     match of.parent() {
         Some(folder) => File::open(folder)?.sync_all(),
         None => Ok(()),

@@ -15,7 +15,7 @@ use arenad_folders as folders;
 use arenad_model::archive::Unpacking;
 
 /// Unpacks all parts in one pass, each beside its place. Blocks for as long as that takes; ends early when cancelled.
-pub fn unpack(archive: &Path, parts: &[Unpacking], watch: &Watch) -> Result<(), ImagesError> {
+pub(crate) fn unpack(archive: &Path, parts: &[Unpacking], watch: &Watch) -> Result<(), ImagesError> {
     let opened = File::open(archive).map_err(file("read", archive))?;
     watch.begin("unpacking", opened.metadata().ok().map(|found| found.len()));
     for part in parts {
@@ -85,7 +85,7 @@ fn from_zip(archive: &Path, counted: Counted<'_>, parts: &[Unpacking]) -> Result
 }
 
 /// Puts an unpacked folder in its place, which may be taken by an empty folder or one with placeholders only.
-pub fn settle(to: &Path) -> Result<(), ImagesError> {
+pub(crate) fn settle(to: &Path) -> Result<(), ImagesError> {
     let is_placeholder = |entry: fs::DirEntry| entry.file_name().to_string_lossy().starts_with('.');
     if let Ok(mut entries) = fs::read_dir(to) {
         if entries.any(|entry| entry.is_ok_and(|entry| !is_placeholder(entry))) {
@@ -99,7 +99,7 @@ pub fn settle(to: &Path) -> Result<(), ImagesError> {
 }
 
 /// Where a folder is while it is not whole.
-pub fn beside(to: &Path) -> PathBuf {
+pub(crate) fn beside(to: &Path) -> PathBuf {
     let mut name = to.as_os_str().to_owned();
     name.push(".part");
     name.into()

@@ -58,7 +58,7 @@ impl Watch {
     }
 
     /// Says more about a stage, which begins if it has not.
-    pub fn tell(&self, stage: &str, detail: &str) {
+    pub(crate) fn tell(&self, stage: &str, detail: &str) {
         if self.words().stage != stage {
             self.begin(stage, None);
         }
@@ -71,7 +71,7 @@ impl Watch {
     }
 
     /// So many bytes are behind.
-    pub fn reach(&self, bytes: u64) {
+    pub(crate) fn reach(&self, bytes: u64) {
         self.done.store(bytes, Ordering::Relaxed);
     }
 

@@ -180,7 +180,7 @@ impl ScratchRules {
     }
 
     /// Whether all of a mount may differ.
-    pub fn allow_mount(&self, mount_point: &str) -> bool {
+    pub(crate) fn allow_mount(&self, mount_point: &str) -> bool {
         self.differs.is_match(mount_point) || self.emptied.iter().any(|folder| is_within(mount_point, folder))
     }
 

@@ -92,7 +92,7 @@ pub struct Miss {
 
 /// The rounds of one depth, since the instance last became ready: when the next is due, and what the last ones said.
 #[derive(Debug, Clone)]
-pub struct Vigil {
+pub(crate) struct Vigil {
     schedule: Schedule,
     failures: u32,
     /// The pause after a failed round, where the schedule's is longer: the next one decides, or sees the recovery.

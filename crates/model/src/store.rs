@@ -160,7 +160,7 @@ impl Store {
 
     /// The declaration that leaves nothing of the store's content to compare, if there is one. What remains, such as the shape
     /// of tables, says nothing of what was written.
-    pub fn left_out_whole(&self) -> Option<&Volatile> {
+    pub(crate) fn left_out_whole(&self) -> Option<&Volatile> {
         self.volatile.iter().find(|volatile| match &volatile.part {
             VolatilePart::File(pattern) => pattern.split('/').all(|part| matches!(part, "*" | "**")),
             VolatilePart::Table(pattern) | VolatilePart::Key(pattern) => pattern.chars().all(|letter| letter == '*'),

@@ -118,7 +118,7 @@ pub async fn reach(point: Point) {
 
 /// Comes to a point, of which nobody wants to know.
 #[cfg(not(debug_assertions))]
-pub async fn reach(_: Point) {}
+pub(crate) async fn reach(_: Point) {}
 
 #[cfg(test)]
 mod tests {

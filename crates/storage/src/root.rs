@@ -183,7 +183,7 @@ impl StateRoot {
     }
 
     /// Makes a tree that is a copy of another root's tree of that name.
-    pub fn import(&self, from: &StateRoot, tree: &Tree) -> Result<Cloned, StorageError> {
+    pub(crate) fn import(&self, from: &StateRoot, tree: &Tree) -> Result<Cloned, StorageError> {
         from.check(tree)?;
         self.check_free(tree)?;
         let partial = self.begin()?;
@@ -339,7 +339,7 @@ impl StateRoot {
     }
 
     /// Insists that a tree, which may be in use, has no folder that is too deep to be cloned.
-    pub fn check_depth(&self, tree: &Tree) -> Result<(), StorageError> {
+    pub(crate) fn check_depth(&self, tree: &Tree) -> Result<(), StorageError> {
         self.check(tree)?;
         usage::check_depth(&Folder::open(self.folder(tree))?)
     }

@@ -22,7 +22,7 @@ const REDIRECTS_MAX: usize = 10;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// An answer whose body has not been read yet.
-pub struct Answer {
+pub(crate) struct Answer {
     /// The status.
     pub status: StatusCode,
     /// The headers.
@@ -43,7 +43,7 @@ impl Drop for Carrier {
 
 impl Answer {
     /// The next piece of the body; `None` at an end that the mirror meant as one.
-    pub async fn piece(&mut self) -> Result<Option<Bytes>, FetchError> {
+    pub(crate) async fn piece(&mut self) -> Result<Option<Bytes>, FetchError> {
         loop {
             let frame = poll_fn(|context| Pin::new(&mut self.body).poll_frame(context));
             let frame = tokio::time::timeout(self.patience, frame).await;
@@ -60,23 +60,23 @@ impl Answer {
     }
 
     /// A header as text.
-    pub fn header(&self, name: header::HeaderName) -> Option<&str> {
+    pub(crate) fn header(&self, name: header::HeaderName) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
     /// Whether the body says where it ends. One that just ends with its connection cannot be told from a broken one.
-    pub fn is_delimited(&self) -> bool {
+    pub(crate) fn is_delimited(&self) -> bool {
         self.headers.contains_key(header::CONTENT_LENGTH) || self.headers.contains_key(header::TRANSFER_ENCODING)
     }
 
     /// The body's length, where it is given.
-    pub fn length(&self) -> Option<u64> {
+    pub(crate) fn length(&self) -> Option<u64> {
         self.header(header::CONTENT_LENGTH)?.trim().parse().ok()
     }
 }
 
 /// Asks for a file.
-pub async fn get(
+pub(crate) async fn get(
     connector: &Connector,
     url: &str,
     headers: &HeaderMap,

@@ -50,7 +50,7 @@ pub struct Fetcher {
 
 /// Why one attempt at one mirror came to nothing.
 #[derive(Debug, thiserror::Error)]
-pub enum FetchError {
+pub(crate) enum FetchError {
     /// No connection.
     #[error("it cannot be reached")]
     Unreachable(#[source] io::Error),

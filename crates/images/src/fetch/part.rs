@@ -14,7 +14,7 @@ const SYNC_BYTES: u64 = 256 << 20;
 
 /// What is remembered of a download.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Origin {
+pub(crate) struct Origin {
     /// The mirror that the first byte came from.
     pub mirror: String,
     /// Its name for this very content.
@@ -32,7 +32,7 @@ pub struct Origin {
 }
 
 /// A download on its way.
-pub struct Part {
+pub(crate) struct Part {
     file: tokio::fs::File,
     state: PathBuf,
     length: u64,
@@ -43,7 +43,7 @@ pub struct Part {
 
 impl Part {
     /// Opens what there is, or begins.
-    pub async fn open(place: &Place) -> io::Result<Self> {
+    pub(crate) async fn open(place: &Place) -> io::Result<Self> {
         let state = place.part_state();
         let origin: Option<Origin> = fs::read(&state).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let path = place.part();
@@ -61,17 +61,17 @@ impl Part {
     }
 
     /// How much there is, in bytes.
-    pub fn length(&self) -> u64 {
+    pub(crate) fn length(&self) -> u64 {
         self.length
     }
 
     /// Whether all of it is there, as far as anyone has said how much that is.
-    pub fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.origin.as_ref().and_then(|origin| origin.total_bytes) == Some(self.length)
     }
 
     /// Remembers where it comes from. Before the first byte is written, so that no byte is of unknown origin.
-    pub fn remember(&mut self, origin: Origin) -> io::Result<()> {
+    pub(crate) fn remember(&mut self, origin: Origin) -> io::Result<()> {
         let origin = Origin { boot: boot(), ..origin };
         write_whole(&self.state, &origin)?;
         self.origin = Some(origin);
@@ -79,7 +79,7 @@ impl Part {
     }
 
     /// Appends.
-    pub async fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) async fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes).await?;
         self.length += bytes.len() as u64;
         let synced = self.origin.as_ref().map_or(0, |origin| origin.synced_bytes);
@@ -90,7 +90,7 @@ impl Part {
     }
 
     /// Makes what is there last.
-    pub async fn sync(&mut self) -> io::Result<()> {
+    pub(crate) async fn sync(&mut self) -> io::Result<()> {
         self.file.flush().await?;
         self.file.sync_data().await?;
         if let Some(origin) = self.origin.clone() {
@@ -100,7 +100,7 @@ impl Part {
     }
 
     /// Reads what is there, from an offset.
-    pub async fn read(&mut self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+    pub(crate) async fn read(&mut self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
         self.file.flush().await?;
         self.file.seek(SeekFrom::Start(offset)).await?;
         let mut bytes = vec![0; length];
@@ -122,18 +122,18 @@ impl Part {
     }
 
     /// How often it turned out that what was there belongs to another file.
-    pub fn restarts(&self) -> u32 {
+    pub(crate) fn restarts(&self) -> u32 {
         self.restarts
     }
 
     /// Gives up everything from an offset on, where the file has changed.
-    pub async fn change_from(&mut self, offset: u64) -> io::Result<()> {
+    pub(crate) async fn change_from(&mut self, offset: u64) -> io::Result<()> {
         self.restarts += 1;
         self.cut(offset).await
     }
 
     /// Begins anew.
-    pub async fn restart(&mut self) -> io::Result<()> {
+    pub(crate) async fn restart(&mut self) -> io::Result<()> {
         self.restarts += 1;
         self.origin = None;
         match fs::remove_file(&self.state) {

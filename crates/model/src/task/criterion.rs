@@ -100,14 +100,6 @@ impl Matcher {
             Self::SameAs(_) => "same_as",
         }
     }
-
-    /// The captured value that it compares with.
-    pub fn captured(&self) -> Option<&str> {
-        match self {
-            Self::Difference(name, _) | Self::SameAs(name) => Some(name),
-            _ => None,
-        }
-    }
 }
 
 /// How far from the expected number the found one may be; the bound itself passes.
