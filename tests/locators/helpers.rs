@@ -1,12 +1,7 @@
 //! Helpers of the benchmarks on the mini sites, and the answers that evaluators get.
 
-use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
-use std::sync::Arc;
-
-use arenad_daemon::{Daemon, Settings};
-use arenad_engine::docker::DockerEngine;
-use arenad_verdict::question::{Answer, Call, Comparison, Place, Question, Sameness, Wording};
+use arenad_verdict::Evidence;
+use arenad_verdict::question::{Answer, Call, Place, Question};
 use serde_json::{Value, json};
 
 use super::arena::Arena;
@@ -43,79 +38,105 @@ pub fn helpers_find_what_tasks_ask_for(arena: &Arena) {
     assert!(refused(arena, "shopping", "helper: __import__('os').system('x')").contains("column"));
 }
 
-/// Queries the same sites through a daemon in this process.
-pub async fn evaluators_get_their_answers(arena: &Arena) {
-    arena.stop_daemon();
-    let settings = Settings {
-        state_dir: arena.state_dir(),
-        engine: Arc::new(DockerEngine::new("unix:///var/run/docker.sock")),
-        block: "10.231.0.0/16".parse().expect("a block"),
-        parallel: NonZeroUsize::new(2),
-        standby_boots: NonZeroUsize::MIN,
-        memory_reserve: 512 << 20,
-        tcp: None,
-        socket_group: None,
-        background: false,
-    };
-    arenad_confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
-    let daemon = Daemon::start(settings).await.expect("a daemon");
-    arena.json(&["up", "mini", "shopping", "--json"]);
+/// A target of a task's `program_html`, and the question that evaluators ask about it.
+type Target = (Value, Question);
+
+/// The daemon's answers to the questions of evaluators, as an evaluation keeps them.
+pub fn evaluators_get_their_answers(arena: &Arena) {
     let origin = arena.url("shopping");
-    let accounts = BTreeMap::new();
-    let ask = async |question: Question| daemon.answer("mini", &question, None, &accounts).await;
-    let page = |path: &str| Place::Url(format!("{origin}{path}"));
+    let url = |path: &str| format!("{origin}{path}");
+    let page = |path: &str| Place::Url(url(path));
     let call = |name: &str, arguments: &[&str]| Call {
         name: name.to_owned(),
         arguments: arguments.iter().map(|text| (*text).to_owned()).collect(),
     };
-    let script = |place: Place, expression: &str, prepare: &[&str]| Question::Script {
-        place,
-        prepare: prepare.iter().map(|text| (*text).to_owned()).collect(),
-        expression: expression.to_owned(),
+    let target = |url: &str, locator: &str, prepare: &[&str], question: Question| -> Target {
+        let required = json!({ "must_include": ["x"] });
+        (json!({ "url": url, "locator": locator, "prep_actions": prepare, "required_contents": required }), question)
     };
+    let script = |url: &str, place: Place, expression: &str, prepare: &[&str]| {
+        let prepared = prepare.iter().map(|text| (*text).to_owned()).collect();
+        let question = Question::Script { place, prepare: prepared, expression: expression.to_owned() };
+        target(url, expression, prepare, question)
+    };
+    let helper = |url: &str, place: Place, locator: &str, call: Call| {
+        target(url, locator, &[], Question::Helper { place, call })
+    };
+    let title = script(&url("/"), page("/"), "document.title", &[]);
+    let author = helper(
+        "last",
+        Place::Last,
+        "func:shopping_get_sku_latest_review_author('OSM00198')",
+        call("shopping_get_sku_latest_review_author", &["OSM00198"]),
+    );
 
-    let Answer::Value(Value::String(html)) = ask(Question::Content { place: page("/accounts/profile/") }).await else {
-        panic!("a page")
-    };
+    let targets = [
+        target(&url("/accounts/profile/"), "", &[], Question::Content { place: page("/accounts/profile/") }),
+        title.clone(),
+        script(&url("/"), page("/"), "document.title", &["null.x", "document.title = 'prepared'"]),
+        script(&url("/"), page("/"), "document.querySelector('#none').value", &[]),
+        author.clone(),
+        helper(
+            &url(PRODUCT),
+            page(PRODUCT),
+            "func:shopping_get_product_price(__page__)",
+            call("shopping_get_product_price", &[]),
+        ),
+        // The latest order is another customer's, so its page is not this account's.
+        script(
+            "func:shopping_get_latest_order_url()",
+            Place::Found(call("shopping_get_latest_order_url", &[])),
+            "document.title",
+            &[],
+        ),
+        script("http://example.com/", Place::Url("http://example.com/".to_owned()), "document.title", &[]),
+        helper(
+            "last",
+            Place::Last,
+            "func:gitlab_get_project_memeber_role(__page__, 'emma')",
+            call("gitlab_get_project_memeber_role", &["emma"]),
+        ),
+        script("last", Place::Last, "document.title", &[]),
+    ];
+    let [html, plain, prepared, threw, author_answer, price, order, foreign, unknown, last] =
+        <[Answer; 10]>::try_from(answers(arena, &targets)).expect("an answer for each target");
+    let Answer::Value(Value::String(html)) = html else { panic!("{html:?} is no page") };
     assert!(
         html.starts_with("<!DOCTYPE html>") && html.contains("emma.lopez@gmail.com"),
         "signed in as the first account"
     );
-    assert_eq!(ask(script(page("/"), "document.title", &[])).await, Answer::Value(json!("One Stop Market")));
-    let prepared = script(page("/"), "document.title", &["null.x", "document.title = 'prepared'"]);
-    assert_eq!(ask(prepared).await, Answer::Value(json!("prepared")));
-    assert!(matches!(ask(script(page("/"), "document.querySelector('#none').value", &[])).await, Answer::Threw(_)));
-    let title =
-        Question::Helper { place: Place::Last, call: call("shopping_get_sku_latest_review_title", &["OSM00198"]) };
-    assert_eq!(ask(title).await, Answer::Value(json!("The best one yet")));
-    let price = Question::Helper { place: page(PRODUCT), call: call("shopping_get_product_price", &[]) };
-    assert_eq!(ask(price).await, Answer::Value(json!(168.99)));
-    // The latest order belongs to another customer, so this account cannot see its page.
-    let order = script(Place::Found(call("shopping_get_latest_order_url", &[])), "document.title", &[]);
-    assert!(matches!(ask(order).await, Answer::Value(Value::String(_))));
-
-    let foreign = script(Place::Url("http://example.com/".to_owned()), "1", &[]);
-    assert!(matches!(ask(foreign).await, Answer::Unsupported(_)));
-    let unknown = Question::Helper { place: Place::Last, call: call("nothing", &[]) };
-    assert!(matches!(ask(unknown).await, Answer::Unsupported(_)));
-    assert!(
-        matches!(ask(script(Place::Last, "1", &[])).await, Answer::Unavailable(_)),
-        "the address of the agent's browser is unknown"
-    );
-    let comparison = Comparison {
-        kind: Sameness::Answer,
-        wording: Wording::Strict,
-        intent: String::new(),
-        reference: String::new(),
-        answer: String::new(),
-    };
-    assert!(matches!(ask(Question::Judge(comparison)).await, Answer::Unsupported(_)));
+    assert_eq!(plain, Answer::Value(json!("One Stop Market")));
+    assert_eq!(prepared, Answer::Value(json!("prepared")));
+    assert!(matches!(threw, Answer::Threw(_)), "{threw:?}");
+    assert_eq!(author_answer, Answer::Value(json!("Ava Winslow")));
+    assert_eq!(price, Answer::Value(json!(168.99)));
+    assert!(matches!(order, Answer::Value(Value::String(_))), "{order:?}");
+    assert!(matches!(foreign, Answer::Unsupported(_)), "{foreign:?}");
+    assert!(matches!(unknown, Answer::Unsupported(_)), "no site has this helper: {unknown:?}");
+    assert!(matches!(last, Answer::Unavailable(_)), "no browser of an agent was named: {last:?}");
 
     arena.kill("shopping");
-    let down = ask(script(page("/"), "document.title", &[])).await;
-    assert!(matches!(down, Answer::Unavailable(_)), "{down:?}");
-    let down = ask(Question::Helper { place: Place::Last, call: call("shopping_get_latest_order_url", &[]) }).await;
-    assert!(matches!(down, Answer::Unavailable(_)), "{down:?}");
-    daemon.stop().await;
+    for down in answers(arena, &[title, author]) {
+        assert!(matches!(down, Answer::Unavailable(_)), "{down:?}");
+    }
     arena.json(&["up", "mini", "shopping", "--json"]);
+}
+
+/// Evaluates a task with these targets, and returns the answers to their questions, in order.
+fn answers(arena: &Arena, targets: &[Target]) -> Vec<Answer> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [tasks, evidence] = ["tasks.json", "evidence.json"].map(|file| folder.path().join(file).display().to_string());
+    let written: Vec<&Value> = targets.iter().map(|(target, _)| target).collect();
+    let eval = json!({ "eval_types": ["program_html"], "program_html": written });
+    let task =
+        json!({ "task_id": 1, "sites": ["shopping"], "start_url": "__SHOPPING__", "intent": "Look", "eval": eval });
+    std::fs::write(&tasks, json!([task]).to_string()).expect("write the task");
+    let options = ["--benchmark", "visualwebarena", "--tasks", &tasks, "--task", "1", "--environment", "mini"];
+    let output = arena.arenad(&[&["eval", "--evidence", &evidence], &options[..]].concat());
+    let evidence =
+        std::fs::read(&evidence).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+    let evidence: Evidence = serde_json::from_slice(&evidence).expect("evidence");
+    let told: Vec<(Question, Answer)> = evidence.told.into();
+    let answer_to = |question: &Question| told.iter().find(|(asked, _)| asked == question).map(|(_, it)| it.clone());
+    targets.iter().map(|(_, question)| answer_to(question).expect("the question was asked")).collect()
 }

@@ -93,7 +93,7 @@ async fn pages_are_read_and_do_no_harm() {
     pages::sixty_looks_leave_no_more_than_ten(&arena);
     pages::a_thousand_locators_leave_nothing(&arena);
     pages::a_site_that_dies_in_the_middle_is_unavailable(&arena);
-    helpers::evaluators_get_their_answers(&arena).await;
+    helpers::evaluators_get_their_answers(&arena);
     pages::the_browser_ends_with_its_daemon(&arena);
 }
 

@@ -41,7 +41,7 @@ fn came(answer: &Answer) -> Result<(), Refusal> {
 }
 
 /// Opens the page, fills in the form and sends it.
-pub async fn form(visitor: &mut Visitor<'_>, recipe: &FormLogin, account: &Account) -> Result<(), LoginFailure> {
+pub(crate) async fn form(visitor: &mut Visitor<'_>, recipe: &FormLogin, account: &Account) -> Result<(), LoginFailure> {
     let opening = || format!("open the log-in page {}", recipe.page);
     let url = visitor.url(None, &recipe.page).map_err(at(opening()))?;
     let (page_url, page) = visitor.follow(Request::get(url)).await.map_err(at(opening()))?;
@@ -129,7 +129,7 @@ fn token_of(answer: &Answer, pointer: &str) -> Result<String, Refusal> {
 }
 
 /// Sends the proof request, which only a signed-in user passes.
-pub async fn prove(visitor: &mut Visitor<'_>, proof: &HttpProbe) -> Result<(), LoginFailure> {
+pub(crate) async fn prove(visitor: &mut Visitor<'_>, proof: &HttpProbe) -> Result<(), LoginFailure> {
     let step = || format!("prove the log-in with {}", proof.path);
     let url = visitor.url(None, &proof.path).map_err(at(step()))?;
     let method = Method::from_bytes(proof.method.as_bytes()).map_err(at(step()))?;

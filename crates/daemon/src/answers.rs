@@ -26,7 +26,7 @@ const PICTURES_MAX: usize = 500;
 const PICTURES_SIZE_MAX: usize = 64 << 20;
 
 /// Answers the questions about one episode by reading the sites.
-pub struct Witness<'a> {
+pub(crate) struct Witness<'a> {
     /// The state that the daemon's parts share.
     pub shared: &'a Shared,
     /// The sites of the environment.
@@ -56,7 +56,7 @@ impl From<LocatingError> for Doubt {
 
 impl<'a> Witness<'a> {
     /// Returns a witness that has not read any site yet.
-    pub fn new(
+    pub(crate) fn new(
         shared: &'a Shared,
         handles: &'a [InstanceHandle],
         host: &'a str,
@@ -67,7 +67,7 @@ impl<'a> Witness<'a> {
     }
 
     /// Answers one question by reading a site.
-    pub async fn answer(&self, question: &Question) -> Answer {
+    pub(crate) async fn answer(&self, question: &Question) -> Answer {
         let seen = match question {
             Question::Content { place } => self.on_page(place, CONTENT, &[]).await,
             Question::Script { place, prepare, expression } => self.on_page(place, expression, prepare).await,
@@ -82,7 +82,7 @@ impl<'a> Witness<'a> {
     }
 
     /// Returns whether a site of the environment could answer the question; a judge or files answer other questions.
-    pub fn knows(&self, question: &Question) -> bool {
+    pub(crate) fn knows(&self, question: &Question) -> bool {
         match question {
             Question::Judge(_) | Question::Look { .. } => false,
             Question::Reference { source } => self.place(source).is_ok(),
@@ -94,7 +94,7 @@ impl<'a> Witness<'a> {
     }
 
     /// Returns the instances and generations that answers have come from so far.
-    pub fn looked_at(&self) -> Vec<LookedAt> {
+    pub(crate) fn looked_at(&self) -> Vec<LookedAt> {
         self.looked_at.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
@@ -261,12 +261,12 @@ fn answer_of(seen: Result<Answer, Doubt>) -> Answer {
 }
 
 /// Returns the site's helper with the given name.
-pub fn named<'a>(handle: &'a InstanceHandle, name: &str) -> Option<&'a Helper> {
+pub(crate) fn named<'a>(handle: &'a InstanceHandle, name: &str) -> Option<&'a Helper> {
     handle.site.helpers.iter().find(|helper| helper.name == name)
 }
 
 /// Returns the site's origin, `http://HOST:PORT`.
-pub fn origin(handle: &InstanceHandle, host: &str) -> String {
+pub(crate) fn origin(handle: &InstanceHandle, host: &str) -> String {
     format!("http://{host}:{}", handle.site.public.port)
 }
 

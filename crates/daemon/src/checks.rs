@@ -25,7 +25,7 @@ use arenad_verdict::Report;
 const AT_ONCE: usize = 4;
 
 /// Captures and checks the values of a task on the sites of one environment.
-pub struct Desk<'a> {
+pub(crate) struct Desk<'a> {
     /// The state that the daemon's parts share.
     pub shared: &'a Shared,
     /// The sites of the environment that are up.
@@ -38,7 +38,7 @@ pub struct Desk<'a> {
 
 /// The reason why an episode cannot begin.
 #[derive(Debug, thiserror::Error)]
-pub enum BeginError {
+pub(crate) enum BeginError {
     /// A site does not serve.
     #[error(transparent)]
     Ask(#[from] AskError),
@@ -61,7 +61,7 @@ pub enum BeginError {
 
 /// The state of the sites at the beginning of an episode.
 #[derive(Debug)]
-pub struct Beginning {
+pub(crate) struct Beginning {
     /// The task's sites, with instance, generation and snapshot.
     pub sites: Vec<(SiteName, Standing)>,
     /// The captured values, by name.
@@ -70,7 +70,7 @@ pub struct Beginning {
 
 /// The generation that a site serves at the moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub(crate) struct Standing {
     /// The id of the instance.
     pub instance: String,
     /// The generation that serves.
@@ -81,7 +81,7 @@ pub struct Standing {
 
 /// The facts about an episode that are known when it is over.
 #[derive(Debug, Clone)]
-pub struct Ended {
+pub(crate) struct Ended {
     /// The answer that the agent gave.
     pub answer: String,
     /// The URL at which the agent ended, if it is known.
@@ -96,7 +96,7 @@ pub struct Ended {
 
 impl Desk<'_> {
     /// Captures the values that a task's check will need.
-    pub async fn begin(&self, task: &Task) -> Result<Beginning, BeginError> {
+    pub(crate) async fn begin(&self, task: &Task) -> Result<Beginning, BeginError> {
         let sites = task.sites.iter().map(|site| Ok((site.clone(), self.standing(site)?)));
         let sites = sites.collect::<Result<Vec<_>, BeginError>>()?;
         let looks = task.before.iter().map(|(name, reading)| async move {
@@ -118,7 +118,7 @@ impl Desk<'_> {
     }
 
     /// Reads every value that the verdict depends on, and judges. Returns the readings together with the report.
-    pub async fn check(&self, task: &Task, ended: &Ended) -> (Report, Vec<Sight>) {
+    pub(crate) async fn check(&self, task: &Task, ended: &Ended) -> (Report, Vec<Sight>) {
         // Without a recorded beginning, all readings must at least come from the same generation.
         let mut generations = ended.generations.clone();
         for site in &task.sites {
@@ -142,7 +142,7 @@ impl Desk<'_> {
     }
 
     /// Returns the URL of the page that the agent's browser shows; `None` if no browser was named.
-    pub async fn agents_url(&self) -> Result<Option<String>, LocatingError> {
+    pub(crate) async fn agents_url(&self) -> Result<Option<String>, LocatingError> {
         let Some(handle) = self.handles.first().filter(|_| self.cdp.is_some()) else { return Ok(None) };
         let js = JsLocator {
             expression: "location.href".to_owned(),

@@ -29,7 +29,7 @@ use arenad_store::{StoreError, StoredEnvironment};
 
 /// The reason why an environment could not be brought up, taken down or found.
 #[derive(Debug, thiserror::Error)]
-pub enum EnvironmentError {
+pub(crate) enum EnvironmentError {
     /// The definition is invalid.
     #[error("understand the definition:\n{0}")]
     Definition(Diagnostics),
@@ -103,7 +103,7 @@ pub enum EnvironmentError {
 
 /// A public port on which another process listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TakenPort {
+pub(crate) struct TakenPort {
     /// The site whose port it is.
     pub site: String,
     /// The address of the port.
@@ -124,7 +124,7 @@ fn list_variables(names: &[String]) -> String {
 
 /// Options of bringing sites up.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct UpOptions {
+pub(crate) struct UpOptions {
     /// Whether to start the sites even if memory, disk space or processors do not suffice.
     pub force: bool,
     /// Whether to recreate sites that are up with variables that are not given now.
@@ -134,7 +134,7 @@ pub struct UpOptions {
 }
 
 /// The operations that `up` has begun.
-pub struct Begun {
+pub(crate) struct Begun {
     /// Each site, with a ticket for the end of its operation.
     pub operations: Vec<(InstanceHandle, Ticket)>,
     /// Findings about the host's resources that may make the operations fail.
@@ -185,24 +185,24 @@ impl Environments {
     }
 
     /// Returns each environment with the handles of its sites, in the definition's order.
-    pub fn list(&self) -> Vec<(Environment, Vec<InstanceHandle>)> {
+    pub(crate) fn list(&self) -> Vec<(Environment, Vec<InstanceHandle>)> {
         self.read(|running| {
             running.values().map(|environment| (environment.definition.clone(), environment.handles())).collect()
         })
     }
 
     /// Returns the host name in an environment's public URLs.
-    pub fn host(&self, name: &str) -> Option<String> {
+    pub(crate) fn host(&self, name: &str) -> Option<String> {
         self.read(|running| running.get(name).map(|running| running.definition.host.clone()))
     }
 
     /// Returns the definition with which an environment was brought up.
-    pub fn definition(&self, name: &str) -> Option<Environment> {
+    pub(crate) fn definition(&self, name: &str) -> Option<Environment> {
         self.read(|running| running.get(name).map(|running| running.definition.clone()))
     }
 
     /// Returns the environments that could not be restored.
-    pub fn stranded(&self) -> Vec<Stranded> {
+    pub(crate) fn stranded(&self) -> Vec<Stranded> {
         self.stranded.list()
     }
 
@@ -215,7 +215,7 @@ impl Environments {
     }
 
     /// Returns the handles of the named sites of an environment, or of all its sites if none is named.
-    pub fn choose(&self, name: &str, sites: &[String]) -> Result<Vec<InstanceHandle>, EnvironmentError> {
+    pub(crate) fn choose(&self, name: &str, sites: &[String]) -> Result<Vec<InstanceHandle>, EnvironmentError> {
         let found = self.read(|running| running.get(name).map(Running::handles));
         let Some(handles) = found else {
             if let Some(stranded) = self.stranded.get(name) {
@@ -243,7 +243,7 @@ impl Environments {
     }
 
     /// Locks bringing up and taking down, and returns the objects that the drivers work with.
-    pub async fn in_turn(&self) -> (tokio::sync::MutexGuard<'_, ()>, Hands) {
+    pub(crate) async fn in_turn(&self) -> (tokio::sync::MutexGuard<'_, ()>, Hands) {
         let turn = self.change.lock().await;
         (turn, self.hands())
     }
@@ -274,7 +274,7 @@ impl Environments {
     }
 
     /// Removes orphans from the engine: immediately at a daemon's start, later after a grace period.
-    pub async fn reconcile(&self, at_start: bool) {
+    pub(crate) async fn reconcile(&self, at_start: bool) {
         let _turn = self.change.lock().await;
         let mut memory = self.reconciled.lock().await;
         reconcile::pass(&self.shared, || self.hands(), &mut memory, at_start).await;
@@ -282,7 +282,7 @@ impl Environments {
 
     /// Brings the named sites up, or all if none is named; returns when the work has begun. Sites that do not fit on
     /// the host are refused, unless `options` forces them.
-    pub async fn up(
+    pub(crate) async fn up(
         &self,
         stored: StoredEnvironment,
         sites: &[String],
@@ -525,7 +525,7 @@ impl Environments {
 
     /// Takes the named sites down, or all if none is named, and waits for the end. With `purge`, it also removes their
     /// snapshots and the images built for them.
-    pub async fn down(&self, name: &str, sites: &[String], purge: bool) -> Result<(), EnvironmentError> {
+    pub(crate) async fn down(&self, name: &str, sites: &[String], purge: bool) -> Result<(), EnvironmentError> {
         let _turn = self.change.lock().await;
         if let Some(stranded) = self.stranded.get(name) {
             return self.remove_stranded(&stranded, sites, purge).await;
@@ -591,7 +591,7 @@ impl Environments {
     }
 
     /// Removes all snapshots and all images that were built here; refused while any environment is up.
-    pub async fn purge_all(&self) -> Result<(), EnvironmentError> {
+    pub(crate) async fn purge_all(&self) -> Result<(), EnvironmentError> {
         let turn = self.change.lock().await;
         let up: Vec<String> = self.read(|running| running.keys().cloned().collect());
         if !up.is_empty() {
@@ -671,7 +671,7 @@ impl Environments {
 
     /// Restores the environments of an earlier daemon. It is repeated every minute for environments that could not be
     /// restored.
-    pub async fn restore(&self) -> Result<(), StoreError> {
+    pub(crate) async fn restore(&self) -> Result<(), StoreError> {
         let _turn = self.change.lock().await;
         for stored in self.shared.store.environments().await? {
             let name = stored.name.clone();
@@ -745,7 +745,7 @@ impl Environments {
     }
 
     /// Forwards an event of the engine to the instance that it concerns.
-    pub fn tell(&self, event: &EngineEvent) {
+    pub(crate) fn tell(&self, event: &EngineEvent) {
         let Some(id) = event.labels.get(labels::INSTANCE) else {
             return;
         };

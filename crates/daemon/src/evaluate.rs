@@ -12,7 +12,7 @@ use arenad_verdict::{Benchmark, Evidence};
 
 /// The reason why an episode cannot be judged.
 #[derive(Debug, thiserror::Error)]
-pub enum EvaluatingError {
+pub(crate) enum EvaluatingError {
     /// The task is invalid.
     #[error(transparent)]
     Case(#[from] CaseError),
@@ -22,7 +22,11 @@ pub enum EvaluatingError {
 }
 
 /// Reads the sites until no question is open that a site could answer, and adds the answers to the evidence.
-pub async fn look(witness: &Witness<'_>, evidence: &mut Evidence, profiles: &[Profile]) -> Result<(), EvaluatingError> {
+pub(crate) async fn look(
+    witness: &Witness<'_>,
+    evidence: &mut Evidence,
+    profiles: &[Profile],
+) -> Result<(), EvaluatingError> {
     if evidence.benchmark == Benchmark::WebArenaVerified {
         return Ok(());
     }

@@ -26,7 +26,7 @@ const PIECE: usize = 256 << 10;
 
 /// The reason why a snapshot could not be exported.
 #[derive(Debug, thiserror::Error)]
-pub enum ExportError {
+pub(crate) enum ExportError {
     /// An object that belongs to the snapshot is missing.
     #[error("export snapshot {id}: {what}")]
     NotWhole {
@@ -64,7 +64,7 @@ pub enum ExportError {
 }
 
 /// A snapshot that is ready to be exported: its content is complete and yields the snapshot's id.
-pub struct Export {
+pub(crate) struct Export {
     shared: Arc<Shared>,
     manifest: Manifest,
     parts: Vec<PartKind>,
@@ -73,7 +73,7 @@ pub struct Export {
 }
 
 /// Checks a snapshot before it is exported. Reads all its trees, so the duration depends on their size.
-pub async fn prepare(shared: &Arc<Shared>, stored: &Snapshot) -> Result<Export, ExportError> {
+pub(crate) async fn prepare(shared: &Arc<Shared>, stored: &Snapshot) -> Result<Export, ExportError> {
     let id = || stored.id.to_string();
     let mut services = BTreeMap::new();
     let mut about_bytes = 0;
@@ -147,7 +147,7 @@ pub async fn prepare(shared: &Arc<Shared>, stored: &Snapshot) -> Result<Export, 
 
 impl Export {
     /// Writes the file. The stream ends with an error if the file is incomplete.
-    pub fn stream(self) -> mpsc::Receiver<io::Result<Bytes>> {
+    pub(crate) fn stream(self) -> mpsc::Receiver<io::Result<Bytes>> {
         let (sender, receiver) = mpsc::channel(PIECES_AHEAD);
         let (shared, runtime) = (self.shared.clone(), Handle::current());
         let work = move || {

@@ -44,7 +44,7 @@ fn condition(
 }
 
 /// Determines the state of the host once.
-pub async fn look(engine: &dyn Engine, folders: &[PathBuf], before: Option<&HostReport>) -> HostReport {
+pub(crate) async fn look(engine: &dyn Engine, folders: &[PathBuf], before: Option<&HostReport>) -> HostReport {
     let engine = match engine.ping().await {
         Ok(()) => {
             condition("EngineReachable", before.map(|b| &b.engine), ConditionStatus::True, "Answers", String::new())
@@ -82,7 +82,7 @@ fn shortage_of(room: Room, folder: &Path) -> Option<String> {
 }
 
 /// Determines the state of the host periodically until cancelled.
-pub async fn watch(
+pub(crate) async fn watch(
     engine: std::sync::Arc<dyn Engine>,
     folders: Vec<PathBuf>,
     report: watch::Sender<HostReport>,

@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 
 /// The reason why a snapshot could not be imported.
 #[derive(Debug, thiserror::Error)]
-pub enum ImportError {
+pub(crate) enum ImportError {
     /// The manifest is invalid.
     #[error("import the snapshot")]
     Manifest(#[from] ManifestError),
@@ -102,7 +102,7 @@ pub enum ImportError {
 
 /// The state of an import when it begins or resumes.
 #[derive(Debug)]
-pub enum Begun {
+pub(crate) enum Begun {
     /// The snapshot is complete already.
     Present,
     /// The parts that are missing, as indexes into the manifest's list.
@@ -110,7 +110,7 @@ pub enum Begun {
 }
 
 /// Begins or resumes an import, and returns the missing parts.
-pub async fn begin(shared: &Shared, manifest: Manifest, name: Option<String>) -> Result<Begun, ImportError> {
+pub(crate) async fn begin(shared: &Shared, manifest: Manifest, name: Option<String>) -> Result<Begun, ImportError> {
     manifest.check()?;
     let id = &manifest.id;
     let known = shared.store.snapshots().await?;
@@ -201,7 +201,7 @@ async fn check_room(shared: &Shared, manifest: &Manifest, missing: &[usize]) -> 
 }
 
 /// Receives a part. Afterwards the part is there completely or not at all.
-pub async fn receive(
+pub(crate) async fn receive(
     shared: &Shared,
     id: &str,
     index: usize,
@@ -332,7 +332,7 @@ impl Proof {
 }
 
 /// Verifies that everything has arrived, and makes it a snapshot.
-pub async fn finish(shared: &Shared, id: &str) -> Result<Snapshot, ImportError> {
+pub(crate) async fn finish(shared: &Shared, id: &str) -> Result<Snapshot, ImportError> {
     let StoredImport { name, manifest, .. } = begun(shared, id).await?;
     let damaged = |part: &str, what: &str| ImportError::Damaged {
         id: id.to_owned(),
@@ -389,7 +389,7 @@ async fn begun(shared: &Shared, id: &str) -> Result<StoredImport, ImportError> {
 
 /// The objects that imports in progress have brought, which are not orphans.
 #[derive(Debug, Default)]
-pub struct Awaited {
+pub(crate) struct Awaited {
     /// The ids of the snapshots.
     pub snapshots: BTreeSet<String>,
     /// The ids of the snapshots' images.
@@ -399,7 +399,7 @@ pub struct Awaited {
 }
 
 /// Returns the objects that the imports in progress have brought.
-pub async fn awaited(shared: &Shared) -> Result<Awaited, StoreError> {
+pub(crate) async fn awaited(shared: &Shared) -> Result<Awaited, StoreError> {
     let mut awaited = Awaited::default();
     for import in shared.store.imports().await? {
         awaited.snapshots.insert(import.snapshot);
@@ -411,7 +411,7 @@ pub async fn awaited(shared: &Shared) -> Result<Awaited, StoreError> {
 
 /// Abandons the imports without recent progress. Returns those that could not be abandoned, by snapshot; they are tried
 /// again.
-pub async fn tend(shared: &Shared) -> Result<Vec<(String, BaselineError)>, StoreError> {
+pub(crate) async fn tend(shared: &Shared) -> Result<Vec<(String, BaselineError)>, StoreError> {
     let mut failures = Vec::new();
     for import in shared.store.imports().await? {
         let age = Duration::try_from(Timestamp::now().duration_since(import.touched_at)).unwrap_or_default();
@@ -426,7 +426,7 @@ pub async fn tend(shared: &Shared) -> Result<Vec<(String, BaselineError)>, Store
 }
 
 /// Abandons all imports in progress.
-pub async fn give_up_all(shared: &Shared) -> Result<(), BaselineError> {
+pub(crate) async fn give_up_all(shared: &Shared) -> Result<(), BaselineError> {
     for import in shared.store.imports().await? {
         give_up(shared, &import.snapshot, &import.images).await?;
     }

@@ -8,27 +8,26 @@
 //! [`Daemon::start`] shows the order of construction, [`Daemon::stop`] the order of shutdown. A daemon that stops
 //! leaves the containers running, and the next daemon adopts them; `arenad down` removes them.
 
-pub mod answers;
+mod answers;
 pub mod api;
-pub mod checks;
+mod checks;
 mod closed;
 pub mod environments;
-pub mod evaluate;
-pub mod export;
+mod evaluate;
+mod export;
 pub mod host;
-pub mod imports;
-pub mod locate;
+mod imports;
+mod locate;
 pub mod operations;
-pub mod reconcile;
-pub mod server;
+mod reconcile;
+mod server;
 mod service_manager;
-pub mod space;
-pub mod stranded;
-pub mod tasks;
+mod space;
+mod stranded;
+mod tasks;
 pub mod traffic;
 mod trash;
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -43,7 +42,6 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::answers::Witness;
 use self::api::Api;
 use self::environments::Environments;
 use self::operations::Operations;
@@ -65,7 +63,6 @@ use arenad_seams::wall_clock::WallClock;
 use arenad_site_client::dial::Dialer;
 use arenad_storage::{StateRoot, Storage, disk, trial};
 use arenad_store::{Store, StoreError};
-use arenad_verdict::question::{Answer, Question};
 
 /// The time that the drivers and the API's requests get to end.
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
@@ -216,7 +213,6 @@ pub async fn take_up(shared: &Arc<Shared>, environments: &Arc<Environments>) -> 
 /// A running daemon, which [`Daemon::stop`] ends.
 pub struct Daemon {
     shared: Arc<Shared>,
-    environments: Arc<Environments>,
     stop: CancellationToken,
     /// The lock file, locked until the process ends; the kernel releases the lock even after `kill -9`.
     _lock: File,
@@ -277,26 +273,9 @@ impl Daemon {
         }
         let message = format!("arenad {} has started (pid {})", env!("CARGO_PKG_VERSION"), std::process::id());
         shared.events.note("daemon.started", None, &message).await;
-        shared.tasks.spawn(service_manager::answer_watchdog(environments.clone(), shared.shutdown.clone()));
+        shared.tasks.spawn(service_manager::answer_watchdog(environments, shared.shutdown.clone()));
         service_manager::notify_ready();
-        Ok(Self { shared, environments, stop, _lock: lock })
-    }
-
-    /// Answers an evaluator's question by reading the sites of an environment. `cdp` is the address of the agent's
-    /// browser; `accounts` names the account that each site is read as.
-    pub async fn answer(
-        &self,
-        environment: &str,
-        question: &Question,
-        cdp: Option<&str>,
-        accounts: &BTreeMap<String, String>,
-    ) -> Answer {
-        let handles = match self.environments.choose(environment, &[]) {
-            Ok(handles) => handles,
-            Err(error) => return Answer::Unavailable(describe(&error)),
-        };
-        let host = self.environments.host(environment).unwrap_or_default();
-        Witness::new(&self.shared, &handles, &host, cdp, accounts).answer(question).await
+        Ok(Self { shared, stop, _lock: lock })
     }
 
     /// Returns when a client has requested that the daemon stop.

@@ -10,7 +10,7 @@ use arenad_model::locator::{Locator, LocatorKind, TraceLocator};
 
 /// The reason why a locator returned no value.
 #[derive(Debug, thiserror::Error)]
-pub enum LocatingError {
+pub(crate) enum LocatingError {
     /// The instance does not serve.
     #[error(transparent)]
     Ask(#[from] AskError),
@@ -24,7 +24,7 @@ pub enum LocatingError {
 
 /// Options of one locator request.
 #[derive(Debug, Clone, Default)]
-pub struct Look {
+pub(crate) struct Look {
     /// The path of the page for a locator that names none.
     pub page: Option<String>,
     /// The CDP address of the agent's browser.
@@ -34,7 +34,7 @@ pub struct Look {
 }
 
 /// Runs a locator on an instance. `host` is the host name of public URLs.
-pub async fn locate(
+pub(crate) async fn locate(
     shared: &Shared,
     handle: &InstanceHandle,
     host: &str,

@@ -20,7 +20,7 @@ const MOST: usize = 1000;
 
 /// One operation that clients can wait for.
 #[derive(Clone)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// The kind of operation.
     pub kind: OperationKind,
     /// The id of the instance. It is not the handle, which would keep the instance's driver alive.
@@ -40,7 +40,7 @@ impl Operations {
     }
 
     /// Adds an operation, and drops old ones.
-    pub fn remember(&self, kind: OperationKind, instance: InstanceId, ticket: Ticket) -> Entry {
+    pub(crate) fn remember(&self, kind: OperationKind, instance: InstanceId, ticket: Ticket) -> Entry {
         let entry = Entry { kind, instance, ticket, begun: Instant::now() };
         self.with(|entries| {
             entries.retain(|_, entry| !entry.ticket.has_ended() || entry.begun.elapsed() < REMEMBERED);
@@ -55,7 +55,7 @@ impl Operations {
     }
 
     /// Returns the operation with the given id, if it is still kept.
-    pub fn get(&self, id: &str) -> Option<Entry> {
+    pub(crate) fn get(&self, id: &str) -> Option<Entry> {
         self.with(|entries| entries.get(id).cloned())
     }
 }

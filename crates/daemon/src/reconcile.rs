@@ -29,7 +29,7 @@ const GRACE: Duration = Duration::from_secs(45);
 
 /// The reason why an object could not be listed or removed.
 #[derive(Debug, thiserror::Error)]
-pub enum ReconcileError {
+pub(crate) enum ReconcileError {
     /// The engine reported an error.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -52,7 +52,7 @@ pub enum ReconcileError {
 
 /// The objects that this daemon's drivers work with, which the rows do not show.
 #[derive(Debug, Default)]
-pub struct Hands {
+pub(crate) struct Hands {
     /// The ids of the instances that an operation is working on.
     pub busy: BTreeSet<String>,
     /// The generations of each instance's standbys.
@@ -64,7 +64,7 @@ pub struct Hands {
 
 /// The state that is kept between passes.
 #[derive(Debug)]
-pub struct Memory {
+pub(crate) struct Memory {
     began: Instant,
     suspects: Suspects,
     /// The failures that have been reported and have not succeeded since.
@@ -94,7 +94,7 @@ impl Findings {
 
 /// Removes orphans and reports changes. `hands` returns the objects that this daemon's drivers work with. At a daemon's
 /// start there is no grace period: the daemon's lock proves that no other daemon is at work.
-pub async fn pass(shared: &Shared, hands: impl Fn() -> Hands + Send, memory: &mut Memory, is_at_start: bool) {
+pub(crate) async fn pass(shared: &Shared, hands: impl Fn() -> Hands + Send, memory: &mut Memory, is_at_start: bool) {
     let mut findings = Findings::default();
     let found = found::list(shared, &mut findings).await;
     if found.answers {

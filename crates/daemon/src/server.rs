@@ -34,7 +34,7 @@ pub enum ListenError {
 
 /// Listens on a Unix socket that its owner, and the group if one is given, may use. The caller holds the lock of the
 /// state directory, so an existing socket belongs to a dead daemon.
-pub fn listen_unix(path: &Path, group: Option<u32>) -> Result<UnixListener, ListenError> {
+pub(crate) fn listen_unix(path: &Path, group: Option<u32>) -> Result<UnixListener, ListenError> {
     let failed = |cause| ListenError::Unix { path: path.to_owned(), cause };
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
@@ -51,12 +51,12 @@ pub fn listen_unix(path: &Path, group: Option<u32>) -> Result<UnixListener, List
 }
 
 /// Listens on a TCP address.
-pub async fn listen_tcp(address: SocketAddr) -> Result<TcpListener, ListenError> {
+pub(crate) async fn listen_tcp(address: SocketAddr) -> Result<TcpListener, ListenError> {
     TcpListener::bind(address).await.map_err(|cause| ListenError::Tcp { address, cause })
 }
 
 /// Serves the API until `stop` is cancelled; requests in progress are finished.
-pub fn serve<L>(tasks: &TaskTracker, listener: L, router: Router, stop: CancellationToken)
+pub(crate) fn serve<L>(tasks: &TaskTracker, listener: L, router: Router, stop: CancellationToken)
 where
     L: axum::serve::Listener,
     L::Addr: std::fmt::Debug,

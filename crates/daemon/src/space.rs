@@ -22,7 +22,7 @@ use arenad_storage::{Storage, StorageError, Tree, Usage, trial};
 const NAMELESS: &str = "<none>";
 
 /// Measures the disk usage of all objects. It walks through every tree, which is slow if there are many files.
-pub async fn df(shared: &Shared) -> Result<Df, BaselineError> {
+pub(crate) async fn df(shared: &Shared) -> Result<Df, BaselineError> {
     let trees = measured(shared).await?;
     let mut snapshots = Vec::new();
     for stored in shared.store.snapshots().await? {
@@ -49,7 +49,7 @@ pub async fn df(shared: &Shared) -> Result<Df, BaselineError> {
 
 /// Removes objects that nothing needs; with `is_trial`, only lists them. `only` names the objects that may be removed;
 /// an empty list allows all.
-pub async fn prune(
+pub(crate) async fn prune(
     environments: &Environments,
     shared: &Shared,
     budget: Budget,

@@ -15,7 +15,7 @@ use arenad_store::StoredInstance;
 
 /// An environment that could not be restored.
 #[derive(Debug, Clone)]
-pub struct Stranded {
+pub(crate) struct Stranded {
     /// The name of the environment.
     pub name: String,
     /// The definition of the environment, if it is still valid.
@@ -30,7 +30,7 @@ pub struct Stranded {
 
 impl Stranded {
     /// Returns a stranded environment with the error that prevents its restoration.
-    pub fn new(
+    pub(crate) fn new(
         name: &str,
         definition: Option<Environment>,
         instances: Vec<StoredInstance>,
@@ -56,7 +56,7 @@ impl Stranded {
 
 impl Stranded {
     /// Returns a stranded environment whose containers are on an engine that is not in use.
-    pub fn on_other_engine(
+    pub(crate) fn on_other_engine(
         name: &str,
         definition: Option<Environment>,
         instances: Vec<StoredInstance>,
@@ -79,7 +79,7 @@ impl Stranded {
 
 /// The stranded environments, by name.
 #[derive(Debug, Default)]
-pub struct AllStranded(Mutex<BTreeMap<String, Stranded>>);
+pub(crate) struct AllStranded(Mutex<BTreeMap<String, Stranded>>);
 
 impl AllStranded {
     fn with<T>(&self, change: impl FnOnce(&mut BTreeMap<String, Stranded>) -> T) -> T {
@@ -87,7 +87,7 @@ impl AllStranded {
     }
 
     /// Adds or updates a stranded environment; returns whether the reason is new.
-    pub fn keep(&self, stranded: Stranded) -> bool {
+    pub(crate) fn keep(&self, stranded: Stranded) -> bool {
         self.with(|all| match all.get(&stranded.name) {
             Some(known) if known.trouble == stranded.trouble => false,
             _ => {
@@ -98,17 +98,17 @@ impl AllStranded {
     }
 
     /// Removes an environment that is up again or gone.
-    pub fn forget(&self, name: &str) {
+    pub(crate) fn forget(&self, name: &str) {
         self.with(|all| all.remove(name));
     }
 
     /// Returns the stranded environment with the given name.
-    pub fn get(&self, name: &str) -> Option<Stranded> {
+    pub(crate) fn get(&self, name: &str) -> Option<Stranded> {
         self.with(|all| all.get(name).cloned())
     }
 
     /// Returns all stranded environments, ordered by name.
-    pub fn list(&self) -> Vec<Stranded> {
+    pub(crate) fn list(&self) -> Vec<Stranded> {
         self.with(|all| all.values().cloned().collect())
     }
 }

@@ -51,7 +51,7 @@ const EVENT_PAUSE: Duration = Duration::from_millis(100);
 const RELISTEN: Duration = Duration::from_secs(1);
 
 /// Starts the duties, which end with the daemon.
-pub fn spawn(shared: &Arc<Shared>, environments: &Arc<Environments>) {
+pub(crate) fn spawn(shared: &Arc<Shared>, environments: &Arc<Environments>) {
     let (heard, told) = (shared.clone(), environments.clone());
     shared.tasks.spawn(async move { while supervised(listen(heard.clone(), told.clone())).await.is_err() {} });
     if let Some(storage) = shared.storage.clone() {

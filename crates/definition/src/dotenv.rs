@@ -22,7 +22,7 @@ pub(crate) fn read_into(variables: &Variables<'_>, source: &SourceFile, problems
 }
 
 /// Reads an `env_file`. Returns its names and values in file order.
-pub fn read(source: &SourceFile, variables: &Variables<'_>, problems: &Problems) -> Vec<(String, String)> {
+pub(crate) fn read(source: &SourceFile, variables: &Variables<'_>, problems: &Problems) -> Vec<(String, String)> {
     parse(source, variables, problems, false)
 }
 

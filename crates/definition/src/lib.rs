@@ -15,7 +15,7 @@
 mod check;
 mod choices;
 mod describe;
-pub mod diagnostic;
+mod diagnostic;
 mod dotenv;
 mod interpolate;
 mod kinds;

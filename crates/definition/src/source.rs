@@ -24,7 +24,7 @@ impl SourceFile {
     }
 
     /// Returns the path with forward slashes, as diagnostics show it.
-    pub fn shown_path(&self) -> String {
+    pub(crate) fn shown_path(&self) -> String {
         self.path.to_string_lossy().replace('\\', "/")
     }
 
@@ -39,7 +39,7 @@ impl SourceFile {
 
 /// A place in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Position {
+pub(crate) struct Position {
     /// Line number, beginning with 1.
     pub line: usize,
     /// Column in characters, beginning with 1.
@@ -48,7 +48,7 @@ pub struct Position {
 
 impl Position {
     /// The first character of a file.
-    pub const START: Self = Self { line: 1, column: 1 };
+    pub(crate) const START: Self = Self { line: 1, column: 1 };
 
     /// Returns the position of the byte at `offset` in `text`.
     pub(crate) fn of_offset(text: &[u8], offset: usize) -> Self {
@@ -62,7 +62,7 @@ impl Position {
 
 /// A range of a file, from `start` up to and excluding `end`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
+pub(crate) struct Span {
     /// Position of the first character.
     pub start: Position,
     /// Position after the last character.
@@ -71,7 +71,7 @@ pub struct Span {
 
 impl Span {
     /// The empty range at the beginning of a file.
-    pub const START: Self = Self { start: Position::START, end: Position::START };
+    pub(crate) const START: Self = Self { start: Position::START, end: Position::START };
 
     /// Returns the empty range at `position`.
     pub(crate) fn at(position: Position) -> Self {

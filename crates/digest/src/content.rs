@@ -124,7 +124,7 @@ pub struct FileEntry {
 
 impl FileEntry {
     /// Returns the attributes that are compared, in one line: `file 644 900:900 12 bytes 5d41…`.
-    pub fn attributes(&self) -> String {
+    pub(crate) fn attributes(&self) -> String {
         let Self { kind, mode, owner, group, size, content } = self;
         let (kind, what) = match kind {
             FileKind::File => ("file", format!(" {size} bytes {content}")),

@@ -77,12 +77,12 @@ pub struct Finding {
 
 impl Finding {
     /// Creates a finding without consequence and cure.
-    pub fn new(area: Area, id: &'static str, level: Level, seen: impl Into<String>) -> Self {
+    pub(crate) fn new(area: Area, id: &'static str, level: Level, seen: impl Into<String>) -> Self {
         Self { id, area, level, subject: None, seen: seen.into(), consequence: None, cure: None }
     }
 
     /// Sets the object of the finding.
-    pub fn about(mut self, subject: impl ToString) -> Self {
+    pub(crate) fn about(mut self, subject: impl ToString) -> Self {
         self.subject = Some(subject.to_string());
         self
     }

@@ -5,7 +5,7 @@
 //! them; `arenad up` uses [`judge::capacity`] alone, before it starts anything.
 
 pub mod facts;
-pub mod finding;
+mod finding;
 pub mod gather;
 pub mod judge;
 pub mod ports;

@@ -18,7 +18,7 @@ pub const SERVICE: &str = "dev.arenad.service";
 /// The instance's generation, which counts how often its containers were created.
 pub const GENERATION: &str = "dev.arenad.generation";
 /// The snapshot that the container was made from, or that the image belongs to.
-pub const SNAPSHOT: &str = "dev.arenad.snapshot";
+pub(crate) const SNAPSHOT: &str = "dev.arenad.snapshot";
 /// The role of the object: `instance`, `builder` (builds a baseline) or `snapshot`.
 pub const ROLE: &str = "dev.arenad.role";
 /// On built images: the SHA-256 over context, Dockerfile, arguments and target.

@@ -26,7 +26,7 @@ use arenad_model::site::ServiceSpec;
 use arenad_model::subnet::Subnet;
 
 /// The oldest Docker API that arenad supports: that of Docker 20.10.
-pub const OLDEST_API: (u32, u32) = (1, 41);
+pub(crate) const OLDEST_API: (u32, u32) = (1, 41);
 
 /// A stream of items that may fail at any item.
 pub type EngineStream<T> = Pin<Box<dyn Stream<Item = Result<T, EngineError>> + Send>>;

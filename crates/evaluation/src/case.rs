@@ -85,7 +85,7 @@ impl Case {
 
     /// Returns the sites that the task needs, by the benchmark's names.
     #[must_use]
-    pub fn sites(&self) -> &[String] {
+    pub(crate) fn sites(&self) -> &[String] {
         match &self.kind {
             Kind::WebArena { task, .. } | Kind::VisualWebArena { task, .. } => &task.sites,
             Kind::Verified { task, .. } => &task.sites,
@@ -121,7 +121,7 @@ impl Case {
     /// # Errors
     ///
     /// If the benchmark's own code would fail on the task.
-    pub fn report(&self, told: &Told, profile: Profile) -> Result<Report, CaseError> {
+    pub(crate) fn report(&self, told: &Told, profile: Profile) -> Result<Report, CaseError> {
         let judged = match &self.kind {
             Kind::WebArena { task, context } => webarena::evaluate(context, &task.eval, told, profile),
             Kind::VisualWebArena { task, context } => visualwebarena::evaluate(context, &task.eval, told, profile),
@@ -132,7 +132,7 @@ impl Case {
 
     /// Returns further information that readers of a report need.
     #[must_use]
-    pub fn warnings(&self) -> Vec<String> {
+    pub(crate) fn warnings(&self) -> Vec<String> {
         match &self.kind {
             Kind::WebArena { task, .. } => ground_truth::of_webarena(task.task_id)
                 .map(|fault| format!("the published check is known to be wrong: {} ({})", fault.reason, fault.source))

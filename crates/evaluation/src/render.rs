@@ -65,7 +65,7 @@ pub fn render(text: &str, urls: &Urls) -> Result<Rendered, serde_json::Error> {
 
 /// Returns a value in the form in which Python's `json.dumps(value, indent=2)` writes it.
 #[must_use]
-pub fn python(value: &Value) -> String {
+pub(crate) fn python(value: &Value) -> String {
     let mut out = Vec::new();
     let written = value.serialize(&mut Serializer::with_formatter(&mut out, Python(PrettyFormatter::new())));
     debug_assert!(written.is_ok(), "a value that was read can be written");

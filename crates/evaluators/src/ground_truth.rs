@@ -13,7 +13,7 @@ pub struct Fault {
 }
 
 /// WebArena's tasks with defective checks.
-pub const WEBARENA: [Fault; 19] = [
+pub(crate) const WEBARENA: [Fault; 19] = [
     fault(
         144,
         "the answer `$0.00` is right and is not accepted: `0` has to be a word of its own",

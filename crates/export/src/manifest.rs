@@ -127,7 +127,7 @@ pub enum PartKind {
 
 impl PartKind {
     /// Parses the name of a part; returns `None` if no kind of part has such a name.
-    pub fn parse(name: &str) -> Option<Self> {
+    pub(crate) fn parse(name: &str) -> Option<Self> {
         if name == "images.tar" {
             return Some(Self::Images);
         }

@@ -83,7 +83,7 @@ impl FakeClock {
     }
 
     /// Converts a time of this clock to seconds since 1970 UTC.
-    pub fn at(&self, time: Duration) -> i64 {
+    pub(crate) fn at(&self, time: Duration) -> i64 {
         self.state().epoch.saturating_add(i64::try_from(time.as_secs()).unwrap_or(i64::MAX))
     }
 

@@ -47,7 +47,7 @@ pub struct Response {
 
 impl Response {
     /// Creates a response with plain text.
-    pub fn text(status: u16, body: impl Into<Bytes>) -> Self {
+    pub(crate) fn text(status: u16, body: impl Into<Bytes>) -> Self {
         let headers = vec![("content-type".to_owned(), "text/plain; charset=utf-8".to_owned())];
         Self { status, headers, body: body.into() }
     }
@@ -73,7 +73,7 @@ pub struct CommandOutcome {
 
 impl CommandOutcome {
     /// Creates the result of a command without output.
-    pub fn code(code: i64) -> Self {
+    pub(crate) fn code(code: i64) -> Self {
         Self { code, ..Self::default() }
     }
 }
@@ -194,7 +194,7 @@ impl Inside<'_> {
 
     /// Returns the entry point and command of the first process as the creator of the container set them; empty if
     /// those of the image apply.
-    pub fn command(&self) -> &[String] {
+    pub(crate) fn command(&self) -> &[String] {
         self.command
     }
 
@@ -204,7 +204,7 @@ impl Inside<'_> {
     }
 
     /// Reads a file, following symbolic links.
-    pub fn read(&self, path: &str) -> Option<Bytes> {
+    pub(crate) fn read(&self, path: &str) -> Option<Bytes> {
         let mut path = normal(path);
         for _ in 0..8 {
             match self.files.get(&path)?.content {
@@ -218,37 +218,37 @@ impl Inside<'_> {
     }
 
     /// Returns whether a path exists.
-    pub fn exists(&self, path: &str) -> bool {
+    pub(crate) fn exists(&self, path: &str) -> bool {
         self.files.get(&normal(path)).is_some()
     }
 
     /// Returns the sorted names of a folder's entries.
-    pub fn list(&self, folder: &str) -> Vec<String> {
+    pub(crate) fn list(&self, folder: &str) -> Vec<String> {
         self.files.children(&normal(folder)).into_iter().collect()
     }
 
     /// Writes a file, and creates the folders on its path.
-    pub fn write(&mut self, path: &str, content: impl Into<Bytes>) -> io::Result<()> {
+    pub(crate) fn write(&mut self, path: &str, content: impl Into<Bytes>) -> io::Result<()> {
         self.files.put(&normal(path), Node::file(content))
     }
 
     /// Creates a folder, and the folders on its path.
-    pub fn make_folder(&mut self, path: &str) -> io::Result<()> {
+    pub(crate) fn make_folder(&mut self, path: &str) -> io::Result<()> {
         self.files.put(&normal(path), Node::folder())
     }
 
     /// Removes a file, or a folder with its content.
-    pub fn remove(&mut self, path: &str) -> io::Result<()> {
+    pub(crate) fn remove(&mut self, path: &str) -> io::Result<()> {
         self.files.remove(&normal(path))
     }
 
     /// Writes a line to the container's log.
-    pub fn print(&mut self, is_stderr: bool, line: &str) {
+    pub(crate) fn print(&mut self, is_stderr: bool, line: &str) {
         self.print_after(Duration::ZERO, is_stderr, line);
     }
 
     /// Schedules a line of the container's log. It is not written if the process ends before.
-    pub fn print_after(&mut self, after: Duration, is_stderr: bool, line: &str) {
+    pub(crate) fn print_after(&mut self, after: Duration, is_stderr: bool, line: &str) {
         self.log.push(LogLine { at: self.at.saturating_add(after), is_stderr, text: format!("{line}\n") });
     }
 }

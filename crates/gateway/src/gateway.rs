@@ -295,11 +295,6 @@ impl Route {
         self.shared.address
     }
 
-    /// Returns the name that was given at `open`.
-    pub fn name(&self) -> &str {
-        &self.shared.name
-    }
-
     /// Releases the port: when this returns, the port can be opened again. Requests under way end as they do at a
     /// switch.
     pub async fn close(self) {

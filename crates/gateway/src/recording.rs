@@ -28,7 +28,7 @@ pub enum Record {
 impl Record {
     /// Returns whether requests of the method are recorded.
     #[must_use]
-    pub fn includes(self, method: &Method) -> bool {
+    pub(crate) fn includes(self, method: &Method) -> bool {
         match self {
             Self::Nothing => false,
             Self::Writes => !is_safe(method),

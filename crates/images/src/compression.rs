@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read};
 
 /// The compression of a file, judging by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Compression {
+pub(crate) enum Compression {
     None,
     Gzip,
     Zstandard,
@@ -12,10 +12,10 @@ pub enum Compression {
 
 /// A file that cannot be an archive. The text completes the sentence "it is ...".
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NoArchive(pub &'static str);
+pub(crate) struct NoArchive(pub &'static str);
 
 /// Detects the compression from the first bytes.
-pub fn recognize(first: &[u8]) -> Result<Compression, NoArchive> {
+pub(crate) fn recognize(first: &[u8]) -> Result<Compression, NoArchive> {
     let page = first.iter().skip_while(|byte| byte.is_ascii_whitespace()).take(9).map(u8::to_ascii_lowercase);
     let page: Vec<u8> = page.collect();
     match first {
@@ -32,7 +32,7 @@ pub fn recognize(first: &[u8]) -> Result<Compression, NoArchive> {
 }
 
 /// Opens the content of a file that may be compressed.
-pub fn open<'a>(mut file: impl BufRead + 'a) -> io::Result<Result<Box<dyn Read + 'a>, NoArchive>> {
+pub(crate) fn open<'a>(mut file: impl BufRead + 'a) -> io::Result<Result<Box<dyn Read + 'a>, NoArchive>> {
     Ok(match recognize(file.fill_buf()?) {
         Ok(Compression::None) => Ok(Box::new(file)),
         Ok(Compression::Gzip) => Ok(Box::new(flate2::bufread::MultiGzDecoder::new(file))),

@@ -51,19 +51,19 @@ pub struct ArchivedImage {
 
 impl ArchivedImage {
     /// Returns whether the image has the name.
-    pub fn is_called(&self, reference: &str) -> bool {
+    pub(crate) fn is_called(&self, reference: &str) -> bool {
         self.tags.iter().any(|tag| full_reference(tag) == full_reference(reference))
     }
 
     /// Returns the image's ID in most engines.
-    pub fn id(&self) -> &str {
+    pub(crate) fn id(&self) -> &str {
         self.ids.first().map_or("", String::as_str)
     }
 }
 
 /// A walk through an archive, with everything that it has seen so far.
 #[derive(Default)]
-pub struct Walk {
+pub(crate) struct Walk {
     /// Size that the entries occupy in the tar archive, in bytes.
     pub expanded_bytes: u64,
     is_begun: bool,
@@ -79,7 +79,7 @@ struct Seen {
 }
 
 /// An entry that is being read.
-pub struct EntryRecord {
+pub(crate) struct EntryRecord {
     path: String,
     digest: Sha256,
     first: [u8; 2],
@@ -90,7 +90,7 @@ pub struct EntryRecord {
 
 impl EntryRecord {
     /// Adds the next piece of the entry's content.
-    pub fn take(&mut self, piece: &[u8]) {
+    pub(crate) fn take(&mut self, piece: &[u8]) {
         if self.size == 0 {
             self.first = [piece[0], piece.get(1).copied().unwrap_or_default()];
         }
@@ -203,12 +203,12 @@ impl<'de> Visitor<'de> for Unambiguous {
 
 impl Walk {
     /// Returns whether no entry has been seen yet.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         !self.is_begun
     }
 
     /// Counts an entry of any archive.
-    pub fn pass(&mut self, size: u64) {
+    pub(crate) fn pass(&mut self, size: u64) {
         self.is_begun = true;
         self.expanded_bytes =
             self.expanded_bytes.saturating_add(size.div_ceil(512).saturating_add(1).saturating_mul(512));
@@ -217,7 +217,7 @@ impl Walk {
     /// Begins an entry of an archive of images.
     ///
     /// Errors: `Damaged` if the entry makes the archive ambiguous.
-    pub fn begin(&mut self, member: Member, size: u64) -> Result<EntryRecord, ScanError> {
+    pub(crate) fn begin(&mut self, member: Member, size: u64) -> Result<EntryRecord, ScanError> {
         self.pass(size);
         self.names.add(&member).map_err(|ambiguity| ScanError::Damaged(ambiguity.to_string()))?;
         let Member { path, kind } = member;
@@ -229,7 +229,7 @@ impl Walk {
     }
 
     /// Ends an entry whose content has been read.
-    pub fn end(&mut self, record: EntryRecord) {
+    pub(crate) fn end(&mut self, record: EntryRecord) {
         let EntryRecord { path, digest, first, is_file, text, .. } = record;
         if !is_file {
             return;
@@ -242,7 +242,7 @@ impl Walk {
     }
 
     /// Returns the images, after comparing the content of the archive with the digests in its names.
-    pub fn images(&self) -> Result<Vec<ArchivedImage>, ScanError> {
+    pub(crate) fn images(&self) -> Result<Vec<ArchivedImage>, ScanError> {
         for (path, seen) in &self.files {
             if path.strip_prefix(BLOBS).is_some_and(|name| name != seen.digest) {
                 return Err(ScanError::Damaged(format!("the content of `{path}` has the digest {}", seen.digest)));

@@ -149,7 +149,7 @@ pub enum ImagesError {
 
 impl ImagesError {
     /// Returns whether the content of a file caused the error, rather than the disk, the engine or the user.
-    pub fn is_about_content(&self) -> bool {
+    pub(crate) fn is_about_content(&self) -> bool {
         matches!(self, Self::Unsound { .. } | Self::OtherContent { .. } | Self::OtherImage { .. })
     }
 

@@ -123,7 +123,7 @@ impl Works {
     }
 
     /// Returns whether the engine has the image that the record describes.
-    pub async fn has(&self, reference: &str, place: &Place) -> Result<bool, ImagesError> {
+    pub(crate) async fn has(&self, reference: &str, place: &Place) -> Result<bool, ImagesError> {
         let Some(record) = place.record() else { return Ok(false) };
         let Some(found) = self.engine.image(reference).await? else { return Ok(false) };
         Ok(matches_record(&record, reference, &found))
@@ -210,7 +210,7 @@ impl Wanted<'_> {
 /// Reads an archive unless this copy has been read before, compares it with the pin, and writes the record.
 ///
 /// The record pins the content, so it is written last.
-pub async fn proven(
+pub(crate) async fn proven(
     place: &Place,
     archive: &Archive,
     path: &Path,
@@ -257,7 +257,7 @@ pub async fn proven(
 }
 
 /// Compares a digest with that of the definition or of the first copy.
-pub fn check_pin(
+pub(crate) fn check_pin(
     place: &Place,
     archive: &Archive,
     before: Option<&Record>,
@@ -286,7 +286,7 @@ pub fn of_name<'a>(record: &'a Record, reference: &str, path: &Path) -> Result<&
 }
 
 /// Returns whether an image of the engine is the one that the record describes.
-pub fn matches_record(record: &Record, reference: &str, found: &Image) -> bool {
+pub(crate) fn matches_record(record: &Record, reference: &str, found: &Image) -> bool {
     record.images.iter().any(|image| image.is_called(reference) && is_same(image, found))
 }
 

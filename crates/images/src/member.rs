@@ -21,7 +21,7 @@ const LAYER: &str = ".tar";
 
 /// The headers of one entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
+pub(crate) struct Member {
     /// Canonical name; empty for the archive's root.
     pub path: String,
     /// Kind of the entry; for a link, with its target.
@@ -30,7 +30,7 @@ pub struct Member {
 
 /// The kind of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MemberKind {
+pub(crate) enum MemberKind {
     /// A file with content.
     File,
     /// A folder, which may also be implied by its entries.
@@ -41,14 +41,14 @@ pub enum MemberKind {
 
 arenad_model::text_error! {
     /// The reason why readers could disagree on an entry, or on an archive with it.
-    pub struct Ambiguity;
+    pub(crate) struct Ambiguity;
 }
 
 impl Member {
     /// Reads the headers of an entry.
     ///
     /// Errors: the reason why readers could interpret the entry differently.
-    pub fn of(entry: &mut Entry<'_, impl Read>) -> Result<Self, Ambiguity> {
+    pub(crate) fn of(entry: &mut Entry<'_, impl Read>) -> Result<Self, Ambiguity> {
         check_extensions(entry)?;
         let name = entry.path_bytes().into_owned();
         let shown = String::from_utf8_lossy(&name).escape_debug().to_string();
@@ -130,7 +130,7 @@ fn resolve(path: &str, target: &str) -> Option<String> {
 
 /// The names of an archive's entries so far.
 #[derive(Debug, Default)]
-pub struct Names {
+pub(crate) struct Names {
     /// Names of files and links.
     ends: HashSet<String>,
     /// Names of folders, including those that are implied by their entries.
@@ -144,7 +144,7 @@ impl Names {
     /// Adds an entry.
     ///
     /// Errors: the reason why the entry makes the archive ambiguous.
-    pub fn add(&mut self, member: &Member) -> Result<(), Ambiguity> {
+    pub(crate) fn add(&mut self, member: &Member) -> Result<(), Ambiguity> {
         self.count += 1;
         if self.count > ENTRIES_MAX {
             return Err(format!("it has more than {ENTRIES_MAX} entries").into());
@@ -176,7 +176,7 @@ impl Names {
     }
 
     /// Returns the file that a name leads to. Older engines save a layer only once and link to it from other places.
-    pub fn follow<'a>(&'a self, path: &'a str) -> &'a str {
+    pub(crate) fn follow<'a>(&'a self, path: &'a str) -> &'a str {
         let mut path = path;
         for _ in 0..8 {
             match self.links.get(path) {
@@ -188,7 +188,7 @@ impl Names {
     }
 
     /// Returns the names of the links.
-    pub fn links(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn links(&self) -> impl Iterator<Item = &str> {
         self.links.keys().map(String::as_str)
     }
 }

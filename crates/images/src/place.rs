@@ -128,7 +128,7 @@ fn copy(from: &Path, to: &Path, watch: &Watch) -> io::Result<()> {
 }
 
 /// Gives a file its final name after it has been read and compared.
-pub fn settle(place: &Place) -> Result<(), ImagesError> {
+pub(crate) fn settle(place: &Place) -> Result<(), ImagesError> {
     if !place.is_on_shelf() {
         // Containers read the file under arbitrary users.
         let opened = fs::set_permissions(place.part(), fs::Permissions::from_mode(0o644));

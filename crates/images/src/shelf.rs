@@ -74,7 +74,7 @@ pub struct Unpacked {
 
 impl Unpacked {
     /// Returns whether the folder exists and is the one that was unpacked.
-    pub fn is_in_place(&self) -> bool {
+    pub(crate) fn is_in_place(&self) -> bool {
         fs::metadata(&self.folder).is_ok_and(|found| found.is_dir() && found.ino() == self.inode)
     }
 }
@@ -95,7 +95,7 @@ pub struct Turn {
 
 impl Stamp {
     /// Returns the stamp of a file, or `None` if there is no such file.
-    pub fn of(path: &Path) -> Option<Self> {
+    pub(crate) fn of(path: &Path) -> Option<Self> {
         let found = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
         let modified_ns = i128::from(found.mtime()) * 1_000_000_000 + i128::from(found.mtime_nsec());
         Some(Self { device: found.dev(), inode: found.ino(), size_bytes: found.len(), modified_ns })
@@ -106,11 +106,6 @@ impl Shelf {
     /// Returns the shelf of a state directory.
     pub fn new(state_dir: &Path) -> Self {
         Self { folder: state_dir.join("archives") }
-    }
-
-    /// Returns the path of the folder.
-    pub fn folder(&self) -> &Path {
-        &self.folder
     }
 
     /// Returns the paths of an archive on the shelf.
@@ -139,22 +134,22 @@ impl Shelf {
 
 impl Place {
     /// Returns the path of the partial download.
-    pub fn part(&self) -> PathBuf {
+    pub(crate) fn part(&self) -> PathBuf {
         with_ending(&self.file, "part")
     }
 
     /// Returns the path of the partial download's state.
-    pub fn part_state(&self) -> PathBuf {
+    pub(crate) fn part_state(&self) -> PathBuf {
         with_ending(&self.file, "part.json")
     }
 
     /// Returns whether the archive lies beside its record and not where it is used.
-    pub fn is_on_shelf(&self) -> bool {
+    pub(crate) fn is_on_shelf(&self) -> bool {
         self.file.parent() == self.record.parent()
     }
 
     /// Returns the path of the record.
-    pub fn record_path(&self) -> &Path {
+    pub(crate) fn record_path(&self) -> &Path {
         &self.record
     }
 
@@ -175,12 +170,12 @@ impl Place {
     }
 
     /// Returns the record. An unreadable record counts as missing, because all of its content can be determined again.
-    pub fn record(&self) -> Option<Record> {
+    pub(crate) fn record(&self) -> Option<Record> {
         serde_json::from_slice(&fs::read(&self.record).ok()?).ok()
     }
 
     /// Writes the record atomically.
-    pub fn remember(&self, record: &Record) -> Result<(), ImagesError> {
+    pub(crate) fn remember(&self, record: &Record) -> Result<(), ImagesError> {
         write_whole(&self.record, record).map_err(file("write", &self.record))
     }
 }
@@ -193,7 +188,7 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
 }
 
 /// Writes JSON atomically: after a crash, the path holds either the old or the new content.
-pub fn write_whole<T: Serialize>(path: &Path, value: &T) -> std::io::Result<()> {
+pub(crate) fn write_whole<T: Serialize>(path: &Path, value: &T) -> std::io::Result<()> {
     let beside = with_ending(path, "new");
     let mut out = File::create(&beside)?;
     out.write_all(&serde_json::to_vec_pretty(value)?)?;
@@ -203,7 +198,7 @@ pub fn write_whole<T: Serialize>(path: &Path, value: &T) -> std::io::Result<()> 
 }
 
 /// Makes a rename durable by syncing the folder of the path.
-pub fn sync_folder(of: &Path) -> std::io::Result<()> {
+pub(crate) fn sync_folder(of: &Path) -> std::io::Result<()> {
     match of.parent() {
         Some(folder) => File::open(folder)?.sync_all(),
         None => Ok(()),

@@ -54,13 +54,13 @@ pub fn check(doing: &str, needs: &[Need]) -> Result<(), ImagesError> {
 }
 
 /// Returns the number of bytes that can be written below a folder or its nearest existing ancestor.
-pub fn free_bytes(folder: &Path) -> Option<u64> {
+pub(crate) fn free_bytes(folder: &Path) -> Option<u64> {
     let found = folder.ancestors().find_map(|folder| rustix::fs::statvfs(folder).ok())?;
     Some(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 /// Returns a size in a form for users.
-pub fn shown(bytes: u64) -> String {
+pub(crate) fn shown(bytes: u64) -> String {
     match bytes {
         bytes if bytes < 10_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
         bytes if bytes < 1_000_000_000 => format!("{:.0} MB", bytes as f64 / 1e6),

@@ -18,7 +18,7 @@ use arenad_model::archive::Unpacking;
 /// Unpacks all parts in one pass, each beside its destination.
 ///
 /// Cancellation: blocks the thread until all parts are unpacked or the watch is cancelled.
-pub fn unpack(archive: &Path, parts: &[Unpacking], watch: &Watch) -> Result<(), ImagesError> {
+pub(crate) fn unpack(archive: &Path, parts: &[Unpacking], watch: &Watch) -> Result<(), ImagesError> {
     let opened = File::open(archive).map_err(file("read", archive))?;
     watch.begin("unpacking", opened.metadata().ok().map(|found| found.len()));
     for part in parts {
@@ -88,7 +88,7 @@ fn from_zip(archive: &Path, counted: Counted<'_>, parts: &[Unpacking]) -> Result
 }
 
 /// Moves an unpacked folder to its destination, which may be an empty folder or contain only placeholders.
-pub fn settle(to: &Path) -> Result<(), ImagesError> {
+pub(crate) fn settle(to: &Path) -> Result<(), ImagesError> {
     let is_placeholder = |entry: fs::DirEntry| entry.file_name().to_string_lossy().starts_with('.');
     if let Ok(mut entries) = fs::read_dir(to) {
         if entries.any(|entry| entry.is_ok_and(|entry| !is_placeholder(entry))) {
@@ -102,7 +102,7 @@ pub fn settle(to: &Path) -> Result<(), ImagesError> {
 }
 
 /// Returns the path of a folder that is not complete yet.
-pub fn beside(to: &Path) -> PathBuf {
+pub(crate) fn beside(to: &Path) -> PathBuf {
     let mut name = to.as_os_str().to_owned();
     name.push(".part");
     name.into()

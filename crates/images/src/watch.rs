@@ -58,7 +58,7 @@ impl Watch {
     }
 
     /// Sets the detail of a stage, which begins if it has not begun yet.
-    pub fn tell(&self, stage: &str, detail: &str) {
+    pub(crate) fn tell(&self, stage: &str, detail: &str) {
         if self.words().stage != stage {
             self.begin(stage, None);
         }
@@ -71,7 +71,7 @@ impl Watch {
     }
 
     /// Sets the number of processed bytes.
-    pub fn reach(&self, bytes: u64) {
+    pub(crate) fn reach(&self, bytes: u64) {
         self.done.store(bytes, Ordering::Relaxed);
     }
 

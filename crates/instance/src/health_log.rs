@@ -26,7 +26,7 @@ impl HealthLog {
     }
 
     /// Adds a round. If rounds cannot be stored, a warning is logged and the caller continues.
-    pub async fn note(&self, round: NewRound) {
+    pub(crate) async fn note(&self, round: NewRound) {
         let is_due = {
             let mut collected = self.collected.lock().unwrap_or_else(PoisonError::into_inner);
             let has_failed = round.reason.is_some();

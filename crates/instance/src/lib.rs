@@ -28,7 +28,7 @@ pub mod machine;
 mod making;
 mod operations;
 mod pool;
-pub mod pristine;
+mod pristine;
 pub mod proof;
 mod reset;
 mod round;

@@ -16,7 +16,7 @@ use arenad_model::instance::InstanceId;
 
 /// The mark of one instance's serving generation.
 #[derive(Debug)]
-pub struct Pristine {
+pub(crate) struct Pristine {
     folder: PathBuf,
     file: PathBuf,
     /// The newest generation that is known to have been reached, or 0. The lock is held while the mark changes, so that
@@ -26,14 +26,14 @@ pub struct Pristine {
 
 impl Pristine {
     /// Names the mark of an instance in a folder, which is created when it is needed.
-    pub fn of(folder: &Path, id: &InstanceId) -> Self {
+    pub(crate) fn of(folder: &Path, id: &InstanceId) -> Self {
         let file = folder.join(format!("{}.{}.{}", id.environment, id.site, id.number));
         Self { folder: folder.to_owned(), file, reached: Mutex::default() }
     }
 
     /// Marks a generation that is about to serve, unless it was reached before, as after a snapshot was taken of it. If
     /// the mark cannot be created, the generation counts as reached.
-    pub fn mark(&self, generation: u64) {
+    pub(crate) fn mark(&self, generation: u64) {
         let reached = self.hold();
         if generation <= *reached {
             return;
@@ -49,7 +49,7 @@ impl Pristine {
     }
 
     /// Removes the mark of a generation that is about to be reached.
-    pub fn spoil(&self, generation: u64) {
+    pub(crate) fn spoil(&self, generation: u64) {
         let mut reached = self.hold();
         *reached = generation.max(*reached);
         if self.read() != Some(generation) {
@@ -64,13 +64,13 @@ impl Pristine {
     }
 
     /// Whether a generation is marked.
-    pub fn has(&self, generation: u64) -> bool {
+    pub(crate) fn has(&self, generation: u64) -> bool {
         let _held = self.hold();
         self.read() == Some(generation)
     }
 
     /// Removes the mark of any generation, because nothing serves any more.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         let _held = self.hold();
         let _ = fs::remove_file(&self.file);
     }

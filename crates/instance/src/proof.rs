@@ -44,7 +44,7 @@ pub enum ProofError {
 
 impl ProofError {
     /// Returns the cause, if a person can do something specific about it.
-    pub fn cause(&self) -> Option<Cause> {
+    pub(crate) fn cause(&self) -> Option<Cause> {
         match self {
             Self::Differs(_) => Some(Cause::NotAsSnapshot),
             Self::Digest(error) => error.cause(),
@@ -77,7 +77,7 @@ impl References {
 
 /// The knowledge about an instance that is being rewound.
 #[derive(Clone, Copy)]
-pub struct Rewound<'a> {
+pub(crate) struct Rewound<'a> {
     /// The digest that was taken before it served.
     pub before: &'a Taken,
     /// The stores that equaled the snapshot when their servers were started; set before the servers start.
@@ -108,7 +108,7 @@ impl Candidate<'_> {
     }
 
     /// Compares everything with the snapshot; returns `None` if there is nothing to compare.
-    pub async fn prove(&self, lines: &Lines) -> Result<Option<Taken>, ProofError> {
+    pub(crate) async fn prove(&self, lines: &Lines) -> Result<Option<Taken>, ProofError> {
         self.prove_rising(lines, None, None).await
     }
 
@@ -118,7 +118,7 @@ impl Candidate<'_> {
     /// Files that have not changed since before it served were not touched. A server that was started on the snapshot's
     /// files and has written nothing has the snapshot's rows. Everything else is compared. The result must be passed to
     /// [`Self::prove_since`].
-    pub async fn prove_rising(
+    pub(crate) async fn prove_rising(
         &self,
         lines: &Lines,
         rewound: Option<Rewound<'_>>,
@@ -138,7 +138,7 @@ impl Candidate<'_> {
 
     /// Compares an instance that was newly made from the snapshot and that no client has reached. If the snapshot has
     /// no digest yet, the instance's digest becomes the snapshot's.
-    pub async fn prove_or_learn(&self, lines: &Lines) -> Result<Option<Taken>, ProofError> {
+    pub(crate) async fn prove_or_learn(&self, lines: &Lines) -> Result<Option<Taken>, ProofError> {
         if !self.can_be_proven() || self.reference().await?.is_some() {
             return self.prove(lines).await;
         }
@@ -152,7 +152,7 @@ impl Candidate<'_> {
     }
 
     /// Compares again the stores that have changed since `last`; returns `None` if none have.
-    pub async fn prove_again(&self, last: &Taken, lines: &Lines) -> Result<Option<Taken>, ProofError> {
+    pub(crate) async fn prove_again(&self, last: &Taken, lines: &Lines) -> Result<Option<Taken>, ProofError> {
         let folders = self.shared.state_folders(self.id, self.site, self.incarnation);
         if digest::moved(&self.subject(&folders, lines), last).await?.is_empty() {
             return Ok(None);
@@ -162,7 +162,7 @@ impl Candidate<'_> {
 
     /// Completes a comparison that was made while the site was becoming ready. Stores that have changed since are
     /// compared again; if the early comparison failed, everything is.
-    pub async fn prove_since(
+    pub(crate) async fn prove_since(
         &self,
         early: Result<Option<Taken>, ProofError>,
         lines: &Lines,
@@ -249,12 +249,12 @@ pub struct Proof {
 
 impl Proof {
     /// Compares everything and keeps the connections; returns `None` if there is nothing to compare.
-    pub async fn begin(candidate: &Candidate<'_>) -> Result<Option<Self>, ProofError> {
+    pub(crate) async fn begin(candidate: &Candidate<'_>) -> Result<Option<Self>, ProofError> {
         Self::begin_rewound(candidate, None).await
     }
 
     /// Like [`Self::begin`], for a standby that was rewound.
-    pub async fn begin_rewound(
+    pub(crate) async fn begin_rewound(
         candidate: &Candidate<'_>,
         rewound: Option<Rewound<'_>>,
     ) -> Result<Option<Self>, ProofError> {
@@ -263,21 +263,21 @@ impl Proof {
     }
 
     /// Like [`Self::begin`], for a standby that was newly made from the snapshot.
-    pub async fn begin_or_learn(candidate: &Candidate<'_>) -> Result<Option<Self>, ProofError> {
+    pub(crate) async fn begin_or_learn(candidate: &Candidate<'_>) -> Result<Option<Self>, ProofError> {
         let lines = Lines::kept();
         Ok(candidate.prove_or_learn(&lines).await?.map(|taken| Self { taken, lines }))
     }
 
     /// Resumes the proof from the digest that was taken before the containers served, and renews it. After an error
     /// they must not serve.
-    pub async fn resume(candidate: &Candidate<'_>, taken: Taken) -> Result<Self, ProofError> {
+    pub(crate) async fn resume(candidate: &Candidate<'_>, taken: Taken) -> Result<Self, ProofError> {
         let mut proof = Self { taken, lines: Lines::kept() };
         proof.renew(candidate).await?;
         Ok(proof)
     }
 
     /// Compares again as much as `extent` says. After an error the standby must not serve.
-    pub async fn again(&mut self, candidate: &Candidate<'_>, extent: Extent) -> Result<(), ProofError> {
+    pub(crate) async fn again(&mut self, candidate: &Candidate<'_>, extent: Extent) -> Result<(), ProofError> {
         match extent {
             Extent::Everything => self.taken = candidate.compare(Known::default(), &self.lines, None).await?,
             Extent::Moved => drop(self.renew(candidate).await?),
@@ -290,7 +290,7 @@ impl Proof {
     /// standby must not serve.
     ///
     /// Cancellation: safe; connections that were in use are closed.
-    pub async fn renew(&mut self, candidate: &Candidate<'_>) -> Result<bool, ProofError> {
+    pub(crate) async fn renew(&mut self, candidate: &Candidate<'_>) -> Result<bool, ProofError> {
         let again = candidate.prove_again(&self.taken, &self.lines).await?;
         let has_moved = again.is_some();
         if let Some(again) = again {
@@ -300,12 +300,12 @@ impl Proof {
     }
 
     /// Returns the newest digest.
-    pub fn taken(&self) -> &Taken {
+    pub(crate) fn taken(&self) -> &Taken {
         &self.taken
     }
 
     /// Closes the connections, because clients are about to reach the servers or the servers are about to be stopped.
-    pub async fn end(&self) {
+    pub(crate) async fn end(&self) {
         self.lines.close().await;
     }
 }

@@ -60,11 +60,6 @@ impl StateDir {
         self.0.join("arenad.db")
     }
 
-    /// The log file of a daemon that runs in the background.
-    pub fn log(&self) -> PathBuf {
-        self.0.join("arenad.log")
-    }
-
     /// The state root, which holds the content of the sites' declared stores.
     pub fn stores(&self) -> PathBuf {
         self.0.join("stores")
@@ -76,7 +71,7 @@ impl StateDir {
     }
 
     /// The folder of marks of serving generations that no client has reached.
-    pub fn pristine(&self) -> PathBuf {
+    pub(crate) fn pristine(&self) -> PathBuf {
         self.0.join("pristine")
     }
 
@@ -155,7 +150,7 @@ impl Shared {
     }
 
     /// Waits until no cancelled call to the engine or the state root can still create anything, for `patience` at most.
-    pub async fn settle(&self, patience: Duration) {
+    pub(crate) async fn settle(&self, patience: Duration) {
         let settled = async {
             self.engine.settle().await;
             if let Some(storage) = &self.storage {

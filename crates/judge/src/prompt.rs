@@ -83,7 +83,7 @@ impl Prompt {
 
     /// Returns the subject of the question.
     #[must_use]
-    pub fn about(&self) -> &About {
+    pub(crate) fn about(&self) -> &About {
         &self.about
     }
 

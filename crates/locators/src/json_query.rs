@@ -84,7 +84,7 @@ fn several_values(kind: &str, count: usize) -> LocateError {
 ///
 /// Errors: `Unknown` for an invalid filter; `Failed` for invalid JSON, an error of the filter, or several outputs
 /// without `all`; `TooLarge` for more than [`SIZE_MAX`] bytes.
-pub fn jq(filter: &str, input: &str, all: bool) -> Result<Value, LocateError> {
+pub(crate) fn jq(filter: &str, input: &str, all: bool) -> Result<Value, LocateError> {
     let compiled = arenad_queries::jq::compile(filter)
         .map_err(|reason| LocateError::Unknown(format!("`{}` is no jq filter: {reason}", shown(filter))))?;
     let input = jaq_json::read::parse_single(input.as_bytes())

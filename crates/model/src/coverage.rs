@@ -184,7 +184,7 @@ impl ScratchRules {
     }
 
     /// Whether everything on a mount may differ.
-    pub fn allow_mount(&self, mount_point: &str) -> bool {
+    pub(crate) fn allow_mount(&self, mount_point: &str) -> bool {
         self.differs.is_match(mount_point) || self.emptied.iter().any(|folder| is_within(mount_point, folder))
     }
 

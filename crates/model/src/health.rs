@@ -93,7 +93,7 @@ pub struct Miss {
 
 /// The rounds of one depth since the instance last became ready: the time of the next round, and the recent outcomes.
 #[derive(Debug, Clone)]
-pub struct Vigil {
+pub(crate) struct Vigil {
     schedule: Schedule,
     failures: u32,
     /// The pause after a failed round, if it is shorter than the schedule's pause. The next round then confirms the

@@ -109,7 +109,7 @@ impl InstanceStatus {
     ];
 
     /// Returns the state's name in tables, JSON and the store.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Down => "down",
             Self::Preparing => "preparing",

@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 use super::instance::InstanceState;
 
 /// The maximum number of operations that wait for one instance.
-pub const MOST_WAITING: usize = 16;
+pub(crate) const MOST_WAITING: usize = 16;
 
 /// The goal of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Want {
     pub const RESET: Self = Self::Reset { to: None };
 
     /// Returns the work as a phrase that follows "is".
-    pub fn doing(&self) -> &'static str {
+    pub(crate) fn doing(&self) -> &'static str {
         match self {
             Self::Up => "coming up",
             Self::Reset { .. } | Self::ResetIfDirty => "resetting",
@@ -59,7 +59,7 @@ impl Want {
     }
 
     /// Whether the request is possible in a state in which no operation runs.
-    pub fn is_possible_in(&self, state: &InstanceState) -> bool {
+    pub(crate) fn is_possible_in(&self, state: &InstanceState) -> bool {
         match self {
             Self::Up | Self::Down => true,
             Self::Reset { .. } | Self::ResetIfDirty => {

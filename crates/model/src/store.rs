@@ -168,7 +168,7 @@ impl Store {
 
     /// Returns the declaration that leaves out the whole content of the store, if there is one. The remaining parts,
     /// such as the structure of tables, do not reveal what was written.
-    pub fn left_out_whole(&self) -> Option<&Volatile> {
+    pub(crate) fn left_out_whole(&self) -> Option<&Volatile> {
         self.volatile.iter().find(|volatile| match &volatile.part {
             VolatilePart::File(pattern) => pattern.split('/').all(|part| matches!(part, "*" | "**")),
             VolatilePart::Table(pattern) | VolatilePart::Key(pattern) => pattern.chars().all(|letter| letter == '*'),

@@ -10,7 +10,7 @@ use arenad_model::site::{Database, DatabaseEngine};
 /// The separator of columns in an answer. No compared text contains it.
 const COLUMN: char = '\t';
 
-pub async fn run_statement(
+pub(crate) async fn run_statement(
     engine: &dyn Engine,
     container: &EngineHandle,
     database: &Database,

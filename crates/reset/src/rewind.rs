@@ -50,9 +50,6 @@ pub struct Rewind<'a> {
 }
 
 impl Rewind<'_> {
-    /// The strategy's name in responses, logs and metrics.
-    pub const NAME: &'static str = "rewind";
-
     /// Brings running containers back to the snapshot by clones of its trees: the clones that `spare` yields, clones of
     /// the touched entries, or new clones of everything.
     ///

@@ -35,14 +35,14 @@ pub(super) struct Attributes {
 
 impl Attributes {
     /// Reads the attributes of an open file or folder.
-    pub fn of_open(file: BorrowedFd<'_>, found: &Stat) -> Result<Self, Errno> {
+    pub(crate) fn of_open(file: BorrowedFd<'_>, found: &Stat) -> Result<Self, Errno> {
         let names = |buffer: &mut [u8]| rustix::fs::flistxattr(file, buffer);
         let value = |name: &CStr, buffer: &mut [u8]| rustix::fs::fgetxattr(file, name, buffer);
         Ok(Self::new(found, xattrs(names, value)?))
     }
 
     /// Reads the attributes of an entry that cannot be opened: a link, pipe, socket or device.
-    pub fn of_entry(folder: BorrowedFd<'_>, name: &CStr, found: &Stat) -> Result<Self, Errno> {
+    pub(crate) fn of_entry(folder: BorrowedFd<'_>, name: &CStr, found: &Stat) -> Result<Self, Errno> {
         let path = through_proc(folder, name);
         let names = |buffer: &mut [u8]| rustix::fs::llistxattr(&path, buffer);
         let value = |name: &CStr, buffer: &mut [u8]| rustix::fs::lgetxattr(&path, name, buffer);
@@ -55,7 +55,7 @@ impl Attributes {
 
     /// Sets the attributes on an open file or folder. The order matters: a change of owner clears set-id bits and
     /// capabilities, and the times come last, because the other changes would alter them.
-    pub fn give_to_open(&self, file: impl AsFd) -> Result<(), Errno> {
+    pub(crate) fn give_to_open(&self, file: impl AsFd) -> Result<(), Errno> {
         let file = file.as_fd();
         // Setting a value that is already set would write to the file system's log, for each of thousands of files.
         let present = rustix::fs::fstat(file)?;
@@ -73,7 +73,7 @@ impl Attributes {
     }
 
     /// Sets the attributes on an entry that cannot be opened. Links have no mode of their own.
-    pub fn give_to_entry(&self, folder: BorrowedFd<'_>, name: &CStr, is_link: bool) -> Result<(), Errno> {
+    pub(crate) fn give_to_entry(&self, folder: BorrowedFd<'_>, name: &CStr, is_link: bool) -> Result<(), Errno> {
         let owner = (Some(Uid::from_raw(self.uid)), Some(Gid::from_raw(self.gid)));
         rustix::fs::chownat(folder, name, owner.0, owner.1, AtFlags::SYMLINK_NOFOLLOW)?;
         if !is_link {
@@ -89,7 +89,7 @@ impl Attributes {
     }
 
     /// Sets the attributes on an open file or folder and removes its other extended attributes.
-    pub fn replace_on_open(&self, file: impl AsFd) -> Result<(), Errno> {
+    pub(crate) fn replace_on_open(&self, file: impl AsFd) -> Result<(), Errno> {
         let file = file.as_fd();
         let present = Self::of_open(file, &rustix::fs::fstat(file)?)?;
         for (name, _) in &present.xattrs {

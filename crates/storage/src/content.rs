@@ -30,17 +30,17 @@ pub(super) struct Copier {
 }
 
 impl Copier {
-    pub fn new(clones: bool) -> Self {
+    pub(crate) fn new(clones: bool) -> Self {
         Self { clones }
     }
 
     /// Returns whether cloning has worked so far, or has not been tried.
-    pub fn clones(&self) -> bool {
+    pub(crate) fn clones(&self) -> bool {
         self.clones
     }
 
     /// Copies the content of `source` to `target`, which is empty.
-    pub fn copy(&mut self, source: BorrowedFd<'_>, target: BorrowedFd<'_>, size: u64) -> Result<Made, Errno> {
+    pub(crate) fn copy(&mut self, source: BorrowedFd<'_>, target: BorrowedFd<'_>, size: u64) -> Result<Made, Errno> {
         if size == 0 {
             return Ok(Made::Copied(0));
         }

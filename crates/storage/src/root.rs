@@ -185,7 +185,7 @@ impl StateRoot {
     }
 
     /// Creates a tree as a copy of another root's tree with the same name.
-    pub fn import(&self, from: &StateRoot, tree: &Tree) -> Result<Cloned, StorageError> {
+    pub(crate) fn import(&self, from: &StateRoot, tree: &Tree) -> Result<Cloned, StorageError> {
         from.check(tree)?;
         self.check_free(tree)?;
         let partial = self.begin()?;
@@ -345,7 +345,7 @@ impl StateRoot {
     }
 
     /// Checks that a tree, which may be in use, has no folder that is too deep to be cloned.
-    pub fn check_depth(&self, tree: &Tree) -> Result<(), StorageError> {
+    pub(crate) fn check_depth(&self, tree: &Tree) -> Result<(), StorageError> {
         self.check(tree)?;
         usage::check_depth(&Folder::open(self.folder(tree))?)
     }

@@ -29,7 +29,7 @@ pub(super) struct Child {
 
 impl Folder {
     /// Opens a folder at any path.
-    pub fn open(path: impl Into<PathBuf>) -> Result<Self, StorageError> {
+    pub(crate) fn open(path: impl Into<PathBuf>) -> Result<Self, StorageError> {
         let path = path.into();
         match rustix::fs::openat(CWD, &path, folder_flags(), Mode::empty()) {
             Ok(fd) => Ok(Self { fd, path }),
@@ -38,14 +38,14 @@ impl Folder {
     }
 
     /// Opens a folder below this one.
-    pub fn below(&self, path: &Path) -> Result<Self, StorageError> {
+    pub(crate) fn below(&self, path: &Path) -> Result<Self, StorageError> {
         self.try_below(path).map_err(StorageError::at("open the folder", self.path.join(path)))
     }
 
     /// Opens a folder like [`Self::below`], for callers that handle the system's error.
     ///
     /// Errors: `XDEV` at a mount point, `LOOP` at a link, `NAMETOOLONG` if the path has more than 4095 bytes.
-    pub fn try_below(&self, path: &Path) -> Result<Self, Errno> {
+    pub(crate) fn try_below(&self, path: &Path) -> Result<Self, Errno> {
         let beneath = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
         let fd = rustix::fs::openat2(&self.fd, beneath, folder_flags(), Mode::empty(), resolve)?;
@@ -53,7 +53,7 @@ impl Folder {
     }
 
     /// Returns the entries in the file system's order.
-    pub fn children(&self) -> Result<Vec<Child>, StorageError> {
+    pub(crate) fn children(&self) -> Result<Vec<Child>, StorageError> {
         self.list().map_err(StorageError::at("read the folder", &self.path))
     }
 
@@ -83,7 +83,7 @@ impl Folder {
     }
 
     /// Returns the path of an entry, for error messages.
-    pub fn path_of(&self, name: &CStr) -> PathBuf {
+    pub(crate) fn path_of(&self, name: &CStr) -> PathBuf {
         self.path.join(as_path(name))
     }
 }

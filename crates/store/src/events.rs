@@ -82,15 +82,6 @@ impl Store {
         Ok(seq.unwrap_or(0))
     }
 
-    /// Returns the sequence numbers of the oldest and the newest event that are kept; `None` if there are no events.
-    pub async fn event_range(&self) -> Result<Option<(i64, i64)>, StoreError> {
-        let row = sqlx::query("SELECT min(seq) AS oldest, max(seq) AS newest FROM events")
-            .fetch_one(&self.readers)
-            .await
-            .doing("read the events")?;
-        Ok(row.get::<Option<i64>, _>("oldest").zip(row.get("newest")))
-    }
-
     /// Deletes old events and returns their number.
     pub async fn prune_events(&self, keep: Retention) -> Result<u64, StoreError> {
         let done = sqlx::query(

@@ -133,6 +133,12 @@ async fn a_clock_that_is_set_back_or_ahead_keeps_the_newest_resets() {
     assert_eq!(texts(&store.durable, left).await, [""; 0], "all may go");
 }
 
+/// Returns the numbers of the oldest and the newest event that are kept.
+async fn event_range(store: &Store) -> Option<(i64, i64)> {
+    let events = store.events_after(0, u32::MAX).await.expect("events");
+    Some((events.first()?.seq, events.last()?.seq))
+}
+
 #[tokio::test]
 async fn events_and_rounds_are_kept_by_number_and_age() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -148,9 +154,9 @@ async fn events_and_rounds_are_kept_by_number_and_age() {
         .expect("old");
     let month = Duration::from_secs(30 * 24 * 3600);
     store.prune_events(Retention { most: 18, least: 10, age: month }).await.expect("events go");
-    assert_eq!(store.event_range().await.expect("events"), Some((11, 20)), "old ones go, ten stay");
+    assert_eq!(event_range(&store).await, Some((11, 20)), "old ones go, ten stay");
     store.prune_events(Retention { most: 4, least: 2, age: month }).await.expect("events go");
-    assert_eq!(store.event_range().await.expect("events"), Some((17, 20)));
+    assert_eq!(event_range(&store).await, Some((17, 20)));
     assert_eq!(store.seq_before("2021-01-01T00:00:00Z".parse().expect("a time")).await.expect("events"), 0);
     assert_eq!(store.seq_before(Timestamp::MAX).await.expect("events"), 20);
 
@@ -261,7 +267,7 @@ async fn what_was_moved_is_in_the_database_itself() {
     let alone = tempfile::tempdir().expect("a folder");
     std::fs::copy(folder.path().join("arenad.db"), alone.path().join("arenad.db")).expect("a copy");
     let copied = Store::open(&alone.path().join("arenad.db"), WallClock::system()).await.expect("a store");
-    assert_eq!(copied.event_range().await.expect("a range"), store.event_range().await.expect("a range"));
+    assert_eq!(event_range(&copied).await, event_range(&store).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -18,7 +18,7 @@ pub async fn supervised<T>(work: impl Future<Output = T>) -> Result<T, Panicked>
 }
 
 /// Writes every panic into the log from now on, with its place and backtrace.
-pub fn log_panics() {
+pub(crate) fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         let said = words(panic.payload());

@@ -20,7 +20,7 @@ use arenad_store::StoreError;
 
 /// An error as it is sent to a client.
 #[derive(Debug)]
-pub struct ApiError {
+pub(crate) struct ApiError {
     status: StatusCode,
     code: &'static str,
     detail: String,
@@ -29,29 +29,29 @@ pub struct ApiError {
 
 impl ApiError {
     /// Returns an error with the given status and code, without a hint.
-    pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+    pub(crate) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
         Self { status, code, detail: detail.into(), hint: None }
     }
 
     /// Sets the hint of the error.
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
     /// Returns the error for a task of the daemon that panicked or was cancelled.
-    pub fn internal(error: tokio::task::JoinError) -> Self {
+    pub(crate) fn internal(error: tokio::task::JoinError) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string())
     }
 
     /// Replaces the detail of the error.
-    pub fn detailed(mut self, detail: impl Into<String>) -> Self {
+    pub(crate) fn detailed(mut self, detail: impl Into<String>) -> Self {
         self.detail = detail.into();
         self
     }
 
     /// Returns the error for an object that does not exist.
-    pub fn not_found(what: &str) -> Self {
+    pub(crate) fn not_found(what: &str) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", format!("{what} does not exist"))
     }
 }

@@ -110,7 +110,7 @@ pub fn router(api: Arc<Api>) -> Router {
 }
 
 /// Requires `Authorization: Bearer <token>` on every request.
-pub fn with_token(router: Router, token: &str) -> Router {
+pub(crate) fn with_token(router: Router, token: &str) -> Router {
     router.layer(middleware::from_fn_with_state(Arc::new(digest(token)), check_token))
 }
 

@@ -59,7 +59,7 @@ pub struct SiteTraffic {
 
 impl SiteTraffic {
     /// Returns the traffic of a site that has been recorded so far.
-    pub fn of(handle: &InstanceHandle) -> Self {
+    pub(crate) fn of(handle: &InstanceHandle) -> Self {
         Self {
             name: handle.site.name.to_string(),
             variable: handle.site.public.variable.clone(),
@@ -81,7 +81,7 @@ impl SiteTraffic {
     }
 
     /// Returns the generation that was recorded; `None` if nothing is recorded.
-    pub fn generation(&self) -> Option<u64> {
+    pub(crate) fn generation(&self) -> Option<u64> {
         self.recording.as_ref().map(|recording| recording.generation)
     }
 

@@ -12,5 +12,5 @@ pub(crate) mod login;
 mod refused;
 pub(crate) mod steps;
 pub(crate) mod stores;
-pub mod tasks;
+pub(crate) mod tasks;
 pub(crate) mod values;

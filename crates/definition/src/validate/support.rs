@@ -33,7 +33,7 @@ pub(super) fn positive_period(scope: Scope<'_>, raw: Option<&Period>, default: D
 }
 
 /// Reads a size, in bytes.
-pub fn size(scope: Scope<'_>, raw: Option<&Size>) -> Option<u64> {
+pub(crate) fn size(scope: Scope<'_>, raw: Option<&Size>) -> Option<u64> {
     let text = text_of(&raw?.0);
     let found = values::size(&text);
     if found.is_none() {

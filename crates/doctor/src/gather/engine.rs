@@ -30,7 +30,7 @@ pub(super) async fn look(engine: &dyn Engine) -> Found {
 
 /// Returns the reason why an engine does not answer. The client's error does not distinguish a missing socket from a
 /// forbidden one, so this connects once more.
-pub fn absence(endpoint: &str, error: &EngineError) -> Absence {
+pub(crate) fn absence(endpoint: &str, error: &EngineError) -> Absence {
     let other = Absence::Other(describe(error));
     let Some(socket) = endpoint.strip_prefix("unix://").map(Path::new) else { return other };
     match UnixStream::connect(socket).map_err(|error| error.kind()) {

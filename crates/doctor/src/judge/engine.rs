@@ -11,7 +11,7 @@ fn finding(id: &'static str, level: Level, seen: impl Into<String>) -> Finding {
     Finding::new(Area::Engine, id, level, seen)
 }
 
-pub fn judge(engine: &Engine, daemon: &Daemon) -> Vec<Finding> {
+pub(crate) fn judge(engine: &Engine, daemon: &Daemon) -> Vec<Finding> {
     let mut findings = vec![reached(engine)];
     if let Some(answering) = answering(engine) {
         findings.push(api(answering));
@@ -42,7 +42,7 @@ fn reached(engine: &Engine) -> Finding {
 }
 
 /// Returns the finding for an engine that does not answer.
-pub fn away(endpoint: &str, why: &Absence) -> Finding {
+pub(crate) fn away(endpoint: &str, why: &Absence) -> Finding {
     let (seen, cure) = match why {
         Absence::NoSocket => (format!("there is no engine at {endpoint}"), START.to_owned()),
         Absence::NobodyListens => (format!("nobody listens at {endpoint}"), START.to_owned()),

@@ -27,7 +27,7 @@ fn finding(id: &'static str, level: Level, seen: impl Into<String>) -> Finding {
     Finding::new(Area::Host, id, level, seen)
 }
 
-pub fn judge(facts: &Facts) -> Vec<Finding> {
+pub(crate) fn judge(facts: &Facts) -> Vec<Finding> {
     let mut findings = vec![cgroups(&facts.system)];
     findings.push(open_files(&facts.system));
     findings.extend(inotify(&facts.system));

@@ -8,7 +8,7 @@ fn finding(id: &'static str, level: Level, seen: impl Into<String>) -> Finding {
     Finding::new(Area::Images, id, level, seen)
 }
 
-pub fn judge(environment: &Environment, engine: &Engine) -> Vec<Finding> {
+pub(crate) fn judge(environment: &Environment, engine: &Engine) -> Vec<Finding> {
     if answering(engine).is_none() {
         return Vec::new();
     }

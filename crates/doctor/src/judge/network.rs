@@ -33,7 +33,7 @@ fn finding(id: &'static str, level: Level, seen: impl Into<String>) -> Finding {
     Finding::new(Area::Network, id, level, seen)
 }
 
-pub fn judge(facts: &Facts) -> Vec<Finding> {
+pub(crate) fn judge(facts: &Facts) -> Vec<Finding> {
     let engine = answering(&facts.engine);
     let subnets = engine.map(|engine| engine.subnets.as_slice());
     let wanted = facts.environment.as_ref().map_or(1, |environment| environment.needs.sites.len());

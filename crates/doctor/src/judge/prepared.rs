@@ -72,7 +72,7 @@ pub(crate) fn environment() -> Environment {
     }
 }
 
-pub fn facts() -> Facts {
+pub(crate) fn facts() -> Facts {
     Facts {
         engine: Engine::Answers(Box::new(engine())),
         daemon: Daemon::None,

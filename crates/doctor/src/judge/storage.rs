@@ -17,7 +17,7 @@ fn finding(id: &'static str, level: Level, seen: impl Into<String>) -> Finding {
     Finding::new(Area::Storage, id, level, seen)
 }
 
-pub fn judge(facts: &Facts) -> Vec<Finding> {
+pub(crate) fn judge(facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some(engine) = answering(&facts.engine) {
         findings.extend(driver(engine));

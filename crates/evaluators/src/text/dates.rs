@@ -6,14 +6,14 @@
 mod calendar;
 mod lexer;
 
-pub use calendar::{Day, days_in, today};
+pub(crate) use calendar::{Day, days_in, today};
 
 use calendar::with_century;
 use lexer::Number;
 
 /// The parts of a date in a text. dateutil takes missing parts from the day of the call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Parsed {
+pub(crate) struct Parsed {
     /// The year with its century.
     pub year: Option<u32>,
     /// The month, 1 to 12.
@@ -28,7 +28,7 @@ impl Parsed {
     /// Returns the day that dateutil returns. Missing parts are taken from `default`. If the text names a day of the
     /// week but no day, the result is the next such day.
     #[must_use]
-    pub fn completed(&self, default: Day) -> Option<Day> {
+    pub(crate) fn completed(&self, default: Day) -> Option<Day> {
         let (year, month) = (self.year.unwrap_or(default.0), self.month.unwrap_or(default.1));
         let day = self.day.unwrap_or_else(|| default.2.min(days_in(year, month)));
         let Some(weekday) = self.weekday.filter(|_| self.day.is_none()) else { return Some((year, month, day)) };
@@ -98,7 +98,7 @@ fn is_digits(token: &str) -> bool {
 /// Returns the parts of the date in a text, or `None` if dateutil raises. `default` completes the date for the check
 /// that the day exists; `present` is the present year.
 #[must_use]
-pub fn parse(text: &str, default: Day, present: u32) -> Option<Parsed> {
+pub(crate) fn parse(text: &str, default: Day, present: u32) -> Option<Parsed> {
     let mut reader = Reader { tokens: lexer::tokens(text), present, ..Reader::default() };
     reader.read()?;
     let mut parsed = reader.dates.resolve()?;

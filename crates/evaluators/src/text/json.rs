@@ -11,7 +11,7 @@ use super::python;
 
 /// The errors of Python's `json` other than a syntax error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum JsonError {
+pub(crate) enum JsonError {
     /// `RecursionError`: the text is nested too deeply.
     #[error("JSON is nested too deep")]
     Depth,
@@ -30,7 +30,7 @@ const DIGITS_MAX: usize = 4300;
 /// # Errors
 ///
 /// Returns an error if Python raises any other error than `JSONDecodeError`.
-pub fn parse(text: &str) -> Result<Option<Value>, JsonError> {
+pub(crate) fn parse(text: &str) -> Result<Option<Value>, JsonError> {
     let mut reader = Reader { text, at: 0, error: None };
     reader.blank();
     let value = reader.value(0);
@@ -47,7 +47,7 @@ const BEYOND: &str = "\u{10ffff}";
 /// Returns a number that [`Value`] cannot contain, as Python prints it: `nan`, `inf`, `-inf`, or an integer beyond 64
 /// bits.
 #[must_use]
-pub fn beyond(value: &Value) -> Option<&str> {
+pub(crate) fn beyond(value: &Value) -> Option<&str> {
     match value {
         Value::Object(entries) if entries.len() == 1 => entries.get(BEYOND).and_then(Value::as_str),
         _ => None,
@@ -56,7 +56,7 @@ pub fn beyond(value: &Value) -> Option<&str> {
 
 /// Returns the value for a report: numbers that JSON does not have become texts.
 #[must_use]
-pub fn shown(value: &Value) -> Value {
+pub(crate) fn shown(value: &Value) -> Value {
     match value {
         Value::Object(entries) => match beyond(value) {
             Some(number) => Value::from(number),
@@ -69,7 +69,7 @@ pub fn shown(value: &Value) -> Value {
 
 /// Whether a text contains halves of surrogate pairs, which Python cannot encode.
 #[must_use]
-pub fn has_half_pair(text: &str) -> bool {
+pub(crate) fn has_half_pair(text: &str) -> bool {
     text.contains(|c: char| c >= HALVES)
 }
 
@@ -279,7 +279,7 @@ fn number_beyond(text: &str) -> Value {
 
 /// `json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)`.
 #[must_use]
-pub fn dump_sorted(value: &Value) -> String {
+pub(crate) fn dump_sorted(value: &Value) -> String {
     match value {
         _ if beyond(value).is_some() => match beyond(value).unwrap_or_default() {
             "nan" => "NaN".to_owned(),

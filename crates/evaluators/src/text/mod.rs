@@ -1,15 +1,15 @@
 //! Operations on texts that reproduce the benchmarks' Python code.
 
-pub mod dates;
-pub mod json;
-pub mod number_words;
-pub mod numbers;
+pub(crate) mod dates;
+pub(crate) mod json;
+pub(crate) mod number_words;
+pub(crate) mod numbers;
 pub mod patterns;
 mod punkt;
 mod punkt_english;
 pub mod python;
 mod tokens;
-pub mod transliteration;
+pub(crate) mod transliteration;
 mod transliteration_table;
 pub mod urls;
 

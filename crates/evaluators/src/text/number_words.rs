@@ -26,12 +26,12 @@ const SMALL: [&str; 20] = [
 const TENS: [&str; 8] = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
 
 /// Returns the value of a word from `zero` to `nineteen`.
-pub fn small(word: &str) -> Option<u32> {
+pub(crate) fn small(word: &str) -> Option<u32> {
     place(&SMALL, word)
 }
 
 /// Returns the value of a word from `twenty` to `ninety`.
-pub fn tens(word: &str) -> Option<u32> {
+pub(crate) fn tens(word: &str) -> Option<u32> {
     place(&TENS, word).map(|at| at * 10 + 20)
 }
 

@@ -9,7 +9,7 @@ use super::python;
 
 /// `float(text)`; `None` if Python raises.
 #[must_use]
-pub fn float(text: &str) -> Option<f64> {
+pub(crate) fn float(text: &str) -> Option<f64> {
     let text = python::strip(text);
     // Rust accepts the same texts as Python, except for underscores between digits.
     without_underscores(text)?.parse().ok()
@@ -17,7 +17,7 @@ pub fn float(text: &str) -> Option<f64> {
 
 /// `int(text)`; `None` if Python raises or if the number has more than 38 digits.
 #[must_use]
-pub fn int(text: &str) -> Option<i128> {
+pub(crate) fn int(text: &str) -> Option<i128> {
     without_underscores(python::strip(text))?.parse().ok()
 }
 
@@ -36,7 +36,7 @@ fn without_underscores(text: &str) -> Option<String> {
 
 /// `Decimal(str(number))` of a float or an integer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Decimal {
+pub(crate) struct Decimal {
     /// The number as Python prints it.
     text: String,
     /// `None` for infinity.
@@ -46,7 +46,7 @@ pub struct Decimal {
 impl Decimal {
     /// Converts a float; `None` for NaN.
     #[must_use]
-    pub fn of_float(float: f64) -> Option<Self> {
+    pub(crate) fn of_float(float: f64) -> Option<Self> {
         if float.is_nan() {
             return None;
         }
@@ -61,20 +61,20 @@ impl Decimal {
 
     /// Converts an integer, which is always finite.
     #[must_use]
-    pub fn of_int(int: i128) -> Self {
+    pub(crate) fn of_int(int: i128) -> Self {
         Self { text: int.to_string(), value: Some(BigDecimal::from(int)) }
     }
 
     /// Returns the number with the opposite sign.
     #[must_use]
-    pub fn negated(self) -> Self {
+    pub(crate) fn negated(self) -> Self {
         let text = self.text.strip_prefix('-').map_or_else(|| format!("-{}", self.text), str::to_owned);
         Self { text, value: self.value.map(|value| -value) }
     }
 
     /// Returns the value, or `None` if it is infinite.
     #[must_use]
-    pub fn value(&self) -> Option<&BigDecimal> {
+    pub(crate) fn value(&self) -> Option<&BigDecimal> {
         self.value.as_ref()
     }
 }

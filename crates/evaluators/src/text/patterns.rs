@@ -10,7 +10,7 @@ use fancy_regex::{Regex, RegexBuilder};
 
 /// The reason why a pattern has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PatternError {
+pub(crate) enum PatternError {
     /// The pattern is invalid, in Python as well.
     #[error("{0:?} is no regular expression")]
     Invalid(String),
@@ -47,7 +47,7 @@ impl Patterns {
     /// # Errors
     ///
     /// Returns an error if the pattern is invalid in Python, or if matching takes too many steps.
-    pub fn is_match(&self, pattern: &str, mode: Mode, text: &str) -> Result<bool, PatternError> {
+    pub(crate) fn is_match(&self, pattern: &str, mode: Mode, text: &str) -> Result<bool, PatternError> {
         let key = (pattern.to_owned(), mode);
         let regex = self.0.borrow_mut().entry(key).or_insert_with(|| compile(pattern, mode).map(Rc::new)).clone();
         let regex = regex.ok_or_else(|| PatternError::Invalid(pattern.to_owned()))?;

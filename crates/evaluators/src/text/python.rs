@@ -15,25 +15,25 @@ pub(super) fn is_space(c: char) -> bool {
 }
 
 /// `str.split()`.
-pub fn split(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn split(text: &str) -> impl Iterator<Item = &str> {
     text.split(is_space).filter(|part| !part.is_empty())
 }
 
 /// `str.rstrip()`.
 #[must_use]
-pub fn strip_end(text: &str) -> &str {
+pub(crate) fn strip_end(text: &str) -> &str {
     text.trim_end_matches(is_space)
 }
 
 /// `str.strip()`.
 #[must_use]
-pub fn strip(text: &str) -> &str {
+pub(crate) fn strip(text: &str) -> &str {
     text.trim_matches(is_space)
 }
 
 /// Removes one pair of quotes as the benchmarks do: single quotes, otherwise double quotes.
 #[must_use]
-pub fn unquote(text: &str) -> &str {
+pub(crate) fn unquote(text: &str) -> &str {
     let quote = ['\'', '"'].into_iter().find(|quote| text.starts_with(*quote) && text.ends_with(*quote));
     match quote {
         // A single quote character is its own pair: Python's slice of it is empty.
@@ -46,7 +46,7 @@ pub fn unquote(text: &str) -> &str {
 /// `int(text)` as a float, because the benchmarks compare floats. The text may have white space at both ends, a sign,
 /// and single underscores between digits.
 #[must_use]
-pub fn int(text: &str) -> Option<f64> {
+pub(crate) fn int(text: &str) -> Option<f64> {
     let text = &*ascii_digits(strip(text));
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is_plain = digits.split('_').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
@@ -77,7 +77,7 @@ pub fn to_str(value: &Value) -> String {
 
 /// `repr(value)`.
 #[must_use]
-pub fn repr(value: &Value) -> String {
+pub(crate) fn repr(value: &Value) -> String {
     match value {
         Value::Null => "None".to_owned(),
         Value::Bool(true) => "True".to_owned(),

@@ -7,7 +7,7 @@ use super::transliteration_table::{NOTHING, OTHER};
 /// Converts a text to ASCII and lower case, as `unidecode(text).casefold()` does for a text in NFKC without control
 /// characters.
 #[must_use]
-pub fn transliterate(text: &str) -> String {
+pub(crate) fn transliterate(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_ascii() {

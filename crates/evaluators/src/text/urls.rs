@@ -103,7 +103,7 @@ fn check_netloc(netloc: &str, url: &str) -> Result<(), UrlError> {
 impl Split {
     /// Splits the `;parameters` of the last segment from the path, as `urlparse` does.
     #[must_use]
-    pub fn path_and_parameters(&self) -> (&str, &str) {
+    pub(crate) fn path_and_parameters(&self) -> (&str, &str) {
         if !WITH_PARAMETERS.contains(&self.scheme.as_str()) {
             return (&self.path, "");
         }
@@ -116,7 +116,7 @@ impl Split {
 
     /// `urlunsplit(...)`.
     #[must_use]
-    pub fn join(&self) -> String {
+    pub(crate) fn join(&self) -> String {
         let mut url = self.path.clone();
         let has_host_by_scheme = !self.scheme.is_empty() && WITH_HOST.contains(&self.scheme.as_str());
         if !self.netloc.is_empty() || (has_host_by_scheme && !url.starts_with("//")) {
@@ -157,7 +157,7 @@ pub fn quote(text: &str, safe: &str) -> String {
 /// `unquote(text)`: bytes that are not UTF-8 become the replacement character. Each sequence of ASCII characters is
 /// decoded separately.
 #[must_use]
-pub fn unquote(text: &str) -> String {
+pub(crate) fn unquote(text: &str) -> String {
     if !text.contains('%') {
         return text.to_owned();
     }
@@ -177,7 +177,7 @@ pub fn unquote(text: &str) -> String {
 
 /// `parse_qsl(query, keep_blank_values=True)`: a field without a value has an empty one.
 #[must_use]
-pub fn parse_qsl(query: &str) -> Vec<(String, String)> {
+pub(crate) fn parse_qsl(query: &str) -> Vec<(String, String)> {
     let decode = |text: &str| unquote(&text.replace('+', " "));
     query
         .split('&')

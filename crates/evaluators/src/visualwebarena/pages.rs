@@ -29,7 +29,7 @@ enum Found {
 }
 
 /// Returns the questions about the pages, and the questions for a judge about the pages that are known.
-pub fn questions(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<Question>, TaskError> {
+pub(crate) fn questions(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<Question>, TaskError> {
     let mut questions = Vec::new();
     for target in &eval.program_html {
         let (question, given) = question(context, target)?;

@@ -16,7 +16,7 @@ pub(crate) const SIMILAR: f64 = 0.8;
 
 /// Returns the questions about the pictures: the pictures of all queries, and the questions of the last query about its
 /// pictures.
-pub fn questions(context: &Context, eval: &Eval, helpers: &[Helper]) -> Result<Vec<Question>, TaskError> {
+pub(crate) fn questions(context: &Context, eval: &Eval, helpers: &[Helper]) -> Result<Vec<Question>, TaskError> {
     let mut questions = Vec::new();
     for query in &eval.page_image_query {
         questions.push(pictures(context, query, helpers)?);

@@ -38,12 +38,12 @@ pub fn must_include(reference: &str, answer: &str) -> bool {
 
 /// Whether the answer contains any of the references, which ` |OR| ` separates.
 #[must_use]
-pub fn must_include_any(references: &str, answer: &str) -> bool {
+pub(crate) fn must_include_any(references: &str, answer: &str) -> bool {
     references.split(OR).any(|reference| must_include(reference, answer))
 }
 
 /// Returns the questions for a judge.
-pub fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>, TaskError> {
+pub(crate) fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>, TaskError> {
     let answer = clean_answer(&context.answer);
     let asked = webarena::asked(eval, exact_match("N/A", &answer))?;
     Ok(asked.into_iter().map(|(kind, reference)| comparison(kind, &context.intent, reference, &answer)).collect())

@@ -6,7 +6,7 @@
 mod calls;
 pub(super) mod pages;
 pub mod strings;
-pub mod task;
+pub(crate) mod task;
 mod tasks;
 pub mod urls;
 

@@ -19,7 +19,7 @@ use arenad_verdict::{Check, excerpt, unseen};
 /// # Errors
 ///
 /// Returns an error if the benchmark's own code would fail on the locator of a target.
-pub fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>, TaskError> {
+pub(crate) fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>, TaskError> {
     let mut tab = Tab::of(context);
     eval.program_html.iter().map(|target| tab.question(target)).collect()
 }

@@ -36,7 +36,7 @@ pub fn must_include(reference: &str, answer: &str, tokenize: bool) -> bool {
 }
 
 /// Returns the questions for a judge.
-pub fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>, TaskError> {
+pub(crate) fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>, TaskError> {
     let asked = asked(eval, exact_match("N/A", &clean_answer(&context.answer)))?;
     Ok(asked.into_iter().map(|(kind, reference)| Question::Judge(comparison(context, kind, reference))).collect())
 }
@@ -63,7 +63,7 @@ pub(crate) fn asked(eval: &Eval, gave_up: bool) -> Result<Vec<(Sameness, &str)>,
 /// # Errors
 ///
 /// Returns an error if an entry has a shape on which the benchmark's own code fails.
-pub fn string_match(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<Check>, TaskError> {
+pub(crate) fn string_match(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<Check>, TaskError> {
     let mut checks = Vec::new();
     // The rules clean the answer again and so remove a second pair of quotes.
     let answer = &clean_answer(&context.answer);

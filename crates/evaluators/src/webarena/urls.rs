@@ -16,7 +16,7 @@ use arenad_verdict::Check;
 /// # Errors
 ///
 /// Returns an error if the task names a rule that the benchmark does not have, or a reference that is not a URL.
-pub fn url_match(context: &Context, eval: &Eval) -> Result<Vec<Check>, TaskError> {
+pub(crate) fn url_match(context: &Context, eval: &Eval) -> Result<Vec<Check>, TaskError> {
     let rule = eval.url_note.as_deref().unwrap_or("GOLD in PRED");
     if rule != "GOLD in PRED" {
         return Err(TaskError::new("url_note", "\"GOLD in PRED\"", &Value::from(rule)));

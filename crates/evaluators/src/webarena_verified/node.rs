@@ -9,7 +9,7 @@ use crate::text::json;
 
 /// A value, or a structure of values.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Node {
+pub(crate) enum Node {
     /// No value: JSON's `null`, or an empty value.
     None,
     /// A text, number or truth value that has not been read by a type, or does not fit it.
@@ -27,7 +27,7 @@ pub enum Node {
 impl Node {
     /// Wraps a value without reading it.
     #[must_use]
-    pub fn raw(value: &Value) -> Self {
+    pub(crate) fn raw(value: &Value) -> Self {
         match value {
             Value::Null => Self::None,
             number if json::beyond(number).is_some() => Self::Raw(number.clone()),
@@ -49,7 +49,7 @@ impl Node {
 
     /// Returns the node as JSON, for a report.
     #[must_use]
-    pub fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         match self {
             Self::None => Value::Null,
             Self::Raw(value) => json::shown(value),

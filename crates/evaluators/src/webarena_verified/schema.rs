@@ -24,7 +24,7 @@ enum Wanted<'a> {
 ///
 /// Returns an error if the schema is invalid, if an expected value does not fit it, or if the benchmark's result is
 /// unknown.
-pub fn read(value: &Value, schema: &Value, reading: &Reading<'_>) -> Result<Node, Trouble> {
+pub(crate) fn read(value: &Value, schema: &Value, reading: &Reading<'_>) -> Result<Node, Trouble> {
     if is_falsy(value) {
         return Ok(Node::None);
     }

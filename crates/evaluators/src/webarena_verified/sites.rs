@@ -35,7 +35,7 @@ pub fn placeholder(site: &str) -> Option<String> {
 impl Environment {
     /// Creates a site from its placeholder and its addresses. The first address replaces the placeholder.
     #[must_use]
-    pub fn new(placeholder: &str, urls: Vec<String>) -> Self {
+    pub(crate) fn new(placeholder: &str, urls: Vec<String>) -> Self {
         Self { placeholder: placeholder.to_owned(), urls, active: 0 }
     }
 }
@@ -43,7 +43,7 @@ impl Environment {
 impl Environments {
     /// Creates the sites of a task.
     #[must_use]
-    pub fn new(sites: Vec<Environment>) -> Self {
+    pub(crate) fn new(sites: Vec<Environment>) -> Self {
         Self(sites)
     }
 

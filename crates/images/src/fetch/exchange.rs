@@ -23,7 +23,7 @@ const REDIRECTS_MAX: usize = 10;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A response whose body has not been read yet.
-pub struct Answer {
+pub(crate) struct Answer {
     /// Status code of the response.
     pub status: StatusCode,
     /// Header fields of the response.
@@ -44,7 +44,7 @@ impl Drop for Carrier {
 
 impl Answer {
     /// Returns the next piece of the body, or `None` at its proper end.
-    pub async fn piece(&mut self) -> Result<Option<Bytes>, FetchError> {
+    pub(crate) async fn piece(&mut self) -> Result<Option<Bytes>, FetchError> {
         loop {
             let frame = poll_fn(|context| Pin::new(&mut self.body).poll_frame(context));
             let frame = tokio::time::timeout(self.patience, frame).await;
@@ -61,24 +61,24 @@ impl Answer {
     }
 
     /// Returns a header as text.
-    pub fn header(&self, name: header::HeaderName) -> Option<&str> {
+    pub(crate) fn header(&self, name: header::HeaderName) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
     /// Returns whether the end of the body is marked. Otherwise the end of the body cannot be distinguished from a
     /// broken connection.
-    pub fn is_delimited(&self) -> bool {
+    pub(crate) fn is_delimited(&self) -> bool {
         self.headers.contains_key(header::CONTENT_LENGTH) || self.headers.contains_key(header::TRANSFER_ENCODING)
     }
 
     /// Returns the length of the body if it is declared.
-    pub fn length(&self) -> Option<u64> {
+    pub(crate) fn length(&self) -> Option<u64> {
         self.header(header::CONTENT_LENGTH)?.trim().parse().ok()
     }
 }
 
 /// Requests a file, following redirects.
-pub async fn get(
+pub(crate) async fn get(
     connector: &Connector,
     url: &str,
     headers: &HeaderMap,

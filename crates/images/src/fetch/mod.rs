@@ -51,7 +51,7 @@ pub struct Fetcher {
 
 /// The reason why an attempt at a mirror failed.
 #[derive(Debug, thiserror::Error)]
-pub enum FetchError {
+pub(crate) enum FetchError {
     /// The mirror cannot be connected to.
     #[error("it cannot be reached")]
     Unreachable(#[source] io::Error),

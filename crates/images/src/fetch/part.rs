@@ -14,7 +14,7 @@ const SYNC_BYTES: u64 = 256 << 20;
 
 /// The origin and state of a partial download. It is stored as JSON.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Origin {
+pub(crate) struct Origin {
     /// URL of the mirror that delivered the first byte.
     pub mirror: String,
     /// ETag of the mirror's file.
@@ -33,7 +33,7 @@ pub struct Origin {
 }
 
 /// A partial download that is open.
-pub struct Part {
+pub(crate) struct Part {
     file: tokio::fs::File,
     state: PathBuf,
     length: u64,
@@ -44,7 +44,7 @@ pub struct Part {
 
 impl Part {
     /// Opens a partial download, or creates an empty one.
-    pub async fn open(place: &Place) -> io::Result<Self> {
+    pub(crate) async fn open(place: &Place) -> io::Result<Self> {
         let state = place.part_state();
         let origin: Option<Origin> = fs::read(&state).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let path = place.part();
@@ -62,17 +62,17 @@ impl Part {
     }
 
     /// Returns the length of the partial download, in bytes.
-    pub fn length(&self) -> u64 {
+    pub(crate) fn length(&self) -> u64 {
         self.length
     }
 
     /// Returns whether the download is complete, as far as its size is known.
-    pub fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.origin.as_ref().and_then(|origin| origin.total_bytes) == Some(self.length)
     }
 
     /// Records the origin. This happens before the first byte is written, so that no byte has an unknown origin.
-    pub fn remember(&mut self, origin: Origin) -> io::Result<()> {
+    pub(crate) fn remember(&mut self, origin: Origin) -> io::Result<()> {
         let origin = Origin { boot: boot(), ..origin };
         write_whole(&self.state, &origin)?;
         self.origin = Some(origin);
@@ -80,7 +80,7 @@ impl Part {
     }
 
     /// Appends bytes, and syncs the file from time to time.
-    pub async fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) async fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes).await?;
         self.length += bytes.len() as u64;
         let synced = self.origin.as_ref().map_or(0, |origin| origin.synced_bytes);
@@ -91,7 +91,7 @@ impl Part {
     }
 
     /// Syncs the file to the disk and records its length.
-    pub async fn sync(&mut self) -> io::Result<()> {
+    pub(crate) async fn sync(&mut self) -> io::Result<()> {
         self.file.flush().await?;
         self.file.sync_data().await?;
         if let Some(origin) = self.origin.clone() {
@@ -101,7 +101,7 @@ impl Part {
     }
 
     /// Reads bytes from an offset on.
-    pub async fn read(&mut self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+    pub(crate) async fn read(&mut self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
         self.file.flush().await?;
         self.file.seek(SeekFrom::Start(offset)).await?;
         let mut bytes = vec![0; length];
@@ -123,18 +123,18 @@ impl Part {
     }
 
     /// Returns how often the download turned out to belong to an outdated file.
-    pub fn restarts(&self) -> u32 {
+    pub(crate) fn restarts(&self) -> u32 {
         self.restarts
     }
 
     /// Truncates the file to an offset from which the mirror's file has changed.
-    pub async fn change_from(&mut self, offset: u64) -> io::Result<()> {
+    pub(crate) async fn change_from(&mut self, offset: u64) -> io::Result<()> {
         self.restarts += 1;
         self.cut(offset).await
     }
 
     /// Discards all bytes and their origin.
-    pub async fn restart(&mut self) -> io::Result<()> {
+    pub(crate) async fn restart(&mut self) -> io::Result<()> {
         self.restarts += 1;
         self.origin = None;
         match fs::remove_file(&self.state) {

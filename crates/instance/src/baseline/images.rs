@@ -45,7 +45,7 @@ pub enum ImageError {
 
 impl ImageError {
     /// Returns the cause, if a person can do something specific about it.
-    pub fn cause(&self) -> Option<Cause> {
+    pub(crate) fn cause(&self) -> Option<Cause> {
         match self {
             Self::Engine(error) => error.cause(),
             Self::Pull(error) => error.cause().or(Some(Cause::NotPulled)),
@@ -68,7 +68,7 @@ impl Images {
     /// A built image bears the installation's label, so that a purge spares the images of other installations. A caller
     /// that waits for another caller's build of the same image occupies no turn, so other images can be built
     /// meanwhile.
-    pub async fn provide(
+    pub(crate) async fn provide(
         &self,
         engine: &dyn Engine,
         turns: &Bound,

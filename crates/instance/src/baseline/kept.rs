@@ -33,7 +33,7 @@ impl KeptBuilds {
     }
 
     /// Notes that a baseline has failed; returns whether its containers are kept.
-    pub fn fail(&self, id: &InstanceId) -> bool {
+    pub(crate) fn fail(&self, id: &InstanceId) -> bool {
         self.change(|sets| {
             let is_kept = sets.wished.contains(&id.to_string());
             if is_kept {

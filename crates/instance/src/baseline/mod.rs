@@ -4,12 +4,12 @@
 //! containers cleanly, commit. An unfinished baseline consists of containers with the role `builder` only. Its row is
 //! written last, so after a crash at any point reconciliation removes everything that is left.
 
-pub mod images;
-pub mod kept;
+pub(crate) mod images;
+pub(crate) mod kept;
 mod recipe;
 pub mod sessions;
 pub mod snapshot;
-pub mod steps;
+pub(crate) mod steps;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -126,7 +126,7 @@ pub enum BaselineError {
 
 impl BaselineError {
     /// Returns the cause, if a person can do something specific about it.
-    pub fn cause(&self) -> Option<Cause> {
+    pub(crate) fn cause(&self) -> Option<Cause> {
         match self {
             Self::Image { cause, .. } => cause.cause(),
             Self::Launch(error) => error.cause(),
@@ -146,7 +146,7 @@ impl BaselineError {
 }
 
 /// Returns the site's baseline; makes it first if there is none for this definition and these images.
-pub async fn provide(
+pub(crate) async fn provide(
     shared: &Shared,
     id: &InstanceId,
     site: &Site,

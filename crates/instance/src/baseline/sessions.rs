@@ -15,7 +15,7 @@ pub fn place(site: &Site) -> String {
 
 /// Logs in with every account whose definition says how. If a log-in fails, an event says so, and the account logs in
 /// when its session is requested.
-pub async fn sign_in(
+pub(crate) async fn sign_in(
     shared: &Shared,
     site: &Site,
     incarnation: &Incarnation,
@@ -39,7 +39,7 @@ pub async fn sign_in(
 }
 
 /// Stores the sessions with the snapshot that they are part of.
-pub async fn keep(
+pub(crate) async fn keep(
     shared: &Shared,
     site: &Site,
     snapshot: &Snapshot,

@@ -39,7 +39,7 @@ pub enum Purpose {
 }
 
 /// Stops the writers and then the containers, dependent containers first.
-pub async fn stop_cleanly(shared: &Shared, site: &Site, incarnation: &Incarnation) -> Result<(), BaselineError> {
+pub(crate) async fn stop_cleanly(shared: &Shared, site: &Site, incarnation: &Incarnation) -> Result<(), BaselineError> {
     let engine = shared.engine.as_ref();
     for step in &site.baseline.quiesce {
         launch::run(engine, incarnation, step).await.map_err(BaselineError::Quiesce)?;
@@ -63,7 +63,7 @@ pub async fn stop_cleanly(shared: &Shared, site: &Site, incarnation: &Incarnatio
 }
 
 /// Commits stopped containers, saves their volumes and trees, and writes the row.
-pub async fn store(
+pub(crate) async fn store(
     shared: &Shared,
     id: &InstanceId,
     site: &Site,
@@ -148,7 +148,7 @@ fn name(file: &std::path::Path) -> String {
 }
 
 /// Returns the paths of a snapshot's volume archives.
-pub fn saved_volumes(shared: &Shared, snapshot: &Snapshot) -> SavedVolumes {
+pub(crate) fn saved_volumes(shared: &Shared, snapshot: &Snapshot) -> SavedVolumes {
     let folder = shared.state_dir.volumes();
     let files = |paths: &BTreeMap<String, String>| -> BTreeMap<String, PathBuf> {
         paths.iter().map(|(path, file)| (path.clone(), folder.join(file))).collect()
@@ -158,13 +158,13 @@ pub fn saved_volumes(shared: &Shared, snapshot: &Snapshot) -> SavedVolumes {
 
 /// Returns the snapshot's trees for a generation of the site; `None` if there is no state root or the snapshot has no
 /// tree in it.
-pub fn state<'a>(shared: &'a Shared, snapshot: &Snapshot) -> Option<StateSource<'a>> {
+pub(crate) fn state<'a>(shared: &'a Shared, snapshot: &Snapshot) -> Option<StateSource<'a>> {
     let storage = shared.storage.as_ref().filter(|_| !snapshot.state.is_empty())?;
     Some(StateSource { storage, snapshot: snapshot.id.to_string() })
 }
 
 /// Whether the state root holds all trees of a snapshot that the site's stores need.
-pub fn has_state(shared: &Shared, site: &Site, snapshot: &Snapshot) -> bool {
+pub(crate) fn has_state(shared: &Shared, site: &Site, snapshot: &Snapshot) -> bool {
     let Some(storage) = &shared.storage else { return true };
     let is_there = |mount: &StateMount| {
         let tree = mount.of_snapshot(&snapshot.id);

@@ -52,7 +52,7 @@ pub enum StepError {
 
 impl StepError {
     /// Returns the cause, if a person can do something specific about it.
-    pub fn cause(&self) -> Option<Cause> {
+    pub(crate) fn cause(&self) -> Option<Cause> {
         match self {
             Self::Command(error) => error.cause(),
             Self::Http(unmet) => unmet.cause(),
@@ -71,7 +71,7 @@ impl StepError {
 
 /// Runs one configuration step and retries it for as long as the definition says. After each failed attempt that is
 /// followed by another, `tell` receives the number of attempts and the failure.
-pub async fn configure(
+pub(crate) async fn configure(
     engine: &dyn Engine,
     prober: &Prober,
     site: &Site,
@@ -141,7 +141,7 @@ async fn passes(prober: &Prober, site: &Site, incarnation: &Incarnation, unless:
 }
 
 /// Sends a request whose response must have one of the step's status codes.
-pub async fn http(prober: &Prober, incarnation: &Incarnation, step: &HttpStep) -> Result<(), StepError> {
+pub(crate) async fn http(prober: &Prober, incarnation: &Incarnation, step: &HttpStep) -> Result<(), StepError> {
     let request = HttpExchange {
         service: &step.service,
         port: step.port,

@@ -180,7 +180,7 @@ fn visible(program: &Path) -> Vec<OsString> {
 }
 
 /// Kills browsers whose files are in `folder`: those of a killed daemon without a control group.
-pub fn end_remains(folder: &Path) {
+pub(crate) fn end_remains(folder: &Path) {
     let profile = folder.join("profile").display().to_string();
     for process in procfs::process::all_processes().into_iter().flatten().flatten() {
         let is_ours = process.cmdline().is_ok_and(|words| words.contains(&profile));

@@ -153,7 +153,7 @@ async fn shown_by(program: &Path, folder: &Path) -> Result<String, NoBrowser> {
 }
 
 /// Ends the processes that a previous daemon has left of a browser whose files are in `folder`.
-pub fn end_remains(folder: &Path) {
+pub(crate) fn end_remains(folder: &Path) {
     super::cage::end_remains(folder);
     super::cage::end_group(folder);
 }

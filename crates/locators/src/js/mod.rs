@@ -137,7 +137,7 @@ pub fn client() -> Result<reqwest::Client, reqwest::Error> {
 
 impl Browser {
     /// Creates a browser that is not yet running. `folder` belongs to the browser alone; `http` carries its requests.
-    pub fn new(folder: PathBuf, http: reqwest::Client) -> Self {
+    pub(crate) fn new(folder: PathBuf, http: reqwest::Client) -> Self {
         Self { folder, http, running: Arc::default(), uses: Arc::default() }
     }
 
@@ -243,7 +243,7 @@ impl Browser {
     }
 
     /// Ends the browser and waits until it is gone.
-    pub async fn close(&self) {
+    pub(crate) async fn close(&self) {
         *self.running.lock().await = None;
         let folder = self.folder.clone();
         // If a browser process remains, the next daemon ends it.

@@ -17,7 +17,7 @@ impl Arguments {
     }
 
     /// Replaces the placeholders of a template by encoded texts.
-    pub fn fill(&self, text: &str, encode: fn(&str) -> String) -> String {
+    pub(crate) fn fill(&self, text: &str, encode: fn(&str) -> String) -> String {
         let encoded: Vec<(&str, String)> = self.0.iter().map(|(name, text)| (name.as_str(), encode(text))).collect();
         Template::new(text).fill(|name| encoded.iter().find(|(known, _)| *known == name).map(|(_, text)| text.as_str()))
     }

@@ -101,14 +101,6 @@ impl Matcher {
             Self::SameAs(_) => "same_as",
         }
     }
-
-    /// Returns the name of the captured value in the comparison, if there is one.
-    pub fn captured(&self) -> Option<&str> {
-        match self {
-            Self::Difference(name, _) | Self::SameAs(name) => Some(name),
-            _ => None,
-        }
-    }
 }
 
 /// The largest permitted distance between the found and the expected number. The bound itself is permitted.

@@ -25,10 +25,10 @@ use super::{StateRoot, StorageError, Tree, trial};
 use arenad_folders as folders;
 
 /// The default size of a disk: enough for every site of the largest environment that is built from packages.
-pub const USUAL_BYTES: u64 = 20 << 30;
+pub(crate) const USUAL_BYTES: u64 = 20 << 30;
 
 /// The minimum size; `mkfs.xfs` itself refuses sizes below 300 MiB.
-pub const LEAST_BYTES: u64 = 512 << 20;
+pub(crate) const LEAST_BYTES: u64 = 512 << 20;
 
 /// The minimum size of a disk that is created without a request: it holds the stores of the smallest environments that
 /// are built from packages, and one generation's changes.
@@ -194,7 +194,7 @@ pub fn standing(state_dir: &Path) -> Result<Standing, DiskError> {
 }
 
 /// Mounts the disk of a state directory, if there is one and it is not mounted.
-pub fn attach(state_dir: &Path) -> Result<Standing, DiskError> {
+pub(crate) fn attach(state_dir: &Path) -> Result<Standing, DiskError> {
     let disk = match standing(state_dir)? {
         Standing::Unmounted(disk) => disk,
         Standing::Mounted(disk) => {

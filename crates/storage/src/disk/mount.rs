@@ -77,7 +77,7 @@ pub(super) fn unmount(at: &Path) -> Result<(), DiskError> {
 }
 
 /// Returns the free space to the file system beneath.
-pub fn trim(at: &Path) -> Result<(), DiskError> {
+pub(crate) fn trim(at: &Path) -> Result<(), DiskError> {
     run("fstrim", FSTRIM, [at.as_os_str()]).map(drop)
 }
 
@@ -178,7 +178,7 @@ fn devices(file: &Path) -> Result<String, DiskError> {
 }
 
 /// Returns the first program used here that is not installed, with instructions for installing it.
-pub fn missing_program() -> Option<(&'static str, &'static str)> {
+pub(crate) fn missing_program() -> Option<(&'static str, &'static str)> {
     [("mkfs.xfs", XFSPROGS), ("losetup", UTIL_LINUX), ("mount", UTIL_LINUX), ("umount", UTIL_LINUX)]
         .into_iter()
         .find(|(program, _)| !is_installed(program))

@@ -45,7 +45,7 @@ pub(crate) struct Allowance {
 
 impl Allowance {
     /// Computes the limits of a tree that starts as this clone, from the growth that its stores declare.
-    pub fn of(cloned: &Cloned, limit: StateLimit) -> Self {
+    pub(crate) fn of(cloned: &Cloned, limit: StateLimit) -> Self {
         let files = cloned.files + cloned.folders + cloned.others;
         let usual = cloned.bytes.saturating_mul(GROWTH).max(LEAST_BYTES);
         let bytes = match limit {
@@ -71,13 +71,13 @@ pub(crate) struct Quotas {
 
 impl Quotas {
     /// Returns the quotas of a folder's file system, or `None` if it is mounted without quotas.
-    pub fn of(folder: &Path) -> Option<Self> {
+    pub(crate) fn of(folder: &Path) -> Option<Self> {
         let mounted_at = mount::with_project_quotas(folder)?;
         Some(Self { mounted_at, next: AtomicU32::new(rand::random()) })
     }
 
     /// Assigns a new project to an empty folder and to everything that is created in it.
-    pub fn number(&self, folder: &Path) -> Result<Project, DiskError> {
+    pub(crate) fn number(&self, folder: &Path) -> Result<Project, DiskError> {
         let (first, count) = PROJECTS;
         let project = Project(first + self.next.fetch_add(1, Ordering::Relaxed) % count);
         self.renumber(folder, project)?;
@@ -85,12 +85,12 @@ impl Quotas {
     }
 
     /// Assigns a project to a folder and to everything that is created in it later.
-    pub fn renumber(&self, folder: &Path, project: Project) -> Result<(), DiskError> {
+    pub(crate) fn renumber(&self, folder: &Path, project: Project) -> Result<(), DiskError> {
         mount::set_project(folder, project.0)
     }
 
     /// Limits all files of a project.
-    pub fn limit(&self, project: Project, allowance: Allowance) -> Result<(), DiskError> {
+    pub(crate) fn limit(&self, project: Project, allowance: Allowance) -> Result<(), DiskError> {
         mount::limit_project(&self.mounted_at, project.0, allowance.bytes, allowance.files)
     }
 }

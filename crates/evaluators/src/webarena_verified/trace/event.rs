@@ -17,7 +17,7 @@ const ASSETS: [&str; 12] =
 
 /// A request and its response.
 #[derive(Debug, Clone)]
-pub struct Event(Entry);
+pub(crate) struct Event(Entry);
 
 #[derive(Debug, Clone)]
 enum Entry {

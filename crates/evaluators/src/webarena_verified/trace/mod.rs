@@ -7,7 +7,7 @@ mod playwright;
 use serde::Deserialize;
 use serde_json::Value;
 
-pub use event::Event;
+pub(crate) use event::Event;
 
 use super::trouble::Trouble;
 use crate::text::json;
@@ -70,7 +70,7 @@ impl Trace {
     /// # Errors
     ///
     /// Returns an error if the file is neither.
-    pub fn read(bytes: &[u8]) -> Result<Self, TraceError> {
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self, TraceError> {
         if bytes.starts_with(b"PK") { Self::from_playwright(bytes) } else { Self::from_har(bytes) }
     }
 
@@ -79,7 +79,7 @@ impl Trace {
     /// # Errors
     ///
     /// Returns an error if the bytes are not a HAR, or if it has no entries. A recording of arenad's own may be empty.
-    pub fn from_har(bytes: &[u8]) -> Result<Self, TraceError> {
+    pub(crate) fn from_har(bytes: &[u8]) -> Result<Self, TraceError> {
         let (events, own) = match serde_json::from_slice::<Har<Plain>>(bytes) {
             Ok(har) => (har.log.entries.into_iter().map(Event::from).collect(), har.log.own),
             Err(error) => one_by_one(bytes, error)?,
@@ -103,7 +103,7 @@ impl Trace {
     /// # Errors
     ///
     /// Returns an error if the bytes are not a ZIP archive with a `trace.network`, or if a line of that is not JSON.
-    pub fn from_playwright(bytes: &[u8]) -> Result<Self, TraceError> {
+    pub(crate) fn from_playwright(bytes: &[u8]) -> Result<Self, TraceError> {
         let events = playwright::events(bytes)?;
         let lost = events.iter().filter(|event| event.has_lost_body()).count();
         let warnings = match lost {

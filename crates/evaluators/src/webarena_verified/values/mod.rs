@@ -177,7 +177,7 @@ impl Typed {
 
     /// Returns the value as JSON: decimals as texts, durations in seconds, several alternatives as a list.
     #[must_use]
-    pub fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         match &self.alternatives[..] {
             [single] => single.to_json(),
             several => several.iter().map(Normal::to_json).collect(),

@@ -135,7 +135,7 @@ fn ssh(url: &str) -> Result<Option<String>, Trouble> {
 
 /// Removes the segments of a path that are queries in Base64. Returns the remaining path and the queries.
 #[must_use]
-pub fn extract_base64_query(path: &str) -> (String, Vec<String>) {
+pub(crate) fn extract_base64_query(path: &str) -> (String, Vec<String>) {
     if path.is_empty() {
         return (String::new(), Vec::new());
     }
@@ -178,7 +178,7 @@ fn decoded_query(segment: &str) -> Option<String> {
 
 /// `normalize_query(query)`: the values by name, sorted and decoded once more.
 #[must_use]
-pub fn normalize_query(query: &str) -> Map<String, Value> {
+pub(crate) fn normalize_query(query: &str) -> Map<String, Value> {
     let mut parsed: Vec<(String, Vec<String>)> = Vec::new();
     for (name, value) in urls::parse_qsl(query) {
         match parsed.iter_mut().find(|(known, _)| *known == name) {
