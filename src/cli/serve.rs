@@ -43,9 +43,13 @@ pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, Failure> {
              address, say --behind-tls-proxy",
         ));
     }
+    let mut engine = DockerEngine::new(&args.engine.engine);
+    if let Some(bytes) = args.container_memory {
+        engine = engine.with_container_memory(bytes);
+    }
     let settings = Settings {
         state_dir: client::state_dir(global)?,
-        engine: Arc::new(DockerEngine::new(&args.engine.engine)),
+        engine: Arc::new(engine),
         block: args.daemon.subnets,
         parallel: args.daemon.parallel,
         standby_boots: args.standby_boots,

@@ -74,7 +74,7 @@ pub(crate) struct RawService {
     pub(crate) healthcheck: Option<RawHealthCheck>,
     /// Services of the same site that must reach a condition before this service is started.
     pub(crate) depends_on: Option<DependsOn>,
-    /// The memory limit.
+    /// The memory limit. The default is half of the host's memory, or what `ARENAD_CONTAINER_MEMORY` says.
     pub(crate) mem_limit: Option<Size>,
     /// The memory that the service needs at least; `up` refuses to start it on a host with less available memory.
     pub(crate) mem_reservation: Option<Size>,
