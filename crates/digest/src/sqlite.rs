@@ -120,8 +120,12 @@ impl Files {
 /// Errors: more than `most` bytes are not zero ([`io::ErrorKind::FileTooLarge`]), or no caller waits for the copy.
 fn copy_file(from: File, to: &Path, most: u64, stop: &Stop) -> io::Result<()> {
     let length = from.metadata()?.len();
-    let mut from = from.take(length);
-    let to = File::create_new(to)?;
+    copy_sparse(from.take(length), to, most, stop)
+}
+
+/// Copies all that can be read, as [`copy_file`] does.
+pub(super) fn copy_sparse(mut from: impl Read, to: &Path, most: u64, stop: &Stop) -> io::Result<()> {
+    let to = File::create(to)?;
     let mut piece = [0; PIECE];
     let (mut copied, mut written) = (0, 0);
     loop {
@@ -133,13 +137,17 @@ fn copy_file(from: File, to: &Path, most: u64, stop: &Stop) -> io::Result<()> {
         if piece[..read].iter().any(|byte| *byte != 0) {
             written += read as u64;
             if written > most {
-                let what = format!("it holds more than {} MiB", most >> 20);
-                return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
+                return Err(too_large(most));
             }
             to.write_all_at(&piece[..read], copied)?;
         }
         copied += read as u64;
     }
+}
+
+/// Returns the error for a database of more than `most` bytes.
+pub(super) fn too_large(most: u64) -> io::Error {
+    io::Error::new(io::ErrorKind::FileTooLarge, format!("the database has more than {} MiB", most >> 20))
 }
 
 /// The rows of a copy, as a confined process reads them: a file of SQLite's is a program for whoever opens it.
@@ -195,7 +203,10 @@ mod tests {
         let (from, to) = (folder.path().join("from"), folder.path().join("to"));
         std::fs::write(&from, vec![7; 2 * MOST as usize]).expect("a file");
         let error = copy_file(File::open(&from).expect("a file"), &to, MOST, &Stop::default()).expect_err("too large");
-        assert_eq!((error.kind(), error.to_string()), (io::ErrorKind::FileTooLarge, "it holds more than 8 MiB".into()));
+        assert_eq!(
+            (error.kind(), error.to_string()),
+            (io::ErrorKind::FileTooLarge, "the database has more than 8 MiB".into())
+        );
         assert!(std::fs::metadata(&to).expect("a part").len() <= MOST);
     }
 }
