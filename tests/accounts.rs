@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arenad_accounts::{LoginFailure, Place, Session, log_in};
 use arenad_model::ids::ServiceName;
@@ -41,6 +41,12 @@ fn given<'h>(headers: &'h HeaderMap, name: &str) -> &'h str {
 const FORM: &str = r#"<form action="/search"><input name="q"></form>
     <form id="login" method="post" action="/login?next=%2Fhome"><input type="hidden" name="csrf" value="c5rf">
     <input name="user"><input name="pass" type="password"><button name="do" value="in">Sign in</button></form>"#;
+
+/// A page of 90 KB with millions of elements: each paragraph has all of the open ones before it once more.
+fn bomb() -> String {
+    let open: String = (0..400).map(|number| format!("<b a={number}>")).collect();
+    format!("<!doctype html><p>{open}{}{FORM}", "<p>x".repeat(20_000))
+}
 
 async fn site(State(seen): State<Seen>, request: Request) -> Response {
     let (head, body) = request.into_parts();
@@ -84,6 +90,7 @@ async fn site(State(seen): State<Seen>, request: Request) -> Response {
             &[],
             r#"<form method=post action="https://elsewhere.test/"><input name=user><input name=pass></form>"#,
         ),
+        ("GET", "/bomb") => text(200, &[], &bomb()),
         ("GET", "/slow") => {
             tokio::time::sleep(Duration::from_secs(60)).await;
             text(200, &[], "")
@@ -237,4 +244,20 @@ async fn nothing_leaves_the_site_and_nothing_goes_on_for_ever() {
     let nobody: SocketAddr = "127.0.0.1:1".parse().unwrap();
     let refused = try_at(nobody, with_form("/login")).await.expect_err("nobody listens").to_string();
     assert!(refused.starts_with("open the log-in page /login: Connection refused"), "{refused}");
+}
+
+/// The peak of this process's memory, in bytes.
+fn peak() -> u64 {
+    let status = procfs::process::Process::myself().and_then(|this| this.status()).unwrap();
+    status.vmhwm.unwrap() << 10
+}
+
+#[tokio::test]
+async fn a_page_that_explodes_takes_neither_this_process_nor_its_time() {
+    let (before, begun) = (peak(), Instant::now());
+    let failed = fails(LoginRecipe::Form(form("/bomb"))).await;
+    assert!(failed.contains("/bomb"), "{failed}");
+    let growth = peak().saturating_sub(before);
+    assert!(growth < 128 << 20, "it took {} MiB here", growth >> 20);
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
 }

@@ -1,6 +1,6 @@
 //! `arenad serve`: runs the daemon in this process.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -23,29 +23,14 @@ pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, Failure> {
             tracing::debug!(%error, "already the leader of a session");
         }
     }
-    let tcp = match (args.listen, secrets::token(global)?) {
-        (Some(address), Some(token)) if !token.is_empty() => Some((address, Secret::new(token))),
-        (Some(_), _) => {
-            return Err(Failure::usage("--listen requires a token")
-                .hint(
-                "set ARENAD_TOKEN to a long random text, such as the output of `openssl rand -hex 32`, or ARENAD_TOKEN_FILE to a file \
-                 that contains one",
-            ));
-        }
-        (None, _) => None,
-    };
-    if let Some((address, _)) = &tcp
-        && is_readable_on_the_way(address.ip())
-        && !args.behind_tls_proxy
-    {
-        return Err(Failure::usage(format!("--listen {address} can be reached from other hosts, and the API has no TLS")).hint(
-            "listen on 127.0.0.1 behind a TLS proxy or a tunnel; if a TLS proxy on another host is the only way to this \
-             address, pass --behind-tls-proxy",
-        ));
+    let tcp = offered(args.listen, args.behind_tls_proxy, secrets::token(global)?)?;
+    let mut engine = DockerEngine::new(&args.engine.engine);
+    if let Some(bytes) = args.container_memory {
+        engine = engine.with_container_memory(bytes);
     }
     let settings = Settings {
         state_dir: client::state_dir(global)?,
-        engine: Arc::new(DockerEngine::new(&args.engine.engine)),
+        engine: Arc::new(engine),
         block: args.daemon.subnets,
         parallel: args.daemon.parallel,
         standby_boots: args.standby_boots,
@@ -73,6 +58,31 @@ pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, Failure> {
     }
 }
 
+/// Returns the TCP address to offer the API on, with its token; `None` without an address.
+///
+/// Errors: there is no token, or other hosts can reach the address and no proxy adds TLS.
+fn offered(
+    listen: Option<SocketAddr>,
+    is_behind_tls_proxy: bool,
+    token: Option<String>,
+) -> Result<Option<(SocketAddr, Secret)>, Failure> {
+    let Some(address) = listen else { return Ok(None) };
+    let Some(token) = token.filter(|token| !token.is_empty()) else {
+        return Err(Failure::usage("--listen requires a token")
+            .hint(
+            "set ARENAD_TOKEN to a long random text, such as the output of `openssl rand -hex 32`, or ARENAD_TOKEN_FILE to a file \
+             that contains one",
+        ));
+    };
+    if is_readable_on_the_way(address.ip()) && !is_behind_tls_proxy {
+        return Err(Failure::usage(format!("--listen {address} can be reached from other hosts, and the API has no TLS")).hint(
+            "listen on 127.0.0.1 behind a TLS proxy or a tunnel; if a TLS proxy on another host is the only way to this \
+             address, pass --behind-tls-proxy",
+        ));
+    }
+    Ok(Some((address, Secret::new(token))))
+}
+
 /// Returns whether traffic to an address leaves this host.
 fn is_readable_on_the_way(address: IpAddr) -> bool {
     !address.to_canonical().is_loopback()
@@ -91,5 +101,23 @@ mod tests {
                 .all(|address| leaves(address))
         );
         assert!(!["127.0.0.1", "127.8.0.1", "::1", "::ffff:127.0.0.1"].iter().any(|address| leaves(address)));
+    }
+
+    #[test]
+    fn an_api_without_tls_is_offered_to_no_other_host() {
+        let offer = |address: &str, is_behind_tls_proxy, token: Option<&str>| {
+            let listen = Some(address.parse().expect("an address"));
+            offered(listen, is_behind_tls_proxy, token.map(str::to_owned)).map(|tcp| tcp.map(|(address, _)| address))
+        };
+        for address in ["0.0.0.0:7000", "[::]:7000", "192.0.2.1:7000"] {
+            assert!(offer(address, false, Some("secret")).is_err(), "{address}");
+            let behind = offer(address, true, Some("secret")).ok().flatten();
+            assert_eq!(behind, address.parse().ok(), "{address} behind a proxy");
+        }
+        assert!(offer("127.0.0.1:7000", false, Some("secret")).is_ok_and(|offered| offered.is_some()));
+        for token in [None, Some("")] {
+            assert!(offer("127.0.0.1:7000", true, token).is_err(), "{token:?}");
+        }
+        assert!(offered(None, false, None).is_ok_and(|offered| offered.is_none()));
     }
 }

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod copies;
 mod engines;
 mod events;
 mod leftovers;

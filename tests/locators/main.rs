@@ -17,6 +17,9 @@ use serde_json::{Value, json};
 /// Longer than any locator's limit here plus the time for cleaning up.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The sites of the test of pages: the shop, and a site whose database is a SQLite file.
+const PAGED: [&str; 2] = ["shopping", "turkle"];
+
 /// Runs a locator that must find a value, and returns its answer.
 fn locate(arena: &Arena, site: &str, locator: &str) -> Value {
     locate_with(arena, site, locator, &[])
@@ -79,7 +82,7 @@ fn statements_read_typed_values_and_do_no_harm() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_are_read_and_do_no_harm() {
-    let arena = Arena::up(&["shopping"]);
+    let arena = Arena::up(&PAGED);
     pages::requests_take_what_they_ask_for(&arena);
     pages::files_and_commands_are_read(&arena);
     pages::expressions_see_what_the_account_sees(&arena);

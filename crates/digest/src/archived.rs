@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 use std::ffi::{CString, OsStr};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use super::extent::Extent;
 use super::rules::FileRules;
 use super::sqlite::COPY_MAX;
 use super::tree::{Place, shown};
-use super::{DigestError, Look, Subject, sqlite};
+use super::{DigestError, Look, Stop, Subject, sqlite};
 use arenad_confined::Folder;
 use arenad_engine::EngineHandle;
 use arenad_model::store::Store;
@@ -33,7 +33,7 @@ pub(super) async fn look(subject: &Subject<'_>, store: &Store) -> Result<Look, D
 pub(super) async fn look_sqlite(subject: &Subject<'_>, store: &Store) -> Result<Look, DigestError> {
     let copy = Folder::new_in(subject.copies).map_err(|cause| DigestError::File {
         store: store.name.clone(),
-        path: String::new(),
+        path: store.path.clone(),
         cause,
     })?;
     let archive = subject.engine.read_archive(container(subject, store)?, store.folder());
@@ -56,7 +56,7 @@ fn container<'a>(subject: &Subject<'a>, store: &Store) -> Result<&'a EngineHandl
 }
 
 fn failed(store: &Store, cause: StorageError) -> DigestError {
-    DigestError::File { store: store.name.clone(), path: String::new(), cause: io::Error::other(cause) }
+    DigestError::File { store: store.name.clone(), path: store.path.clone(), cause: io::Error::other(cause) }
 }
 
 /// Returns the path of a member relative to the archive's top folder; the path of the top folder is empty.
@@ -154,15 +154,14 @@ fn copy_database<R: Read>(mut archive: Archive<R>, name: &str, to: &Path, most: 
         let file = file.to_string_lossy();
         let is_part = file.strip_prefix(name).is_some_and(|rest| sqlite::PARTS.contains(&rest));
         if is_part {
-            left = left.checked_sub(member.size).ok_or_else(|| StorageError::Archive {
-                member: as_path(&member.path),
-                what: format!("the database has more than {most} bytes"),
+            left = left.checked_sub(member.size).ok_or_else(|| StorageError::File {
+                doing: "copy",
+                path: as_path(&member.path),
+                cause: sqlite::too_large(most),
             })?;
             let path = to.join(file.as_ref());
-            let copied = std::fs::File::create(&path).and_then(|mut copy| {
-                io::copy(&mut archive.content(), &mut copy)?;
-                copy.flush()
-            });
+            // The stream ends when nothing waits for it.
+            let copied = sqlite::copy_sparse(archive.content(), &path, most, &Stop::default());
             copied.map_err(|cause| StorageError::File { doing: "copy", path, cause })?;
         }
     }
@@ -176,6 +175,7 @@ fn as_path(parts: &[CString]) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use arenad_model::cause::Cause;
 
     fn archive(files: &[(&str, usize)]) -> Vec<u8> {
         let mut archive = tar::Builder::new(Vec::new());
@@ -213,7 +213,7 @@ mod tests {
         let bytes = archive(&[("data/notes.db", 600), ("data/notes.db-wal", 400), ("data/other", 5000)]);
         let copy = |most| copy_database(Archive::new(bytes.as_slice()), "notes.db", folder.path(), most);
         copy(1000).expect("two files");
-        let error = copy(999).expect_err("too long").to_string();
-        assert!(error.contains("the database has more than 999 bytes"), "{error}");
+        let error = copy(999).expect_err("too long");
+        assert_eq!(error.cause(), Some(Cause::FileTooLarge), "{error}");
     }
 }

@@ -51,6 +51,7 @@ use arenad_model::site::Site;
 use arenad_model::store::{Store, StoreKind, is_within};
 use arenad_probes::SqlFailure;
 use arenad_seams::inline::{self, Stop};
+use arenad_storage::StorageError;
 
 pub use content::{Content, Digest, FileEntry, FileKind, Rows};
 pub use difference::{Comparison, DIFFERENCES_MAX, Difference, ItemKind, compare};
@@ -169,7 +170,11 @@ impl DigestError {
     /// Returns the cause, if a person can do something specific about it.
     pub fn cause(&self) -> Option<Cause> {
         match self {
-            Self::File { cause, .. } => Cause::of_io(cause),
+            Self::File { cause, .. } => {
+                // Files that are read through the engine come out of an archive.
+                let archived = cause.get_ref().and_then(|inner| inner.downcast_ref::<StorageError>());
+                archived.map_or_else(|| Cause::of_io(cause), StorageError::cause)
+            }
             Self::Sql { cause, .. } => cause.cause(),
             Self::Client { cause, .. } => cause.cause(),
             Self::Sqlite { cause, .. } => Cause::stated_by_program(&describe(cause.as_ref())),

@@ -94,7 +94,7 @@ impl Files {
                 let name = format!("{}{part}", self.name);
                 match open_file(from.as_fd(), OsStr::new(&name)) {
                     Ok(file) => {
-                        let copied = copy_file(file, &folder.path().join(&name), stop);
+                        let copied = copy_file(file, &folder.path().join(&name), COPY_MAX, stop);
                         copied.map_err(|cause| self.failed(part, cause))?;
                     }
                     Err(Errno::NOENT) if !part.is_empty() => {}
@@ -116,10 +116,16 @@ impl Files {
 
 /// Copies the length that the file has at the beginning, so that a growing file does not extend the copy. Blocks of
 /// zeros are left as holes in the copy, because a site can create sparse files that are larger than the host's disk.
-fn copy_file(from: File, to: &Path, stop: &Stop) -> io::Result<()> {
+///
+/// Errors: more than `most` bytes are not zero ([`io::ErrorKind::FileTooLarge`]), or no caller waits for the copy.
+fn copy_file(from: File, to: &Path, most: u64, stop: &Stop) -> io::Result<()> {
     let length = from.metadata()?.len();
-    let mut from = from.take(length);
-    let to = File::create_new(to)?;
+    copy_sparse(from.take(length), to, most, stop)
+}
+
+/// Copies all that can be read, as [`copy_file`] does.
+pub(super) fn copy_sparse(mut from: impl Read, to: &Path, most: u64, stop: &Stop) -> io::Result<()> {
+    let to = File::create(to)?;
     let mut piece = [0; PIECE];
     let (mut copied, mut written) = (0, 0);
     loop {
@@ -130,13 +136,18 @@ fn copy_file(from: File, to: &Path, stop: &Stop) -> io::Result<()> {
         }
         if piece[..read].iter().any(|byte| *byte != 0) {
             written += read as u64;
-            if written > COPY_MAX {
-                return Err(io::Error::other(format!("it holds more than {} GiB", COPY_MAX >> 30)));
+            if written > most {
+                return Err(too_large(most));
             }
             to.write_all_at(&piece[..read], copied)?;
         }
         copied += read as u64;
     }
+}
+
+/// Returns the error for a database of more than `most` bytes.
+pub(super) fn too_large(most: u64) -> io::Error {
+    io::Error::new(io::ErrorKind::FileTooLarge, format!("the database has more than {} MiB", most >> 20))
 }
 
 /// Reads the rows of a copy in a confined process, because a crafted SQLite file may exploit the program that opens it.
@@ -160,4 +171,42 @@ async fn rows(store: &Store, folder: &Folder, name: &str) -> Result<Content, Dig
     let columns = tables.iter().flat_map(|(table, names)| names.iter().map(|name| (table.clone(), name.clone())));
     rules.check(&columns.collect(), &tables.iter().map(|(table, _)| table.clone()).collect(), &Default::default())?;
     Ok(content)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    /// The limit of the tests' copies, in bytes.
+    const MOST: u64 = 8 << 20;
+
+    #[test]
+    fn holes_take_no_room_in_a_copy_and_do_not_count() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        let length = MOST * 16;
+        let file = File::create_new(&from).expect("a file");
+        file.set_len(length).expect("a hole");
+        file.write_all_at(b"the end", length - 7).expect("some bytes");
+        copy_file(File::open(&from).expect("a file"), &to, MOST, &Stop::default()).expect("a copy");
+        let copy = std::fs::metadata(&to).expect("a copy");
+        assert_eq!(copy.len(), length);
+        assert!(copy.blocks() * 512 <= 2 * PIECE as u64, "{} blocks", copy.blocks());
+        assert_eq!(std::fs::read(&to).expect("a copy"), std::fs::read(&from).expect("a file"));
+    }
+
+    #[test]
+    fn a_file_beyond_the_limit_is_not_copied_whole() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        std::fs::write(&from, vec![7; 2 * MOST as usize]).expect("a file");
+        let error = copy_file(File::open(&from).expect("a file"), &to, MOST, &Stop::default()).expect_err("too large");
+        assert_eq!(
+            (error.kind(), error.to_string()),
+            (io::ErrorKind::FileTooLarge, "the database has more than 8 MiB".into())
+        );
+        assert!(std::fs::metadata(&to).expect("a part").len() <= MOST);
+    }
 }

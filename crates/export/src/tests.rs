@@ -1,6 +1,8 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 
+use sha2::{Digest, Sha256};
+
 use super::*;
 
 fn manifest() -> Manifest {
@@ -226,4 +228,57 @@ fn what_is_understood_later_travels_as_it_is() {
     let sent = Manifest { digest: Some(digest), sessions, ..manifest() };
     let (_, found) = read(&written(&parts(b"images"), sent.clone())).expect("it is whole");
     assert_eq!((found.digest, found.sessions), (sent.digest, sent.sessions));
+}
+
+/// An archive of one image as `docker save` writes it, with a tag and further members; and the image's layers.
+fn image_archive(tag: Option<&str>, more: &[(&str, &[u8])]) -> (Vec<u8>, Vec<String>) {
+    let sha256 = |content: &[u8]| arenad_model::hex::hex(&Sha256::digest(content));
+    let layers = vec![format!("sha256:{}", sha256(b"layer"))];
+    let config = serde_json::json!({ "rootfs": { "type": "layers", "diff_ids": layers } }).to_string();
+    let named = format!("{}.json", sha256(config.as_bytes()));
+    let tags: Vec<&str> = tag.into_iter().collect();
+    let index = serde_json::json!([{ "Config": named, "RepoTags": tags, "Layers": ["layer.tar"] }]).to_string();
+    let mut archive = tar::Builder::new(Vec::new());
+    let members = [(named.as_str(), config.as_bytes()), ("layer.tar", b"layer"), ("manifest.json", index.as_bytes())];
+    for (name, content) in members.iter().chain(more) {
+        let mut header = tar::Header::new_ustar();
+        // The library refuses names that lead elsewhere.
+        header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
+        header.set_entry_type(tar::EntryType::Regular);
+        header.set_mode(0o644);
+        header.set_size(content.len() as u64);
+        header.set_cksum();
+        archive.append(&header, *content).expect("appends");
+    }
+    (archive.into_inner().expect("ends"), layers)
+}
+
+/// Scans a file of a snapshot with these images, whose manifest is in order.
+fn scanned(images: &[u8], layers: &[String]) -> Result<Manifest, ReadError> {
+    let image = format!("sha256:{}", "2".repeat(64));
+    let manifest = Manifest {
+        id: content_id("mini", "shop", [("web", layers)], [], None),
+        services: BTreeMap::from([("web".to_owned(), Service { image, layers: layers.to_vec() })]),
+        ..manifest()
+    };
+    scan(written(&parts(images), manifest).as_slice())
+}
+
+#[test]
+fn a_snapshots_images_take_no_names_in_the_engine() {
+    let (sound, layers) = image_archive(None, &[]);
+    assert!(scanned(&sound, &layers).is_ok(), "an image without a name");
+    let (named, _) = image_archive(Some("postgres:16"), &[]);
+    let error = scanned(&named, &layers).expect_err("a name");
+    assert!(error.to_string().contains("would take the name `postgres:16`"), "{error}");
+    // A second list of images, by which an engine could go instead of the first.
+    let second = br#"[{"Config":"x.json","RepoTags":["postgres:16"],"Layers":[]}]"#;
+    for name in ["manifest.json", "/manifest.json", "a/../manifest.json", ".//manifest.json"] {
+        let (images, _) = image_archive(None, &[(name, second)]);
+        let error = scanned(&images, &layers).expect_err(name);
+        assert!(error.to_string().contains("images.tar"), "{name}: {error}");
+    }
+    let (other, _) = image_archive(None, &[]);
+    let error = scanned(&other, &[format!("sha256:{}", "3".repeat(64))]).expect_err("an image of another snapshot");
+    assert!(error.to_string().contains("its images are not those of the manifest"), "{error}");
 }

@@ -110,7 +110,7 @@ pub(super) fn of(failure: &Failure, id: &InstanceId) -> Trouble {
 }
 
 /// Returns the next step for a person.
-pub(super) fn hint(cause: Option<Cause>, id: &InstanceId) -> String {
+pub fn hint(cause: Option<Cause>, id: &InstanceId) -> String {
     let InstanceId { environment, site, .. } = id;
     match cause {
         Some(Cause::NoSpace) => {
@@ -133,6 +133,7 @@ pub(super) fn hint(cause: Option<Cause>, id: &InstanceId) -> String {
             "if what differs changes by itself and does not matter, declare it `volatile`; if it should not differ, the snapshot is \
              damaged: `arenad down {site}`, `arenad snapshot rm` it, `arenad up {environment} {site}`"
         ),
+        Some(Cause::FileTooLarge) => format!("remove or shorten the file within the site, or `arenad reset {site}`"),
         Some(Cause::TooDeep) => format!("remove the folder within the site, or `arenad reset {site}`"),
         Some(Cause::Baseline) => format!("correct the definition or the image, then `arenad up {environment} {site}`"),
         None => format!("`arenad logs {site}` shows why; `arenad reset {site}` starts it afresh"),

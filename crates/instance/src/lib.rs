@@ -65,6 +65,7 @@ use arenad_seams::ordered_watch as channel;
 use arenad_store::{StoredInstance, StoredWrites};
 
 pub use driver::spawn;
+pub use failure::hint;
 pub use pool::StandbyReport;
 
 /// The state of an instance at one moment, for readers outside of the driver.

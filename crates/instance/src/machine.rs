@@ -68,6 +68,8 @@ pub fn connections_per_site(files: u64, most: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use rustix::process::Rlimit;
+
     use super::*;
 
     #[test]
@@ -76,5 +78,15 @@ mod tests {
         assert_eq!(connections_per_site(1024, 4096), 64);
         assert_eq!(connections_per_site(65_536, 4096), 4096);
         assert_eq!(connections_per_site(256, 4096), 16);
+    }
+
+    #[test]
+    fn a_low_limit_of_open_files_is_raised() {
+        let before = getrlimit(Resource::Nofile);
+        let low = Rlimit { current: before.maximum.map(|most| most.min(1024)).or(Some(1024)), ..before };
+        setrlimit(Resource::Nofile, low).expect("a lower limit");
+        let raised = raise_file_limit();
+        assert_eq!(getrlimit(Resource::Nofile).current, before.maximum);
+        assert_eq!(raised, before.maximum.unwrap_or(u64::MAX));
     }
 }

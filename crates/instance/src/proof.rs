@@ -44,7 +44,7 @@ pub enum ProofError {
 
 impl ProofError {
     /// Returns the cause, if a person can do something specific about it.
-    pub(crate) fn cause(&self) -> Option<Cause> {
+    pub fn cause(&self) -> Option<Cause> {
         match self {
             Self::Differs(_) => Some(Cause::NotAsSnapshot),
             Self::Digest(error) => error.cause(),

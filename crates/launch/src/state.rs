@@ -5,7 +5,10 @@
 //! size, and a mounted tree can be exchanged for a fresh clone while the containers run.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::{LaunchError, Which};
 use arenad_engine::EngineHandle;
@@ -14,7 +17,11 @@ use arenad_model::instance::InstanceId;
 use arenad_model::site::Site;
 use arenad_model::store::{StateLimit, is_within};
 use arenad_seams::fault::{self, Point};
+use arenad_seams::inline::{self, Stop};
 use arenad_storage::{Limits, Storage, StorageError, Tree};
+
+/// The time limit for hashing the state of one instance. A site can make a file of many terabytes that takes no space.
+const HASH_LIMIT: Duration = Duration::from_secs(3600);
 
 /// The state root and the snapshot from which an incarnation gets its state.
 #[derive(Debug, Clone)]
@@ -197,24 +204,34 @@ pub async fn fingerprint_of(storage: &Storage, trees: Vec<Tree>) -> Result<Optio
         return Ok(None);
     }
     folders.sort();
-    let hashed = arenad_seams::inline::blocking(move || hash(&folders)).await;
-    match hashed {
-        Ok(Ok(hash)) => Ok(Some(hash)),
-        Ok(Err((path, cause))) => Err(StorageError::File { doing: "read", path, cause }),
-        Err(error) => {
-            Err(StorageError::File { doing: "read", path: PathBuf::new(), cause: std::io::Error::other(error) })
+    hash_within(HASH_LIMIT, folders).await.map(Some)
+}
+
+/// Hashes folders on a thread that may block. The thread ends soon after the time limit, or after its caller has gone.
+async fn hash_within(limit: Duration, folders: Vec<(String, PathBuf)>) -> Result<String, StorageError> {
+    let failed = |path, cause| StorageError::File { doing: "read", path, cause };
+    let first = folders.first().map(|(_, folder)| folder.clone()).unwrap_or_default();
+    match tokio::time::timeout(limit, inline::stoppable(move |stop| hash(&folders, stop))).await {
+        Ok(Ok(Ok(hash))) => Ok(hash),
+        Ok(Ok(Err((path, cause)))) => Err(failed(path, cause)),
+        Ok(Err(panicked)) => Err(failed(first, io::Error::other(panicked))),
+        Err(_) => {
+            let what = format!("its files could not be hashed within {limit:?}");
+            Err(failed(first, io::Error::new(io::ErrorKind::TimedOut, what)))
         }
     }
 }
 
-fn hash(folders: &[(String, PathBuf)]) -> Result<String, (PathBuf, std::io::Error)> {
+fn hash(folders: &[(String, PathBuf)], stop: &Stop) -> Result<String, (PathBuf, io::Error)> {
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::{FileTypeExt, MetadataExt};
     let mut hasher = blake3::Hasher::new();
+    let mut piece = vec![0; 1 << 20];
     for (name, folder) in folders {
         hasher.update(format!("{name}\0").as_bytes());
         for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
-            let at = |error: std::io::Error| (folder.clone(), error);
+            let at = |error: io::Error| (folder.clone(), error);
+            stop.check().map_err(|error| at(error.into()))?;
             let entry = entry.map_err(|error| at(error.into()))?;
             let found = entry.metadata().map_err(|error| at(error.into()))?;
             // Sockets are not copied; servers create them again.
@@ -231,10 +248,67 @@ fn hash(folders: &[(String, PathBuf)]) -> Result<String, (PathBuf, std::io::Erro
             if found.is_symlink() {
                 hasher.update(std::fs::read_link(entry.path()).map_err(wrong)?.as_os_str().as_bytes());
             } else if found.is_file() {
-                let file = std::fs::File::open(entry.path()).map_err(wrong)?;
-                hasher.update_reader(file).map_err(wrong)?;
+                let mut file = File::open(entry.path()).map_err(wrong)?;
+                loop {
+                    stop.check().map_err(|error| wrong(error.into()))?;
+                    let read = file.read(&mut piece).map_err(wrong)?;
+                    if read == 0 {
+                        break;
+                    }
+                    hasher.update(&piece[..read]);
+                }
             }
         }
     }
     Ok(hasher.finalize().to_hex().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    /// Longer than any machine needs to notice that work is to stop.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_file_without_end_is_not_hashed_beyond_the_limit_or_without_its_caller() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let huge = File::create(folder.path().join("huge")).expect("a file");
+        huge.set_len(8 << 40).expect("a hole of eight terabytes");
+        let folders = || vec![("state".to_owned(), folder.path().to_owned())];
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.expect("a runtime");
+        let error = runtime.block_on(hash_within(Duration::from_millis(200), folders())).expect_err("it takes hours");
+        let cause = arenad_model::error::describe(&error);
+        assert!(cause.contains("could not be hashed within 200ms"), "{cause}");
+        let abandoned =
+            async { tokio::time::timeout(Duration::from_millis(200), hash_within(PATIENCE * 60, folders())).await };
+        runtime.block_on(abandoned).expect_err("its caller has gone");
+        let begun = Instant::now();
+        // The runtime waits for its blocking threads.
+        runtime.shutdown_timeout(PATIENCE);
+        assert!(begun.elapsed() < PATIENCE, "a thread still hashes");
+    }
+
+    #[test]
+    fn the_hash_is_that_of_names_attributes_and_content() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let folders = [("state".to_owned(), folder.path().to_owned())];
+        let now = || hash(&folders, &Stop::default()).expect("a hash");
+        let empty = now();
+        // More than is read at once.
+        let mut content = vec![7; (1 << 20) + 5];
+        std::fs::write(folder.path().join("file"), &content).expect("a file");
+        let before = now();
+        content.push(7);
+        std::fs::write(folder.path().join("file"), &content).expect("a file");
+        let longer = now();
+        content.pop();
+        std::fs::write(folder.path().join("file"), &content).expect("a file");
+        assert_eq!(now(), before);
+        std::fs::rename(folder.path().join("file"), folder.path().join("other")).expect("another name");
+        assert!(empty != before && longer != before && now() != before);
+    }
 }

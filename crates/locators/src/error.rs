@@ -20,6 +20,17 @@ pub enum LocateError {
     /// The site, or the tool that reads it, could not be reached. This says nothing about the site's state.
     #[error("reach the site: {0}")]
     Unavailable(String),
+    /// The disk has too little room for a copy of the site's database. This says nothing about the site's state.
+    #[error("copy the database: {0}")]
+    NoRoom(String),
+    /// A file of the site is larger than what is copied of one.
+    #[error("copy the database: {what}, which is more than {limit}")]
+    FileTooLarge {
+        /// Description of the file.
+        what: String,
+        /// The limit that the file exceeds, with its unit.
+        limit: String,
+    },
     /// The locator did not finish in time.
     #[error("run the locator: no value within {limit:?}")]
     TimedOut {
@@ -40,8 +51,13 @@ impl LocateError {
     /// Returns whether the environment is at fault, so that the same locator may find a value later.
     pub fn is_environment_fault(&self) -> bool {
         match self {
-            Self::Unavailable(_) | Self::TimedOut { .. } => true,
-            Self::Refused(_) | Self::Unknown(_) | Self::Failed(_) | Self::Threw(_) | Self::TooLarge { .. } => false,
+            Self::Unavailable(_) | Self::NoRoom(_) | Self::TimedOut { .. } => true,
+            Self::Refused(_)
+            | Self::Unknown(_)
+            | Self::Failed(_)
+            | Self::Threw(_)
+            | Self::TooLarge { .. }
+            | Self::FileTooLarge { .. } => false,
         }
     }
 

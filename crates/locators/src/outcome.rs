@@ -33,8 +33,10 @@ impl From<Result<Value, LocateError>> for Outcome {
             Err(LocateError::Unavailable(reason)) => Self::Unavailable(reason),
             Err(LocateError::TimedOut { .. }) => Self::TimedOut,
             Err(LocateError::TooLarge { what, limit }) => Self::TooLarge { what, limit },
-            // Only JavaScript expressions throw, and the browser evaluates those.
-            Err(threw @ LocateError::Threw(_)) => Self::Failed(threw.to_string()),
+            // Confined processes neither evaluate JavaScript expressions nor copy databases.
+            Err(other @ (LocateError::Threw(_) | LocateError::NoRoom(_) | LocateError::FileTooLarge { .. })) => {
+                Self::Failed(other.to_string())
+            }
         }
     }
 }

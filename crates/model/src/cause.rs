@@ -22,6 +22,8 @@ pub enum Cause {
     NotFetched,
     /// A registry does not have an image, or does not provide it.
     NotPulled,
+    /// A file of a site is larger than what is read of one.
+    FileTooLarge,
     /// The stores differ from those of the snapshot.
     NotAsSnapshot,
     /// The site has created a folder that is nested deeper than the maximum length of a path.
@@ -33,7 +35,11 @@ pub enum Cause {
 impl Cause {
     /// Returns the cause of an error of the operating system.
     pub fn of_io(error: &io::Error) -> Option<Self> {
-        matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded).then_some(Self::NoSpace)
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(Self::NoSpace),
+            io::ErrorKind::FileTooLarge => Some(Self::FileTooLarge),
+            _ => None,
+        }
     }
 
     /// Returns the cause that a kernel, a database server or another program of a site states in its own words, for
@@ -76,6 +82,7 @@ mod tests {
         assert_eq!(program("Disk quota exceeded"), Some(Cause::NoSpace));
         assert_eq!(program("worker 3 is paused"), None, "a site's programs pause what they like");
         assert_eq!(Cause::of_io(&io::Error::from(io::ErrorKind::StorageFull)), Some(Cause::NoSpace));
+        assert_eq!(Cause::of_io(&io::Error::from(io::ErrorKind::FileTooLarge)), Some(Cause::FileTooLarge));
         assert_eq!(Cause::of_io(&io::Error::from(io::ErrorKind::NotFound)), None);
     }
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use clap::Args;
 
-use super::shared::{DaemonArgs, DefinitionArgs, EngineArgs, size};
+use super::shared::{DaemonArgs, DefinitionArgs, EngineArgs, container_memory, size};
 use arenad_model::subnet::Subnet;
 
 #[derive(Debug, Args)]
@@ -37,6 +37,9 @@ pub struct ServeArgs {
     /// Memory that standbys leave free for everything else on this host, such as 2g
     #[arg(long, env = "ARENAD_MEMORY_RESERVE", value_name = "SIZE", value_parser = size, default_value = "512m")]
     pub memory_reserve: u64,
+    /// Memory limit of each container whose service has no `mem_limit`, such as 4g [default: half of the host's memory]
+    #[arg(long, env = "ARENAD_CONTAINER_MEMORY", value_name = "SIZE", value_parser = container_memory)]
+    pub container_memory: Option<u64>,
     /// Group that may use the socket, in addition to its owner
     #[arg(long, value_name = "GID")]
     pub socket_group: Option<u32>,

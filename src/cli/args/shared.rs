@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use arenad_engine::docker::MEMORY_MIN;
 use arenad_model::subnet::Subnet;
 
 /// The options that select a definition.
@@ -73,9 +74,32 @@ pub(super) fn size(text: &str) -> Result<u64, Malformed> {
     arenad_definition::size(text).ok_or_else(|| format!("`{text}` is not a size such as 20G or 512m").into())
 }
 
+/// Parses a memory limit of a container. The engine refuses one that is too small.
+pub(super) fn container_memory(text: &str) -> Result<u64, Malformed> {
+    let bytes = size(text)?;
+    if bytes < MEMORY_MIN {
+        return Err(format!("no container runs in `{text}` of memory; the least is {}m", MEMORY_MIN >> 20).into());
+    }
+    Ok(bytes)
+}
+
 pub(super) fn duration(text: &str) -> Result<Duration, Malformed> {
     if let Ok(seconds) = text.parse::<u64>() {
         return Ok(Duration::from_secs(seconds));
     }
     humantime::parse_duration(text).map_err(|_| format!("`{text}` is not a duration such as 90s or 10m").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_memory_limit_that_no_container_runs_in_is_refused() {
+        assert_eq!(container_memory("6m").ok(), Some(6 << 20));
+        assert_eq!(container_memory("4g").ok(), Some(4 << 30));
+        for text in ["5m", "0", "half"] {
+            assert!(container_memory(text).is_err(), "{text}");
+        }
+    }
 }

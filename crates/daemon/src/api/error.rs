@@ -152,6 +152,12 @@ impl From<LocateError> for ApiError {
             }
             LocateError::TooLarge { .. } => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "locator_too_large", detail)
                 .hint("ask for less: one column, one element, a `LIMIT`"),
+            LocateError::FileTooLarge { .. } => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "locator_too_large", detail)
+                    .hint("remove or shorten the file within the site, or `arenad reset` it")
+            }
+            LocateError::NoRoom(_) => Self::new(StatusCode::INSUFFICIENT_STORAGE, "no_room", detail)
+                .hint("`arenad df` shows what takes the room, `arenad prune` makes some; then try again"),
             LocateError::Unavailable(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail)
                 .hint("`arenad status` says how the site is"),
             LocateError::TimedOut { .. } => Self::new(StatusCode::GATEWAY_TIMEOUT, "timed_out", detail)

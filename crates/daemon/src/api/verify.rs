@@ -13,6 +13,7 @@ use arenad_digest as digest;
 use arenad_instance::AskError;
 use arenad_instance::proof::{Candidate, ProofError};
 use arenad_model::error::describe;
+use arenad_model::instance::InstanceId;
 
 /// `POST /v1/environments/{environment}/sites/{site}/verify`: returns the differences between the serving generation
 /// and its snapshot.
@@ -38,7 +39,8 @@ pub(super) async fn verify(
         let detail = format!("compare {} with its snapshot: {detail}", handle.site.name);
         return Err(ApiError::new(StatusCode::CONFLICT, "cannot_verify", detail).hint(hint));
     }
-    let (taken, comparison) = candidate.look().await?;
+    let looked = candidate.look().await;
+    let (taken, comparison) = looked.map_err(|error| unproven(error, &handle.id))?;
     if handle.report().generation != report.generation {
         let detail = format!("{} was reset while it was looked at", handle.site.name);
         return Err(ApiError::new(StatusCode::CONFLICT, "busy", detail).hint("try again"));
@@ -70,6 +72,16 @@ pub(super) fn difference(found: &digest::Difference) -> wire::Difference {
         before: found.before.clone(),
         now: found.now.clone(),
         text: found.to_string(),
+    }
+}
+
+/// Converts an error, with the next step if its cause is one that a person can do something about.
+fn unproven(error: ProofError, id: &InstanceId) -> ApiError {
+    match error.cause() {
+        Some(cause) if matches!(error, ProofError::Digest(_)) => {
+            ApiError::from(error).hint(arenad_instance::hint(Some(cause), id))
+        }
+        _ => error.into(),
     }
 }
 

@@ -75,7 +75,8 @@ pub(crate) struct RawService {
     pub(crate) healthcheck: Option<RawHealthCheck>,
     /// Services of the same site that must reach a condition before this service is started.
     pub(crate) depends_on: Option<DependsOn>,
-    /// The maximum memory that the container may use.
+    /// The maximum memory that the container may use. The default is half of the host's memory, or the value of
+    /// `ARENAD_CONTAINER_MEMORY`.
     pub(crate) mem_limit: Option<Size>,
     /// The minimum memory that the service needs; `up` refuses to start it on a host with less available memory.
     pub(crate) mem_reservation: Option<Size>,

@@ -6,6 +6,7 @@
 pub mod attach;
 mod details;
 mod layers;
+mod limits;
 mod spec;
 mod status;
 mod stream;
@@ -27,6 +28,8 @@ use bollard::models::{
 use bollard::query_parameters as query;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, TryStreamExt};
+
+pub use self::limits::MEMORY_MIN;
 
 use self::layers::LayerProgress;
 use crate::{
@@ -56,6 +59,8 @@ pub struct DockerEngine {
     /// the daemon starts.
     client: Arc<OnceLock<Docker>>,
     endpoint: String,
+    /// The memory limit of containers whose definition has none, in bytes.
+    container_memory: u64,
 }
 
 /// The beginning of the builder's message when another client of the engine removes a cached image during the build.
@@ -63,9 +68,16 @@ pub struct DockerEngine {
 const VANISHED: &str = "unable to find image \"sha256:";
 
 impl DockerEngine {
-    /// Stores the engine's address (`unix:///…`, `tcp://…` or `http://…`) without connecting.
+    /// Stores the engine's address (`unix:///…`, `tcp://…` or `http://…`) without connecting. A container whose
+    /// definition has no memory limit gets half of this host's memory.
     pub fn new(endpoint: &str) -> Self {
-        Self { client: Arc::default(), endpoint: endpoint.to_owned() }
+        let container_memory = limits::default_memory();
+        Self { client: Arc::default(), endpoint: endpoint.to_owned(), container_memory }
+    }
+
+    /// Sets the memory limit of containers whose definition has none, in bytes.
+    pub fn with_container_memory(self, bytes: u64) -> Self {
+        Self { container_memory: bytes, ..self }
     }
 
     fn docker(&self) -> Result<&Docker, EngineError> {
@@ -520,9 +532,8 @@ impl Engine for DockerEngine {
     async fn create(&self, spec: &ContainerSpec<'_>) -> Result<EngineHandle, EngineError> {
         let options = query::CreateContainerOptions { name: Some(spec.name.clone()), platform: String::new() };
         let doing = format!("create container {}", spec.name);
-        let created = self
-            .call(doing, CALL_TIMEOUT, self.docker()?.create_container(Some(options), spec::create_body(spec)))
-            .await?;
+        let body = spec::create_body(spec, self.container_memory);
+        let created = self.call(doing, CALL_TIMEOUT, self.docker()?.create_container(Some(options), body)).await?;
         if let Some(outward) = &spec.outward {
             let doing = format!("connect container {} to network {outward}", spec.name);
             let request = NetworkConnectRequest { container: created.id.clone(), endpoint_config: None };

@@ -11,11 +11,14 @@ use bollard::models::{
     ResourcesUlimits,
 };
 
+use super::limits;
 use crate::{ContainerSpec, CpuWeight, labels};
-use arenad_model::site::{HealthCheck, Limits, MountSpec, ServiceSpec};
+use arenad_model::site::{HealthCheck, MountSpec, ServiceSpec};
 
 /// Returns the complete request for creating a container.
-pub(super) fn create_body(spec: &ContainerSpec<'_>) -> ContainerCreateBody {
+///
+/// `container_memory` is the memory limit of a container whose definition has none, in bytes.
+pub(super) fn create_body(spec: &ContainerSpec<'_>, container_memory: u64) -> ContainerCreateBody {
     let service = spec.service;
     let endpoint = EndpointSettings { aliases: Some(vec![service.name.to_string()]), ..Default::default() };
     ContainerCreateBody {
@@ -30,7 +33,7 @@ pub(super) fn create_body(spec: &ContainerSpec<'_>) -> ContainerCreateBody {
         labels: Some(to_hash_map(&spec.labels)),
         stop_signal: service.stop_signal.clone(),
         stop_timeout: i64::try_from(service.stop_grace_period.as_secs()).ok(),
-        host_config: Some(host_config(spec)),
+        host_config: Some(host_config(spec, container_memory)),
         networking_config: Some(NetworkingConfig {
             endpoints_config: Some(HashMap::from([(spec.network.clone(), endpoint)])),
         }),
@@ -135,18 +138,12 @@ fn log_config() -> HostConfigLogConfig {
     }
 }
 
-/// The number of processes and threads that a container may have whose definition has no limit: more than any site of
-/// the benchmarks needs, and too few to exhaust the host's.
-const PIDS_DEFAULT: u64 = 4096;
-
-fn pids_limit(limits: &Limits) -> i64 {
-    i64::try_from(limits.pids.unwrap_or(PIDS_DEFAULT)).unwrap_or(i64::MAX)
-}
-
-fn host_config(spec: &ContainerSpec<'_>) -> HostConfig {
+fn host_config(spec: &ContainerSpec<'_>, container_memory: u64) -> HostConfig {
     let service: &ServiceSpec = spec.service;
     let limits = &service.limits;
-    let bytes = |value: Option<u64>| value.and_then(|value| i64::try_from(value).ok());
+    let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    let bytes = |value: Option<u64>| value.map(number);
+    let memory = Some(number(limits::memory(limits, container_memory)));
     let mut security_opt = service.security_opt.clone();
     if !security_opt.iter().any(|option| option.starts_with("no-new-privileges")) {
         security_opt.push("no-new-privileges:true".to_owned());
@@ -154,13 +151,13 @@ fn host_config(spec: &ContainerSpec<'_>) -> HostConfig {
     HostConfig {
         network_mode: Some(spec.network.clone()),
         mounts: Some(mounts(spec)),
-        memory: bytes(limits.memory_bytes),
+        memory,
         memory_reservation: bytes(limits.reserved_memory_bytes),
         // Without this setting the container may use the same amount of swap in addition.
-        memory_swap: bytes(limits.memory_bytes),
+        memory_swap: memory,
         cpu_shares: Some(cpu_shares(spec.weight)),
         nano_cpus: limits.cpus.map(|cpus| (cpus * 1e9) as i64),
-        pids_limit: Some(pids_limit(limits)),
+        pids_limit: Some(number(limits::pids(limits))),
         shm_size: bytes(limits.shm_bytes),
         ulimits: Some(
             limits
@@ -186,16 +183,5 @@ fn host_config(spec: &ContainerSpec<'_>) -> HostConfig {
         // definition grants egress, names are looked up as on the host.
         dns: spec.outward.is_none().then(|| vec![Ipv4Addr::LOCALHOST.to_string()]),
         ..Default::default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_container_without_a_limit_of_processes_gets_one() {
-        assert_eq!(pids_limit(&Limits::default()), 4096);
-        assert_eq!(pids_limit(&Limits { pids: Some(50), ..Limits::default() }), 50);
     }
 }

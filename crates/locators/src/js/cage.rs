@@ -66,7 +66,11 @@ impl Cage {
     ///
     /// Errors: the reason why there is no cage, and the remedy.
     pub(super) fn make(folder: &Path) -> Result<Self, NoBrowser> {
-        let bwrap = found("bwrap").ok_or(
+        Self::make_with(found("bwrap"), folder)
+    }
+
+    fn make_with(bwrap: Option<PathBuf>, folder: &Path) -> Result<Self, NoBrowser> {
+        let bwrap = bwrap.ok_or(
             "a browser runs in a cage only, and bwrap is not installed: `apt-get install bubblewrap`, or build the browser's \
              image with `make browser` and set ARENAD_CHROMIUM=container",
         )?;
@@ -233,4 +237,26 @@ fn netlink_filter() -> Vec<u8> {
         [code.to_ne_bytes().as_slice(), &[yes, no], &operand.to_ne_bytes()].concat()
     };
     program.into_iter().flat_map(bytes).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_process_in_the_cage_has_a_limit_of_memory_even_without_a_control_group() {
+        let cage = Cage { bwrap: "/usr/bin/bwrap".into(), filter: "/filter".into(), profile: "/p".into(), group: None };
+        let command = cage.command(Path::new("/usr/bin/chromium"), &["--headless=new"]);
+        let words: Vec<_> = command.as_std().get_args().filter_map(std::ffi::OsStr::to_str).collect();
+        let limited = ["prlimit", "--data=2147483648", "--core=0", "--", "/usr/bin/chromium", "--headless=new"];
+        assert!(words.windows(limited.len()).any(|run| run == limited), "{words:?}");
+    }
+
+    #[test]
+    fn without_a_cage_there_is_no_browser() {
+        let above = tempfile::tempdir().expect("a folder");
+        let refused = Cage::make_with(None, &above.path().join("browser")).err().expect("no cage");
+        assert!(refused.to_string().contains("apt-get install bubblewrap"), "{refused}");
+        assert!(!above.path().join("browser").exists(), "nothing was prepared for a browser");
+    }
 }

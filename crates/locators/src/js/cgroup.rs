@@ -125,3 +125,28 @@ impl Drop for Group {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_browsers_group_has_limits_of_memory_and_processes() {
+        let group = match Group::make(&format!("{PREFIX}test")) {
+            Ok(group) => group,
+            Err(error) => {
+                println!("arenad may not create control groups here, so there is no limit to see: {error}");
+                return;
+            }
+        };
+        let limit = |files: [&str; 2]| {
+            let found = group.folders.iter().flat_map(|folder| files.map(|file| folder.join(file)));
+            found.filter_map(|file| std::fs::read_to_string(file).ok()).map(|text| text.trim().to_owned()).next()
+        };
+        assert_eq!(limit(["memory.max", "memory.limit_in_bytes"]).as_deref(), Some(MEMORY_MAX));
+        assert_eq!(limit(["pids.max", "pids.max"]).as_deref(), Some(TASKS_MAX));
+        let folders = group.folders.clone();
+        group.remove();
+        assert!(folders.iter().all(|folder| !folder.exists()), "{folders:?}");
+    }
+}

@@ -24,6 +24,9 @@ pub(super) const USER: u32 = 1_893_000_003;
 /// Memory limit of the container: the needs of a large page, with a margin.
 const MEMORY: &str = "1536m";
 
+/// Limit for the container's processes and threads; a page has some thirty.
+const TASKS: &str = "500";
+
 /// The reason why a browser cannot run in a container.
 pub(super) enum Missing {
     /// The engine's client is not installed.
@@ -48,24 +51,35 @@ pub(super) async fn command(arguments: &[&str], folder: &Path) -> Result<Command
     }
     let filter = filter(folder).map_err(Missing::Filter)?;
     let mut command = Command::new(docker);
-    command
-        .args(["run", "--rm", "--interactive", "--init", "--pull", "never", "--network", "host", "--read-only"])
-        .args([
-            "--tmpfs",
-            "/tmp:mode=1777",
-            "--cap-drop",
-            "ALL",
-            "--security-opt",
-            "no-new-privileges",
-            "--security-opt",
-        ])
-        .arg(format!("seccomp={}", filter.display()))
-        .args(["--user", &format!("{USER}:{USER}")])
-        .args(["--memory", MEMORY, "--pids-limit", "500", "--label", "dev.arenad.role=browser", IMAGE])
-        .args(arguments)
-        // The container replaces Chromium's own sandbox.
-        .args(["--no-sandbox", "--user-data-dir=/tmp/profile"]);
+    command.args(run_arguments(&filter, arguments));
     Ok(command)
+}
+
+/// Returns the arguments with which the engine's client runs the browser, given the filter's path and the browser's own
+/// arguments.
+fn run_arguments(filter: &Path, arguments: &[&str]) -> Vec<String> {
+    let (user, filter) = (format!("{USER}:{USER}"), format!("seccomp={}", filter.display()));
+    let options = [
+        ["--pull", "never"],
+        ["--network", "host"],
+        ["--tmpfs", "/tmp:mode=1777"],
+        ["--cap-drop", "ALL"],
+        ["--security-opt", "no-new-privileges"],
+        ["--security-opt", &filter],
+        ["--user", &user],
+        ["--memory", MEMORY],
+        // Without this setting the container may use the same amount of swap in addition.
+        ["--memory-swap", MEMORY],
+        ["--pids-limit", TASKS],
+        // The browser's answers pass through the container's standard output; the engine would keep them all on disk.
+        ["--log-driver", "none"],
+        ["--label", "dev.arenad.role=browser"],
+    ];
+    let run = ["run", "--rm", "--interactive", "--init", "--read-only"];
+    // The container replaces Chromium's own sandbox.
+    let last = ["--no-sandbox", "--user-data-dir=/tmp/profile"];
+    let words = run.iter().chain(options.as_flattened()).chain([&IMAGE]).chain(arguments).chain(&last);
+    words.map(|word| (*word).to_owned()).collect()
 }
 
 /// Writes the engine's form of the filter that blocks netlink.
@@ -85,4 +99,30 @@ fn filter(folder: &Path) -> std::io::Result<PathBuf> {
     let path = folder.join("container-filter.json");
     std::fs::write(&path, filter.to_string())?;
     Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_browsers_container_has_limits_and_no_rights() {
+        let words = run_arguments(Path::new("/filter.json"), &["--headless=new"]);
+        let image = words.iter().position(|word| word == IMAGE).expect("the image");
+        let (options, inside) = words.split_at(image);
+        for (name, value) in [
+            ("--memory", "1536m"),
+            ("--memory-swap", "1536m"),
+            ("--pids-limit", "500"),
+            ("--log-driver", "none"),
+            ("--cap-drop", "ALL"),
+            ("--security-opt", "no-new-privileges"),
+            ("--security-opt", "seccomp=/filter.json"),
+            ("--user", "1893000003:1893000003"),
+        ] {
+            assert!(options.windows(2).any(|pair| pair == [name, value]), "{name} {value}: {options:?}");
+        }
+        assert!(options.iter().any(|word| word == "--read-only"), "{options:?}");
+        assert_eq!(inside[1], "--headless=new");
+    }
 }

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use crate::{LocateError, TIMEOUT, exec, file};
 use arenad_confined::Folder;
 use arenad_engine::{Engine, EngineHandle};
+use arenad_model::cause::Cause;
 use arenad_model::error::describe;
 use arenad_model::ids::ServiceName;
 use arenad_seams::inline::Stop;
@@ -77,6 +78,14 @@ fn leave_room(to: &File, growth: u64) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::StorageFull, what))
 }
 
+/// Returns the error for a copy that could not be made. If the disk has no room for it, the site is not at fault.
+pub(super) fn not_copied(what: &str, cause: Option<Cause>, why: &str) -> LocateError {
+    match cause {
+        Some(Cause::NoSpace) => LocateError::NoRoom(format!("{what}: {why}")),
+        _ => LocateError::Unavailable(format!("copy {what}: {why}")),
+    }
+}
+
 /// Removes the copy of a file that no longer exists, and returns whether there was no copy.
 pub(super) fn forget(to: &Path) -> io::Result<bool> {
     match std::fs::remove_file(to) {
@@ -96,13 +105,14 @@ pub(super) async fn refresh_from_container(
     folder: &Arc<Folder>,
     name: &str,
 ) -> Result<bool, LocateError> {
-    let failed = |path: &str, why: String| LocateError::Unavailable(format!("copy {path} of {service}: {why}"));
+    let failed = |path: &str, cause, why: String| not_copied(&format!("{path} of {service}"), cause, &why);
     let mut path = path.to_owned();
     for _ in 0..file::LINKS_MAX {
         let mut chunks = engine.read_archive(container, &path);
         let first = match chunks.next().await {
             Some(Err(error)) if file::is_missing(&error) => {
-                return forget(&folder.path().join(name)).map_err(|error| failed(&path, error.to_string()));
+                return forget(&folder.path().join(name))
+                    .map_err(|error| failed(&path, Cause::of_io(&error), error.to_string()));
             }
             Some(Err(error)) => return Err(exec::failed(&error, TIMEOUT)),
             first => first,
@@ -115,13 +125,14 @@ pub(super) async fn refresh_from_container(
             drop(folder);
             entry
         });
-        let entry = read.await.and_then(|entry| entry).map_err(|error| failed(&path, describe(&error)))?;
+        let entry =
+            read.await.and_then(|entry| entry).map_err(|error| failed(&path, error.cause(), describe(&error)))?;
         match entry {
             Entry::Copied { was_same } => return Ok(was_same),
             Entry::Link(target) => path = file::join(&path, &target),
             Entry::Other => return Err(LocateError::Failed(format!("{path} of {service} is not a file"))),
             Entry::TooLarge(bytes) => {
-                return Err(LocateError::TooLarge {
+                return Err(LocateError::FileTooLarge {
                     what: format!("{path} of {service} has {bytes} bytes"),
                     limit: format!("{} GiB", FILE_MAX >> 30),
                 });

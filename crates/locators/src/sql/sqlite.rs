@@ -20,6 +20,7 @@ use crate::outcome::{Outcome, no_answer};
 use crate::{LocateError, Scene, mounted};
 use arenad_confined::{Folder, Worker};
 use arenad_engine::Engine;
+use arenad_model::cause::Cause;
 use arenad_model::locator::{Rows, Value};
 use arenad_model::site::Database;
 use arenad_seams::inline;
@@ -51,7 +52,7 @@ pub(super) async fn query(
     database: &Database,
     query: &Query<'_>,
 ) -> Result<Rows, LocateError> {
-    let failed = |error: io::Error| LocateError::Unavailable(format!("copy the database: {error}"));
+    let failed = |error: io::Error| copy::not_copied(&database.database, Cause::of_io(&error), &error.to_string());
     let folder = Arc::new(Folder::new_in(copies).map_err(failed)?);
     copy_at_rest(engine, scene, database, &folder).await?;
     let question = Question {
@@ -109,8 +110,8 @@ async fn refresh(
         });
         match copied.await {
             Ok(Ok(was_same)) => return Ok(was_same),
-            Ok(Err(error)) if error.kind() == io::ErrorKind::StorageFull => {
-                return Err(LocateError::Unavailable(format!("copy {}: {error}", database.database)));
+            Ok(Err(error)) if Cause::of_io(&error) == Some(Cause::NoSpace) => {
+                return Err(copy::not_copied(&database.database, Some(Cause::NoSpace), &error.to_string()));
             }
             // If the file cannot be read from here, or is not a regular file, the engine reads or refuses it.
             _ => {}
