@@ -1,5 +1,6 @@
 //! Names and identifiers as types of their own, so that a site's name can never be passed for a snapshot's id.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// Why a name was refused.
@@ -24,9 +25,9 @@ fn is_valid_name(text: &str) -> bool {
 }
 
 /// The longest name of a snapshot, in characters.
-const SNAPSHOT_NAME_MAX: usize = 64;
+pub const SNAPSHOT_NAME_MAX: usize = 64;
 
-/// Whether `text` can name a snapshot: 1 to 64 letters and digits of ASCII, `-`, `_` and `.`, beginning with a letter or
+/// Whether `text` can name a snapshot: 1 to [`SNAPSHOT_NAME_MAX`] letters and digits of ASCII, `-`, `_` and `.`, beginning with a letter or
 /// a digit.
 pub fn is_snapshot_name(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -73,6 +74,15 @@ name_type!(
     /// The name of one service (one container) of a Compose file.
     ServiceName, "service"
 );
+
+impl ServiceName {
+    /// Parses the keys of a map.
+    ///
+    /// Errors: the first key that is not a valid name.
+    pub fn parse_keys<T>(texts: impl IntoIterator<Item = (String, T)>) -> Result<BTreeMap<Self, T>, InvalidName> {
+        texts.into_iter().map(|(service, value)| Ok((Self::parse(&service)?, value))).collect()
+    }
+}
 
 #[cfg(test)]
 mod tests {
