@@ -346,7 +346,7 @@ impl Service {
             report.containers.clear();
             let Some(Serving { incarnation, snapshot, visits, .. }) = &self.serving else { return };
             report.generation = incarnation.generation;
-            report.snapshot = Some(snapshot.id.to_string());
+            report.snapshot = Some(snapshot.id.clone());
             report.visits = visits.clone();
             report.last_passed = passed.or(report.last_passed);
             for (service, handle) in &incarnation.containers {

@@ -12,6 +12,8 @@
 
 use std::time::Duration;
 
+use super::snapshot::SnapshotId;
+
 /// The pause after the first failure in a row; each further one doubles it.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 /// No pause is longer.
@@ -49,8 +51,8 @@ impl Standing {
 pub struct Member {
     /// Names it within its instance.
     pub generation: u64,
-    /// The snapshot that it is of.
-    pub snapshot: String,
+    /// The snapshot that it is of; `None` for one that is being removed.
+    pub snapshot: Option<SnapshotId>,
     /// What it is doing.
     pub standing: Standing,
 }
@@ -61,7 +63,7 @@ pub struct Wanted<'a> {
     /// How many standbys.
     pub count: usize,
     /// Of which snapshot.
-    pub snapshot: &'a str,
+    pub snapshot: &'a SnapshotId,
     /// Whether a reset is to be expected soon, so that one of them should be running already.
     pub expects_reset: bool,
     /// How often containers may be brought back before they are made anew; 0: never.
@@ -126,7 +128,7 @@ pub fn plan(wanted: Wanted<'_>, members: &[Member], budget: Budget) -> Plan {
     let mut coming = 0;
     let mut ready: Vec<&Member> = Vec::new();
     for member in members {
-        let is_current = member.snapshot == wanted.snapshot;
+        let is_current = member.snapshot.as_ref() == Some(wanted.snapshot);
         match member.standing {
             // What is being made cannot be stopped half way; it goes when it is done.
             Standing::Making => coming += usize::from(is_current),
@@ -137,7 +139,7 @@ pub fn plan(wanted: Wanted<'_>, members: &[Member], budget: Budget) -> Plan {
     }
     for member in members {
         let Standing::Used { renewals } = member.standing else { continue };
-        let may_renew = member.snapshot == wanted.snapshot && renewals < wanted.most_renewals;
+        let may_renew = member.snapshot.as_ref() == Some(wanted.snapshot) && renewals < wanted.most_renewals;
         if may_renew && ready.len() + coming < wanted.count {
             coming += 1;
             plan.actions.push(PoolAction::Renew(member.generation));
@@ -184,6 +186,7 @@ fn pause(failures: u32) -> Duration {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::sync::LazyLock;
 
     use proptest::prelude::*;
 
@@ -194,12 +197,14 @@ mod tests {
     const PLENTY: Budget =
         Budget { memory_free: 64 << 30, memory_each: 1 << 28, memory_reserve: MEMORY_RESERVE, failures: None };
 
+    static NOW: LazyLock<SnapshotId> = LazyLock::new(|| "now".to_owned().into());
+
     fn wanted(count: usize) -> Wanted<'static> {
-        Wanted { count, snapshot: "now", expects_reset: false, most_renewals: 3 }
+        Wanted { count, snapshot: &NOW, expects_reset: false, most_renewals: 3 }
     }
 
     fn member(generation: u64, standing: Standing) -> Member {
-        Member { generation, snapshot: "now".to_owned(), standing }
+        Member { generation, snapshot: Some(NOW.clone()), standing }
     }
 
     #[test]
@@ -220,7 +225,7 @@ mod tests {
 
     #[test]
     fn standbys_of_another_snapshot_go() {
-        let old = Member { snapshot: "before".to_owned(), ..member(1, Standing::Frozen) };
+        let old = Member { snapshot: Some("before".to_owned().into()), ..member(1, Standing::Frozen) };
         assert_eq!(plan(wanted(1), &[old], PLENTY).actions, [PoolAction::Discard(1), PoolAction::Make]);
     }
 
@@ -265,7 +270,7 @@ mod tests {
             numbered
                 .map(|((standing, snapshot), generation)| Member {
                     generation,
-                    snapshot: snapshot.to_owned(),
+                    snapshot: Some(snapshot.to_owned().into()),
                     standing,
                 })
                 .collect()
@@ -310,7 +315,7 @@ mod tests {
             }
             prop_assert_eq!(plan(wanted, &now, PLENTY), Plan::default());
             prop_assert_eq!(now.len(), count);
-            prop_assert!(now.iter().all(|member| member.snapshot == "now"));
+            prop_assert!(now.iter().all(|member| member.snapshot.as_ref() == Some(&*NOW)));
             let running = now.iter().filter(|member| member.standing == Standing::Running).count();
             prop_assert_eq!(running, usize::from(expects_reset && count > 0));
         }
@@ -336,7 +341,7 @@ mod tests {
             }
             let making = start.iter().filter(|member| member.standing == Standing::Making);
             prop_assert!(making.clone().all(|member| !told.contains(&member.generation)));
-            let current = |member: &&Member| member.snapshot == "now";
+            let current = |member: &&Member| member.snapshot.as_ref() == Some(&*NOW);
             let ready = start.iter().filter(current).filter(|member| matches!(member.standing, Standing::Running | Standing::Frozen));
             prop_assert!(begun == 0 || begun + ready.count() + making.filter(current).count() <= count);
             if memory_free < PLENTY.memory_each + MEMORY_RESERVE {
