@@ -43,6 +43,9 @@ type Target = (Value, Question);
 
 /// The daemon's answers to the questions of evaluators, as an evaluation keeps them.
 pub fn evaluators_get_their_answers(arena: &Arena) {
+    // A new daemon replaces the container that was killed.
+    arena.stop_daemon();
+    arena.json(&["up", "mini", "shopping", "--json"]);
     let origin = arena.url("shopping");
     let url = |path: &str| format!("{origin}{path}");
     let page = |path: &str| Place::Url(url(path));
@@ -119,6 +122,8 @@ pub fn evaluators_get_their_answers(arena: &Arena) {
     for down in answers(arena, &[title, author]) {
         assert!(matches!(down, Answer::Unavailable(_)), "{down:?}");
     }
+    // A new daemon replaces the container that was killed.
+    arena.stop_daemon();
     arena.json(&["up", "mini", "shopping", "--json"]);
 }
 

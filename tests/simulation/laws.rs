@@ -139,7 +139,7 @@ impl Run {
         let rows = self.quietly(life.shared.store.instances(ENVIRONMENT)).await.unwrap_or_default();
         let is_user = |name: &&&str| {
             rows.iter().any(|row| {
-                let uses = [&row.snapshot, &row.baseline].into_iter().flatten().any(|used| used == snapshot);
+                let uses = [&row.snapshot, &row.baseline].into_iter().flatten().any(|used| used.as_str() == snapshot);
                 row.site == **name && row.state != InstanceStatus::Down && uses
             })
         };

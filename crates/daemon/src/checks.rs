@@ -16,7 +16,9 @@ use arenad_instance::shared::Shared;
 use arenad_instance::{AskError, InstanceHandle};
 use arenad_locators::{LocateError, Located};
 use arenad_model::ids::SiteName;
+use arenad_model::instance::InstanceId;
 use arenad_model::locator::{Arguments, JsLocator, JsPage, Locator, LocatorKind, Value};
+use arenad_model::snapshot::SnapshotId;
 use arenad_model::task::{Bound, Reading, Task};
 use arenad_verdict::Report;
 
@@ -72,11 +74,11 @@ pub(crate) struct Beginning {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Standing {
     /// The id of the instance.
-    pub instance: String,
+    pub instance: InstanceId,
     /// The generation that serves.
     pub generation: u64,
     /// The id of the snapshot that the generation started from.
-    pub snapshot: Option<String>,
+    pub snapshot: Option<SnapshotId>,
 }
 
 /// The facts about an episode that are known when it is over.
@@ -213,7 +215,7 @@ impl Desk<'_> {
         if !report.state.serves() {
             return Err(AskError::NotUp { instance: handle.id.to_string(), state: report.state.name() }.into());
         }
-        Ok(Standing { instance: handle.id.to_string(), generation: report.generation, snapshot: report.snapshot })
+        Ok(Standing { instance: handle.id.clone(), generation: report.generation, snapshot: report.snapshot })
     }
 }
 

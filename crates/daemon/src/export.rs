@@ -82,7 +82,7 @@ pub(crate) async fn prepare(shared: &Arc<Shared>, stored: &Snapshot) -> Result<E
             return Err(ExportError::NotWhole { id: id(), what: format!("the engine has no image {image}") });
         };
         about_bytes = about_bytes.max(found.size_bytes);
-        services.insert(service.to_string(), Service { image: image.clone(), layers: found.layers });
+        services.insert(service.clone(), Service { image: image.clone(), layers: found.layers });
     }
     let mut parts = vec![PartKind::Images];
     let archives: BTreeSet<&String> = stored.archives().collect();
@@ -127,11 +127,11 @@ pub(crate) async fn prepare(shared: &Arc<Shared>, stored: &Snapshot) -> Result<E
     let digest = digest.filter(|digest| digest.text().len() <= DIGEST_BYTES_MAX);
     let manifest = Manifest {
         id: id(),
-        environment: environment.to_owned(),
-        site: site.to_owned(),
+        environment: stored.environment.clone(),
+        site: stored.site.clone(),
         name: stored.name.clone(),
         baseline: stored.baseline_key.as_ref().map(|key| Baseline { key: key.clone(), recipe: stored.recipe.clone() }),
-        volumes: volumes().map(|(service, paths)| (service.to_owned(), paths.clone())).collect(),
+        volumes: stored.volumes.clone(),
         fingerprint,
         id_covers_stores,
         digest,

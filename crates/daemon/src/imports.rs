@@ -7,7 +7,7 @@
 //! finished, or until it has received nothing for a day. The snapshot's row is written last, so nothing starts from an
 //! incomplete snapshot.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,7 +26,6 @@ use arenad_instance::baseline::{BaselineError, snapshot};
 use arenad_instance::shared::Shared;
 use arenad_launch as launch;
 use arenad_model::hex::hex;
-use arenad_model::ids::{EnvironmentName, InvalidName, ServiceName, SiteName};
 use arenad_model::snapshot::Snapshot;
 use arenad_storage::{Limits, StorageError, Tree};
 use arenad_store::{StoreError, StoredImport};
@@ -40,9 +39,6 @@ pub(crate) enum ImportError {
     /// The manifest is invalid.
     #[error("import the snapshot")]
     Manifest(#[from] ManifestError),
-    /// A name in the manifest is invalid.
-    #[error("import the snapshot")]
-    Name(#[from] InvalidName),
     /// The site has another snapshot of that name.
     #[error("import snapshot {id}: {site} already has a snapshot named {name}")]
     NameTaken {
@@ -123,7 +119,7 @@ pub(crate) async fn begin(shared: &Shared, manifest: Manifest, name: Option<Stri
     }
     if let Some(name) = name.as_ref().or(manifest.name.as_ref())
         && known.iter().any(|stored| {
-            let is_of_site = stored.is_of(&manifest.environment, &manifest.site);
+            let is_of_site = stored.is_of(manifest.environment.as_str(), manifest.site.as_str());
             is_of_site && stored.id.as_str() != id && stored.name.as_ref() == Some(name)
         })
     {
@@ -165,7 +161,7 @@ async fn missing(shared: &Shared, manifest: &Manifest) -> Result<Vec<usize>, Imp
 /// own tags.
 async fn hold_images(shared: &Shared, manifest: &Manifest) -> Result<(), EngineError> {
     for (service, image) in &manifest.services {
-        let tag = snapshot::import_tag(&shared.installation, &manifest.id, service);
+        let tag = snapshot::import_tag(&shared.installation, &manifest.id, service.as_str());
         shared.engine.tag(&image.image, snapshot::REPOSITORY, &tag).await?;
     }
     Ok(())
@@ -354,13 +350,13 @@ pub(crate) async fn finish(shared: &Shared, id: &str) -> Result<Snapshot, Import
     }
     let snapshot = Snapshot {
         id: manifest.id.into(),
-        environment: EnvironmentName::parse(&manifest.environment)?,
-        site: SiteName::parse(&manifest.site)?,
+        environment: manifest.environment,
+        site: manifest.site,
         recipe: manifest.baseline.as_ref().and_then(|baseline| baseline.recipe.clone()),
         baseline_key: manifest.baseline.map(|baseline| baseline.key),
         name: name.or(manifest.name),
-        images: by_service(manifest.services.into_iter().map(|(service, found)| (service, found.image)))?,
-        volumes: by_service(manifest.volumes)?,
+        images: manifest.services.into_iter().map(|(service, found)| (service, found.image)).collect(),
+        volumes: manifest.volumes,
         state,
         is_imported: true,
         size_bytes: manifest.size_bytes,
@@ -376,11 +372,6 @@ pub(crate) async fn finish(shared: &Shared, id: &str) -> Result<Snapshot, Import
     let message = format!("snapshot {id} of {}/{} was imported", snapshot.environment, snapshot.site);
     shared.events.note("snapshot.imported", None, &message).await;
     Ok(snapshot)
-}
-
-/// Parses the names of services, which the check of the manifest has let pass.
-fn by_service<T>(texts: impl IntoIterator<Item = (String, T)>) -> Result<BTreeMap<ServiceName, T>, InvalidName> {
-    texts.into_iter().map(|(service, value)| Ok((ServiceName::parse(&service)?, value))).collect()
 }
 
 async fn begun(shared: &Shared, id: &str) -> Result<StoredImport, ImportError> {

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::{PIECE_BYTES, content_id};
-use arenad_model::ids::{EnvironmentName, ServiceName, SiteName};
+use arenad_model::ids::{EnvironmentName, ServiceName, SiteName, is_snapshot_name};
 
 /// The format version that is written; no other version is read.
 pub const VERSION: u32 = 1;
@@ -52,17 +53,21 @@ pub struct Manifest {
     /// The snapshot's id, 16 hexadecimal digits; [`content_id`] derives it from the content.
     pub id: String,
     /// The name of the environment that the snapshot belongs to.
-    pub environment: String,
+    #[serde(serialize_with = "names::write", deserialize_with = "names::environment")]
+    pub environment: EnvironmentName,
     /// The name of the site that the snapshot belongs to.
-    pub site: String,
+    #[serde(serialize_with = "names::write", deserialize_with = "names::site")]
+    pub site: SiteName,
     /// The name given to the snapshot; `None` for an unnamed one.
     pub name: Option<String>,
     /// The inputs that the snapshot was made from; `None` unless it is a baseline.
     pub baseline: Option<Baseline>,
     /// The image of each service, by the service's name.
-    pub services: BTreeMap<String, Service>,
+    #[serde(serialize_with = "names::write_keys", deserialize_with = "names::by_service")]
+    pub services: BTreeMap<ServiceName, Service>,
     /// The file name of each volume's archive, by service and mount path.
-    pub volumes: BTreeMap<String, BTreeMap<String, String>>,
+    #[serde(serialize_with = "names::write_keys", deserialize_with = "names::by_service")]
+    pub volumes: BTreeMap<ServiceName, BTreeMap<String, String>>,
     /// The BLAKE3 hash over all trees of the state root; `None` if the snapshot has no trees.
     pub fingerprint: Option<String>,
     /// Whether the id covers the trees; it does if they hold data that no image holds.
@@ -79,6 +84,36 @@ pub struct Manifest {
     pub writer: String,
     /// The parts of the file, in order.
     pub parts: Vec<Part>,
+}
+
+/// The names in a manifest: text in JSON, which is parsed when the manifest is read.
+mod names {
+    use super::*;
+
+    pub(super) fn write<S: Serializer>(name: &impl fmt::Display, out: S) -> Result<S::Ok, S::Error> {
+        out.collect_str(name)
+    }
+
+    pub(super) fn environment<'de, D: Deserializer<'de>>(input: D) -> Result<EnvironmentName, D::Error> {
+        EnvironmentName::parse(&String::deserialize(input)?).map_err(D::Error::custom)
+    }
+
+    pub(super) fn site<'de, D: Deserializer<'de>>(input: D) -> Result<SiteName, D::Error> {
+        SiteName::parse(&String::deserialize(input)?).map_err(D::Error::custom)
+    }
+
+    pub(super) fn write_keys<S: Serializer, T: Serialize>(
+        by_service: &BTreeMap<ServiceName, T>,
+        out: S,
+    ) -> Result<S::Ok, S::Error> {
+        out.collect_map(by_service.iter().map(|(service, value)| (service.as_str(), value)))
+    }
+
+    pub(super) fn by_service<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+        input: D,
+    ) -> Result<BTreeMap<ServiceName, T>, D::Error> {
+        ServiceName::parse_keys(BTreeMap::<String, T>::deserialize(input)?).map_err(D::Error::custom)
+    }
 }
 
 /// The inputs that a baseline was made from.
@@ -158,11 +193,14 @@ fn is_hex(text: &str, length: usize) -> bool {
     text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f'))
 }
 
+/// The longest name of a store, in characters.
+const STORE_NAME_MAX: usize = 80;
+
 /// Returns whether `name` is a plain file name that cannot lead to another folder and, with its ending, fits into the
 /// oldest kind of tar header.
 fn is_plain(name: &str) -> bool {
     let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
-    name.len() <= 80
+    name.len() <= STORE_NAME_MAX
         && name.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric())
         && name.bytes().all(is_inner)
 }
@@ -199,7 +237,7 @@ impl Manifest {
         let layers = self.services.iter().map(|(name, service)| (name.as_str(), service.layers.as_slice()));
         let fingerprint = self.fingerprint.as_deref().filter(|_| self.id_covers_stores);
         let volumes = self.volumes.iter().map(|(service, paths)| (service.as_str(), paths));
-        let found = content_id(&self.environment, &self.site, layers, volumes, fingerprint);
+        let found = content_id(self.environment.as_str(), self.site.as_str(), layers, volumes, fingerprint);
         if found == self.id { Ok(()) } else { Err(ManifestError::Id { says: self.id.clone(), found }) }
     }
 
@@ -209,24 +247,18 @@ impl Manifest {
             false => Err(ManifestError::Form { what, found: found.chars().take(100).collect() }),
         };
         insist(is_hex(&self.id, 16), "id", &self.id)?;
-        insist(EnvironmentName::parse(&self.environment).is_ok(), "environment", &self.environment)?;
-        insist(SiteName::parse(&self.site).is_ok(), "site", &self.site)?;
         insist(!self.services.is_empty(), "list of services", "[]")?;
         if let Some(name) = &self.name {
-            insist(is_plain(name), "name", name)?;
+            insist(is_snapshot_name(name), "name", name)?;
         }
-        for (name, service) in &self.services {
-            insist(ServiceName::parse(name).is_ok(), "service", name)?;
+        for service in self.services.values() {
             let is_digest = |text: &str| text.strip_prefix("sha256:").is_some_and(|digest| is_hex(digest, 64));
             insist(is_digest(&service.image), "image", &service.image)?;
             service.layers.iter().try_for_each(|layer| insist(is_digest(layer), "layer", layer))?;
         }
-        for (service, paths) in &self.volumes {
-            insist(ServiceName::parse(service).is_ok(), "service", service)?;
-            for (path, file) in paths {
-                insist(path.starts_with('/'), "mount path", path)?;
-                insist(is_volume(file), "volume archive", file)?;
-            }
+        for (path, file) in self.volumes.values().flatten() {
+            insist(path.starts_with('/'), "mount path", path)?;
+            insist(is_volume(file), "volume archive", file)?;
         }
         for part in &self.parts {
             insist(PartKind::parse(&part.name).is_some(), "part", &part.name)?;

@@ -4,18 +4,21 @@ use std::io::{Read, Write};
 use sha2::{Digest, Sha256};
 
 use super::*;
+use arenad_model::ids::{EnvironmentName, ServiceName, SiteName};
+
+fn web() -> ServiceName {
+    ServiceName::parse("web").expect("a name")
+}
 
 fn manifest() -> Manifest {
     let layers = vec![format!("sha256:{}", "1".repeat(64))];
-    let services = BTreeMap::from([(
-        "web".to_owned(),
-        Service { image: format!("sha256:{}", "2".repeat(64)), layers: layers.clone() },
-    )]);
+    let services =
+        BTreeMap::from([(web(), Service { image: format!("sha256:{}", "2".repeat(64)), layers: layers.clone() })]);
     let volumes = BTreeMap::new();
     Manifest {
         id: content_id("mini", "shop", [("web", layers.as_slice())], [], None),
-        environment: "mini".to_owned(),
-        site: "shop".to_owned(),
+        environment: EnvironmentName::parse("mini").expect("a name"),
+        site: SiteName::parse("shop").expect("a name"),
         name: None,
         baseline: Some(Baseline { key: "key".to_owned(), recipe: None }),
         services,
@@ -131,20 +134,44 @@ fn an_id_that_is_not_that_of_the_content_is_refused() {
     };
     let wrong = Manifest { id: "0123456789abcdef".to_owned(), ..manifest() };
     assert!(matches!(id(wrong), ManifestError::Id { .. }));
-    let moved = Manifest { site: "forum".to_owned(), ..manifest() };
+    let moved = Manifest { site: SiteName::parse("forum").expect("a name"), ..manifest() };
     assert!(matches!(id(moved), ManifestError::Id { .. }));
     let covered = Manifest { id_covers_stores: true, ..manifest() };
     assert!(matches!(id(covered), ManifestError::Id { .. }));
     let unproven = Manifest { fingerprint: None, ..manifest() };
     assert!(matches!(id(unproven), ManifestError::Parts(_)));
-    let volumes =
-        BTreeMap::from([("web".to_owned(), BTreeMap::from([("/data".to_owned(), format!("{}.tar", "3".repeat(64)))]))]);
+    let volumes = BTreeMap::from([(web(), BTreeMap::from([("/data".to_owned(), format!("{}.tar", "3".repeat(64)))]))]);
     let lacking = Manifest { volumes, ..manifest() };
     assert!(matches!(id(lacking), ManifestError::Parts(_)));
     for path in ["../../etc/passwd", "x/y.tar", "/etc/passwd", ""] {
-        let volumes = BTreeMap::from([("web".to_owned(), BTreeMap::from([("/data".to_owned(), path.to_owned())]))]);
+        let volumes = BTreeMap::from([(web(), BTreeMap::from([("/data".to_owned(), path.to_owned())]))]);
         let hostile = Manifest { volumes, ..manifest() };
         assert!(matches!(id(hostile), ManifestError::Form { what: "volume archive", .. }), "{path}");
+    }
+}
+
+#[test]
+fn names_that_nothing_can_have_are_refused() {
+    let text = serde_json::to_value(manifest()).expect("JSON");
+    assert_eq!(serde_json::from_value::<Manifest>(text.clone()).expect("a manifest"), manifest());
+    for field in ["environment", "site"] {
+        let mut changed = text.clone();
+        changed[field] = "../etc".into();
+        let error = serde_json::from_value::<Manifest>(changed).expect_err("the name is invalid");
+        assert!(error.to_string().contains(&format!("{field} names are")), "{error}");
+    }
+    for field in ["services", "volumes"] {
+        let mut changed = text.clone();
+        changed[field]["a/b"] =
+            if field == "services" { text["services"]["web"].clone() } else { serde_json::json!({}) };
+        let error = serde_json::from_value::<Manifest>(changed).expect_err("the name is invalid");
+        assert!(error.to_string().contains("service names are"), "{error}");
+    }
+    let named = |name: String| Manifest { name: Some(name), ..manifest() };
+    assert!(read(&written(&parts(b"images"), named("x".repeat(64)))).is_ok());
+    for name in ["x".repeat(65), "a/b".to_owned(), String::new()] {
+        let error = read(&written(&parts(b"images"), named(name))).expect_err("the name is invalid");
+        assert!(matches!(error, ReadError::Manifest(ManifestError::Form { what: "name", .. })), "{error:?}");
     }
 }
 

@@ -102,7 +102,7 @@ impl Instance {
         let context = self.context.clone();
         for StoredStandby { made, snapshot, renewals } in context.shared.store.standbys(&context.id.to_string()).await?
         {
-            let is_wanted = snapshot == wanted.id.as_str();
+            let is_wanted = snapshot == wanted.id;
             let standing = if is_wanted { Standing::Making } else { Standing::Used { renewals: WORN } };
             self.pool.add(made, Standby { renewals, ..Standby::new(&snapshot, standing) });
             // A standby exists, so the instance needed standbys before.

@@ -60,7 +60,7 @@ use arenad_launch::Incarnation;
 use arenad_model::instance::{InstanceId, InstanceState, Trouble};
 use arenad_model::request_queue::{Request, Want};
 use arenad_model::site::Site;
-use arenad_model::snapshot::Snapshot;
+use arenad_model::snapshot::{Snapshot, SnapshotId};
 use arenad_seams::ordered_watch as channel;
 use arenad_store::{StoredInstance, StoredWrites};
 
@@ -82,7 +82,7 @@ pub struct Report {
     /// The generation of the containers that serve or are being made.
     pub generation: u64,
     /// The id of the snapshot that the generation started from.
-    pub snapshot: Option<String>,
+    pub snapshot: Option<SnapshotId>,
     /// The containers of the serving generation. Shape: service to engine id and address.
     pub containers: BTreeMap<String, (String, Option<IpAddr>)>,
     /// The same containers with everything that a command or a locator needs to reach them.

@@ -68,7 +68,7 @@ impl Instance {
         let (now, stop) = (Instant::now(), self.pool.token());
         let mut begun = Vec::new();
         for (made, standby) in self.pool.members_mut() {
-            let is_ready = standby.standing == Standing::Running && standby.snapshot == snapshot.id.as_str();
+            let is_ready = standby.standing == Standing::Running && standby.snapshot.as_ref() == Some(&snapshot.id);
             let (Some(proof), Some(incarnation)) = (&standby.proof, &standby.incarnation) else { continue };
             if !is_ready || !standby.looks.is_due(now) {
                 continue;

@@ -23,6 +23,7 @@ use arenad_engine::EngineHandle;
 use arenad_launch::Incarnation;
 use arenad_model::pool::{Lack, Member, Standing};
 use arenad_model::site::ResetSpec;
+use arenad_model::snapshot::SnapshotId;
 
 /// How often containers are brought back in place before they are replaced, which ends everything that a rewind does
 /// not reach, such as memory leaks of their processes.
@@ -66,7 +67,8 @@ struct Work {
 pub(super) struct Standby {
     /// The containers; `None` while they are being made or brought back.
     pub(super) incarnation: Option<Incarnation>,
-    pub(super) snapshot: String,
+    /// The snapshot that it is of; `None` for one that is being removed.
+    pub(super) snapshot: Option<SnapshotId>,
     pub(super) standing: Standing,
     /// The proof that it equals the snapshot; `None` if there is nothing to compare.
     pub(super) proof: Option<KeptProof>,
@@ -122,10 +124,10 @@ pub(super) struct Chosen {
 
 impl Standby {
     /// Creates a member that has no containers yet.
-    pub(super) fn new(snapshot: &str, standing: Standing) -> Self {
+    pub(super) fn new(snapshot: &SnapshotId, standing: Standing) -> Self {
         Self {
             incarnation: None,
-            snapshot: snapshot.to_owned(),
+            snapshot: Some(snapshot.clone()),
             standing,
             proof: None,
             renewals: 0,
@@ -178,17 +180,17 @@ impl Pool {
     }
 
     /// Returns the best standby of a snapshot: one that runs, or else one that is paused.
-    fn best(&self, snapshot: &str) -> Option<u64> {
+    fn best(&self, snapshot: &SnapshotId) -> Option<u64> {
         let fits = |standing| {
-            let mut found = self.members.iter().filter(|(_, standby)| standby.snapshot == snapshot);
+            let mut found = self.members.iter().filter(|(_, standby)| standby.snapshot.as_ref() == Some(snapshot));
             found.find(|(_, standby)| standby.standing == standing).map(|(made, _)| *made)
         };
         fits(Standing::Running).or_else(|| fits(Standing::Frozen))
     }
 
     /// Returns until when to wait for a standby of a snapshot that is about to be ready; `None` if there is none.
-    pub(super) fn ready_by(&self, snapshot: &str, now: Instant) -> Option<Instant> {
-        let mut coming = self.members.values().filter(|standby| standby.snapshot == snapshot);
+    pub(super) fn ready_by(&self, snapshot: &SnapshotId, now: Instant) -> Option<Instant> {
+        let mut coming = self.members.values().filter(|standby| standby.snapshot.as_ref() == Some(snapshot));
         if coming.clone().any(|standby| standby.is_resuming) {
             return Some(now + RESUMES_WITHIN);
         }
@@ -202,12 +204,12 @@ impl Pool {
     }
 
     /// Whether a standby of this snapshot can serve.
-    pub(super) fn has_ready(&self, snapshot: &str) -> bool {
+    pub(super) fn has_ready(&self, snapshot: &SnapshotId) -> bool {
         self.best(snapshot).is_some()
     }
 
     /// Removes the best standby of a snapshot from the pool and returns it.
-    pub(super) fn choose(&mut self, snapshot: &str) -> Option<(u64, Chosen)> {
+    pub(super) fn choose(&mut self, snapshot: &SnapshotId) -> Option<(u64, Chosen)> {
         let made = self.best(snapshot)?;
         let standby = self.members.remove(&made)?;
         let is_frozen = standby.standing == Standing::Frozen;
@@ -229,7 +231,7 @@ impl Pool {
     pub(super) fn retire(
         &mut self,
         incarnation: Incarnation,
-        snapshot: &str,
+        snapshot: &SnapshotId,
         renewals: u32,
         before: Option<Taken>,
         is_untouched: bool,
@@ -247,7 +249,7 @@ impl Pool {
     }
 
     /// Adds containers that must not serve again; the pool removes them.
-    pub(super) fn reject(&mut self, incarnation: Incarnation, snapshot: &str) {
+    pub(super) fn reject(&mut self, incarnation: Incarnation, snapshot: &SnapshotId) {
         self.retire(incarnation, snapshot, WORN, None, false);
     }
 
@@ -438,30 +440,34 @@ pub(super) fn told(lack: Lack) -> String {
 mod tests {
     use super::*;
 
+    fn id(text: &str) -> SnapshotId {
+        text.to_owned().into()
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_standby_that_is_half_way_back_is_waited_for() {
         let mut pool = Pool::default();
         let now = Instant::now();
         let ms = Duration::from_millis;
-        pool.add(7, Standby { renewing_since: Some(now), ..Standby::new("s", Standing::Making) });
-        assert_eq!(pool.ready_by("s", now + ms(300)), None, "nobody knows how long it takes");
+        pool.add(7, Standby { renewing_since: Some(now), ..Standby::new(&id("s"), Standing::Making) });
+        assert_eq!(pool.ready_by(&id("s"), now + ms(300)), None, "nobody knows how long it takes");
         pool.renewal_took = Some(ms(400));
-        assert_eq!(pool.ready_by("s", now + ms(100)), None, "it has only begun");
-        assert_eq!(pool.ready_by("s", now + ms(200)), Some(now + ms(600)));
-        assert_eq!(pool.ready_by("s", now + ms(700)), Some(now + ms(900)), "it is late");
-        assert_eq!(pool.ready_by("s", now + ms(800)), None, "it may never come");
-        assert_eq!(pool.ready_by("t", now + ms(200)), None, "it is of another snapshot");
+        assert_eq!(pool.ready_by(&id("s"), now + ms(100)), None, "it has only begun");
+        assert_eq!(pool.ready_by(&id("s"), now + ms(200)), Some(now + ms(600)));
+        assert_eq!(pool.ready_by(&id("s"), now + ms(700)), Some(now + ms(900)), "it is late");
+        assert_eq!(pool.ready_by(&id("s"), now + ms(800)), None, "it may never come");
+        assert_eq!(pool.ready_by(&id("t"), now + ms(200)), None, "it is of another snapshot");
         tokio::time::advance(ms(250)).await;
         pool.note_renewal(now);
         assert_eq!(pool.renewal_took, Some(ms(250)));
-        pool.add(8, Standby { is_resuming: true, ..Standby::new("s", Standing::Making) });
-        assert_eq!(pool.ready_by("s", now), Some(now + RESUMES_WITHIN));
+        pool.add(8, Standby { is_resuming: true, ..Standby::new(&id("s"), Standing::Making) });
+        assert_eq!(pool.ready_by(&id("s"), now), Some(now + RESUMES_WITHIN));
     }
 
     #[tokio::test]
     async fn a_task_that_panics_fails_its_member() {
         let mut pool = Pool::default();
-        pool.add(7, Standby::new("s", Standing::Making));
+        pool.add(7, Standby::new(&id("s"), Standing::Making));
         pool.spawn(&TaskTracker::new(), 7, async { panic!("of the test") });
         let finished = pool.news().await;
         assert_eq!(finished.made, 7);

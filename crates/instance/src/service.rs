@@ -351,7 +351,7 @@ impl Service {
         report.containers.clear();
         let Some(Serving { incarnation, snapshot, visits, .. }) = &self.serving else { return };
         report.generation = incarnation.generation;
-        report.snapshot = Some(snapshot.id.to_string());
+        report.snapshot = Some(snapshot.id.clone());
         report.visits = visits.clone();
         for (service, handle) in &incarnation.containers {
             let address = incarnation.addresses.get(service).copied();

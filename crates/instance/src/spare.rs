@@ -14,12 +14,12 @@ use arenad_launch::{self as launch, Incarnation};
 use arenad_model::error::describe;
 use arenad_model::instance::InstanceId;
 use arenad_model::site::Site;
-use arenad_model::snapshot::Snapshot;
+use arenad_model::snapshot::{Snapshot, SnapshotId};
 use arenad_storage::Fresh;
 
 /// Clones for the next rewind, which may still be being made.
 pub(super) struct Spare {
-    snapshot: String,
+    snapshot: SnapshotId,
     making: JoinHandle<Option<Vec<Fresh>>>,
 }
 
@@ -46,16 +46,16 @@ impl Spare {
             let made = launch::fresh(&source, &site).await;
             made.map_err(|error| tracing::warn!(error = describe(&error), "no clones for the next rewind")).ok()
         });
-        Some(Self { snapshot: of.id.to_string(), making })
+        Some(Self { snapshot: of.id.clone(), making })
     }
 
     /// Whether the clones are of that snapshot.
-    pub(super) fn is_of(&self, snapshot: &str) -> bool {
-        self.snapshot == snapshot
+    pub(super) fn is_of(&self, snapshot: &SnapshotId) -> bool {
+        self.snapshot == *snapshot
     }
 
     /// Waits until the clones are made and returns them if they are of that snapshot.
-    pub(super) async fn take(self, snapshot: &str) -> Option<Vec<Fresh>> {
+    pub(super) async fn take(self, snapshot: &SnapshotId) -> Option<Vec<Fresh>> {
         let is_of = self.is_of(snapshot);
         self.making.await.ok().flatten().filter(|_| is_of)
     }

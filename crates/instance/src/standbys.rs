@@ -18,7 +18,7 @@ use arenad_launch as launch;
 use arenad_model::error::describe;
 use arenad_model::pool::{self, Budget, Lack, PoolAction, Standing, Wanted};
 use arenad_model::site::Site;
-use arenad_model::snapshot::Snapshot;
+use arenad_model::snapshot::{Snapshot, SnapshotId};
 use arenad_model::standby_schedule::count_at;
 use arenad_reset::{Stages, hindrance};
 use arenad_seams::fault::{self, Point};
@@ -139,7 +139,7 @@ impl Instance {
         standby.incarnation = None;
         standby.proof = None;
         // A member without a snapshot counts for nothing until it is removed.
-        standby.snapshot.clear();
+        standby.snapshot = None;
         let (shared, id) = (self.context.shared.clone(), self.context.id.clone());
         self.pool.spawn(&self.context.shared.tasks, made, async move {
             let removed = making::remove(&shared, &id, made).await;
@@ -178,7 +178,7 @@ impl Instance {
 
     /// Waits for a standby of a snapshot that is about to be ready, because a rewind of the serving generation would
     /// take longer.
-    pub(super) async fn await_resumed(&mut self, snapshot: &str, stages: &Stages) {
+    pub(super) async fn await_resumed(&mut self, snapshot: &SnapshotId, stages: &Stages) {
         self.tend_standbys().await;
         if let Some(deadline) = self.pool.ready_by(snapshot, Instant::now()) {
             stages.time("resume", self.await_news(snapshot, deadline)).await;
@@ -186,7 +186,7 @@ impl Instance {
     }
 
     /// Takes in the results of tasks until a standby is ready, none is about to be, or the time is up.
-    async fn await_news(&mut self, snapshot: &str, deadline: Instant) {
+    async fn await_news(&mut self, snapshot: &SnapshotId, deadline: Instant) {
         while !self.pool.has_ready(snapshot)
             && self.pool.ready_by(snapshot, Instant::now()).is_some()
             && let Ok(finished) = tokio::time::timeout_at(deadline, self.pool.news()).await
@@ -222,7 +222,9 @@ impl Instance {
                     standby.renewals += rewinds;
                     let (snapshot, renewals) = (standby.snapshot.clone(), standby.renewals);
                     since.into_iter().for_each(|since| self.pool.note_renewal(since));
-                    self.remember_standby(StoredStandby { made, snapshot, renewals }).await;
+                    if let Some(snapshot) = snapshot {
+                        self.remember_standby(StoredStandby { made, snapshot, renewals }).await;
+                    }
                     fault::reach(Point::StandbyKept).await;
                 }
             }

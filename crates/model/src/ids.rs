@@ -1,5 +1,6 @@
 //! Types for names and identifiers, so that the name of a site cannot be used as the id of a snapshot.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// The reason why a name is refused.
@@ -25,7 +26,7 @@ fn is_valid_name(text: &str) -> bool {
 }
 
 /// The maximum length of a snapshot's name, in characters.
-const SNAPSHOT_NAME_MAX: usize = 64;
+pub const SNAPSHOT_NAME_MAX: usize = 64;
 
 /// Whether `text` can name a snapshot: 1 to 64 ASCII letters, digits, `-`, `_` and `.`, beginning with a letter or a
 /// digit.
@@ -74,6 +75,15 @@ name_type!(
     /// The name of one service (one container) of a Compose file.
     ServiceName, "service"
 );
+
+impl ServiceName {
+    /// Parses the keys of a map.
+    ///
+    /// Errors: the first key that is not a valid name.
+    pub fn parse_keys<T>(texts: impl IntoIterator<Item = (String, T)>) -> Result<BTreeMap<Self, T>, InvalidName> {
+        texts.into_iter().map(|(service, value)| Ok((Self::parse(&service)?, value))).collect()
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -13,6 +13,8 @@
 
 use std::time::Duration;
 
+use super::snapshot::SnapshotId;
+
 /// The pause after the first failure. Each further consecutive failure doubles it.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 /// The upper limit of the pause.
@@ -50,8 +52,8 @@ impl Standing {
 pub struct Member {
     /// The generation, which identifies the member within its instance.
     pub generation: u64,
-    /// The id of the snapshot from which the member was created.
-    pub snapshot: String,
+    /// The snapshot from which the member was created; `None` while the member is being removed.
+    pub snapshot: Option<SnapshotId>,
     /// The condition of the member.
     pub standing: Standing,
 }
@@ -61,8 +63,8 @@ pub struct Member {
 pub struct Wanted<'a> {
     /// The number of standbys.
     pub count: usize,
-    /// The id of the snapshot that the standbys must equal.
-    pub snapshot: &'a str,
+    /// The snapshot that the standbys must equal.
+    pub snapshot: &'a SnapshotId,
     /// Whether a reset is expected soon, so that one standby should already be running.
     pub expects_reset: bool,
     /// The number of times that containers may be brought back before they are recreated. Zero means never.
@@ -127,7 +129,7 @@ pub fn plan(wanted: Wanted<'_>, members: &[Member], budget: Budget) -> Plan {
     let mut coming = 0;
     let mut ready: Vec<&Member> = Vec::new();
     for member in members {
-        let is_current = member.snapshot == wanted.snapshot;
+        let is_current = member.snapshot.as_ref() == Some(wanted.snapshot);
         match member.standing {
             // The creation of a member cannot be interrupted, so an obsolete one is removed when it is complete.
             Standing::Making => coming += usize::from(is_current),
@@ -138,7 +140,7 @@ pub fn plan(wanted: Wanted<'_>, members: &[Member], budget: Budget) -> Plan {
     }
     for member in members {
         let Standing::Used { renewals } = member.standing else { continue };
-        let may_renew = member.snapshot == wanted.snapshot && renewals < wanted.most_renewals;
+        let may_renew = member.snapshot.as_ref() == Some(wanted.snapshot) && renewals < wanted.most_renewals;
         if may_renew && ready.len() + coming < wanted.count {
             coming += 1;
             plan.actions.push(PoolAction::Renew(member.generation));
@@ -185,6 +187,7 @@ fn pause(failures: u32) -> Duration {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::sync::LazyLock;
 
     use proptest::prelude::*;
 
@@ -195,12 +198,14 @@ mod tests {
     const PLENTY: Budget =
         Budget { memory_free: 64 << 30, memory_each: 1 << 28, memory_reserve: MEMORY_RESERVE, failures: None };
 
+    static NOW: LazyLock<SnapshotId> = LazyLock::new(|| "now".to_owned().into());
+
     fn wanted(count: usize) -> Wanted<'static> {
-        Wanted { count, snapshot: "now", expects_reset: false, most_renewals: 3 }
+        Wanted { count, snapshot: &NOW, expects_reset: false, most_renewals: 3 }
     }
 
     fn member(generation: u64, standing: Standing) -> Member {
-        Member { generation, snapshot: "now".to_owned(), standing }
+        Member { generation, snapshot: Some(NOW.clone()), standing }
     }
 
     #[test]
@@ -221,7 +226,7 @@ mod tests {
 
     #[test]
     fn standbys_of_another_snapshot_go() {
-        let old = Member { snapshot: "before".to_owned(), ..member(1, Standing::Frozen) };
+        let old = Member { snapshot: Some("before".to_owned().into()), ..member(1, Standing::Frozen) };
         assert_eq!(plan(wanted(1), &[old], PLENTY).actions, [PoolAction::Discard(1), PoolAction::Make]);
     }
 
@@ -266,7 +271,7 @@ mod tests {
             numbered
                 .map(|((standing, snapshot), generation)| Member {
                     generation,
-                    snapshot: snapshot.to_owned(),
+                    snapshot: Some(snapshot.to_owned().into()),
                     standing,
                 })
                 .collect()
@@ -311,7 +316,7 @@ mod tests {
             }
             prop_assert_eq!(plan(wanted, &now, PLENTY), Plan::default());
             prop_assert_eq!(now.len(), count);
-            prop_assert!(now.iter().all(|member| member.snapshot == "now"));
+            prop_assert!(now.iter().all(|member| member.snapshot.as_ref() == Some(&*NOW)));
             let running = now.iter().filter(|member| member.standing == Standing::Running).count();
             prop_assert_eq!(running, usize::from(expects_reset && count > 0));
         }
@@ -338,7 +343,7 @@ mod tests {
             }
             let making = start.iter().filter(|member| member.standing == Standing::Making);
             prop_assert!(making.clone().all(|member| !told.contains(&member.generation)));
-            let current = |member: &&Member| member.snapshot == "now";
+            let current = |member: &&Member| member.snapshot.as_ref() == Some(&*NOW);
             let ready = start.iter().filter(current).filter(|member| matches!(member.standing, Standing::Running | Standing::Frozen));
             prop_assert!(begun == 0 || begun + ready.count() + making.filter(current).count() <= count);
             if memory_free < PLENTY.memory_each + MEMORY_RESERVE {

@@ -9,6 +9,7 @@ use super::resets::{NewReset, insert_reset};
 use super::{Doing, Store, StoreError, time_text, timestamp, word};
 use arenad_model::instance::{InstanceId, InstanceState, InstanceStatus};
 use arenad_model::reset::ResetWay;
+use arenad_model::snapshot::SnapshotId;
 
 /// One row of the table of instances.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,9 +27,9 @@ pub struct StoredInstance {
     /// The generation that serves or is being made to serve; `None` before the first one.
     pub serving: Option<Serving>,
     /// The id of the snapshot that the instance starts from.
-    pub snapshot: Option<String>,
+    pub snapshot: Option<SnapshotId>,
     /// The id of the snapshot that a reset leads to.
-    pub baseline: Option<String>,
+    pub baseline: Option<SnapshotId>,
     /// The time when the last recorded state began.
     pub since: Timestamp,
 }
@@ -94,8 +95,8 @@ fn from_row(row: &SqliteRow) -> Result<StoredInstance, StoreError> {
         state: word("the state of an instance", row.get("state"), InstanceStatus::named)?,
         generation: row.get::<i64, _>("generation").unsigned_abs(),
         serving: serving(row),
-        snapshot: row.get("snapshot"),
-        baseline: row.get("baseline"),
+        snapshot: row.get::<Option<String>, _>("snapshot").map(SnapshotId::from),
+        baseline: row.get::<Option<String>, _>("baseline").map(SnapshotId::from),
         since: timestamp(row.get("since"))?,
     })
 }

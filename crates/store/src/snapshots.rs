@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::DeserializeOwned;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
@@ -11,16 +12,14 @@ use arenad_model::snapshot::{Snapshot, SnapshotId};
 
 /// Reads one row of the table.
 fn from_row(row: &SqliteRow) -> Result<Snapshot, StoreError> {
-    let images: BTreeMap<String, String> = json("a snapshot's images", row.get("images"))?;
-    let volumes: BTreeMap<String, BTreeMap<String, String>> = json("a snapshot's volumes", row.get("volumes"))?;
     Ok(Snapshot {
         id: SnapshotId::from(row.get::<String, _>("id")),
         environment: parsed("the environment of a snapshot", row.get("environment"), EnvironmentName::parse)?,
         site: parsed("the site of a snapshot", row.get("site"), SiteName::parse)?,
         baseline_key: row.get("baseline_key"),
         name: row.get("name"),
-        images: by_service(images)?,
-        volumes: by_service(volumes)?,
+        images: by_service("a snapshot's images", row.get("images"))?,
+        volumes: by_service("a snapshot's volumes", row.get("volumes"))?,
         state: json("a snapshot's state", row.get("state"))?,
         recipe: row.get("recipe"),
         is_imported: row.get::<Option<&str>, _>("imported_at").is_some(),
@@ -29,10 +28,10 @@ fn from_row(row: &SqliteRow) -> Result<Snapshot, StoreError> {
     })
 }
 
-fn by_service<T>(texts: BTreeMap<String, T>) -> Result<BTreeMap<ServiceName, T>, StoreError> {
-    let parse =
-        |(service, value): (String, T)| Ok((parsed("the service of a snapshot", &service, ServiceName::parse)?, value));
-    texts.into_iter().map(parse).collect()
+/// Parses a column that holds a map by service.
+fn by_service<T: DeserializeOwned>(what: &'static str, text: &str) -> Result<BTreeMap<ServiceName, T>, StoreError> {
+    let texts: BTreeMap<String, T> = json(what, text)?;
+    ServiceName::parse_keys(texts).map_err(|_| StoreError::Row { what, text: text.to_owned() })
 }
 
 fn text_keys<T>(by_service: &BTreeMap<ServiceName, T>) -> BTreeMap<&str, &T> {

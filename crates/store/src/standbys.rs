@@ -4,6 +4,7 @@ use sqlx::Row;
 
 use super::{Doing, Store, StoreError};
 use arenad_model::instance::InstanceId;
+use arenad_model::snapshot::SnapshotId;
 
 /// One row of the table of standbys.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,7 +12,7 @@ pub struct StoredStandby {
     /// The generation that the standby's containers were made for.
     pub made: u64,
     /// The id of the snapshot that the standby was made from.
-    pub snapshot: String,
+    pub snapshot: SnapshotId,
     /// The number of times that the standby has been restored to its snapshot since it was made.
     pub renewals: u32,
 }
@@ -22,7 +23,7 @@ impl Store {
         sqlx::query("INSERT OR REPLACE INTO standbys (instance, made, snapshot, renewals) VALUES (?, ?, ?, ?)")
             .bind(instance.to_string())
             .bind(i64::try_from(standby.made).unwrap_or(i64::MAX))
-            .bind(&standby.snapshot)
+            .bind(standby.snapshot.as_str())
             .bind(standby.renewals)
             .execute(&self.quick)
             .await
@@ -60,7 +61,7 @@ impl Store {
             .doing("read the standbys")?;
         let read = rows.iter().map(|row| StoredStandby {
             made: row.get::<i64, _>("made").unsigned_abs(),
-            snapshot: row.get("snapshot"),
+            snapshot: row.get::<String, _>("snapshot").into(),
             renewals: row.get("renewals"),
         });
         Ok(read.collect())

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 
 use arenad_export::{Baseline, Manifest, Next, PartKind, ReadError, Reader, Service, Writer, content_id};
+use arenad_model::ids::{EnvironmentName, ServiceName, SiteName};
 
 use crate::tape::mend_sums;
 use crate::target::{Check, Target};
@@ -91,11 +92,11 @@ fn made() -> Vec<Vec<u8>> {
     let volumes = BTreeMap::new();
     let manifest = Manifest {
         id: content_id("mini", "shop", [("web", layers.as_slice())], [], None),
-        environment: "mini".to_owned(),
-        site: "shop".to_owned(),
+        environment: EnvironmentName::parse("mini").expect("a name"),
+        site: SiteName::parse("shop").expect("a name"),
         name: Some("before".to_owned()),
         baseline: Some(Baseline { key: "key".to_owned(), recipe: None }),
-        services: BTreeMap::from([("web".to_owned(), image)]),
+        services: BTreeMap::from([(ServiceName::parse("web").expect("a name"), image)]),
         volumes,
         fingerprint: Some("f".repeat(64)),
         id_covers_stores: false,

@@ -278,9 +278,9 @@ fn stands_at_start(task: &Task, site: &SiteName, snapshot: Option<&str>, known: 
 fn shown(task: &Task, definition: &Environment, begun: Beginning) -> Begun {
     let site = |(name, standing): (SiteName, Standing)| BegunSite {
         site: name.to_string(),
-        instance: standing.instance,
+        instance: standing.instance.to_string(),
         generation: standing.generation,
-        snapshot: standing.snapshot,
+        snapshot: standing.snapshot.map(String::from),
     };
     let values = begun.values.into_iter().map(|(name, located)| {
         let value = BegunValue {

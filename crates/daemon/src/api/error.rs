@@ -218,10 +218,8 @@ impl From<ImportError> for ApiError {
     fn from(error: ImportError) -> Self {
         let detail = describe(&error);
         match error {
-            ImportError::Manifest(_) | ImportError::Name(_) => {
-                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_manifest", detail)
-                    .hint("get the file anew: this copy was damaged or changed on its way")
-            }
+            ImportError::Manifest(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_manifest", detail)
+                .hint("get the file anew: this copy was damaged or changed on its way"),
             ImportError::NameTaken { .. } => Self::new(StatusCode::CONFLICT, "name_taken", detail)
                 .hint("give the imported one another name with --name, or remove the one that is there"),
             ImportError::NoStateRoot(_) => Self::new(StatusCode::CONFLICT, "no_state_root", detail)

@@ -87,7 +87,7 @@ async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Si
         reason: trouble.as_ref().map(|trouble| trouble.reason.clone()),
         hint: trouble.map(|trouble| trouble.hint),
         generation: report.generation,
-        snapshot: report.snapshot,
+        snapshot: report.snapshot.map(String::from),
         last_passed: report.last_passed.map(|at| at.to_string()),
         containers: report
             .containers
@@ -146,7 +146,7 @@ fn stranded(stranded: Stranded) -> wire::Environment {
             reason: Some(stranded.trouble.reason.clone()),
             hint: Some(stranded.trouble.hint.clone()),
             generation: row.generation,
-            snapshot: row.snapshot.clone(),
+            snapshot: row.snapshot.clone().map(String::from),
             last_passed: None,
             containers: Vec::new(),
             has_stores: site.is_some_and(|site| !site.stores.is_empty()),

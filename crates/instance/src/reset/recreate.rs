@@ -35,7 +35,7 @@ impl Instance {
         let (generation, _) = self.begin_generation(plan, target, ResetWay::Recreate).await?;
         fault::reach(Point::RecreateRecorded).await;
         let report = self.service.report();
-        report.send_modify(|report| report.snapshot = Some(target.id.to_string()));
+        report.send_modify(|report| report.snapshot = Some(target.id.clone()));
         let stage = |text: &str| tell(report, text);
         let waiting = |failure: &ProbeFailure| {
             report.send_modify(|report| report.waiting_for = Some(failure.to_string()));

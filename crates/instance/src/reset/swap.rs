@@ -14,7 +14,7 @@ use arenad_engine::CpuWeight;
 use arenad_launch as launch;
 use arenad_model::error::describe;
 use arenad_model::reset::ResetWay;
-use arenad_model::snapshot::Snapshot;
+use arenad_model::snapshot::{Snapshot, SnapshotId};
 use arenad_model::verify::Extent;
 use arenad_seams::fault::{self, Point};
 
@@ -122,11 +122,11 @@ impl Instance {
     }
 
     /// Adds a generation that has left service to the pool.
-    pub(crate) fn retire(&mut self, retired: Option<Retired>, wanted: &str) {
+    pub(crate) fn retire(&mut self, retired: Option<Retired>, wanted: &SnapshotId) {
         let Some(Retired { serving, was_well, was_reached }) = retired else { return };
         let snapshot = serving.snapshot.id;
         // Containers of another snapshot cannot be brought back to this one.
-        match was_well && snapshot.as_str() == wanted {
+        match was_well && snapshot == *wanted {
             true => {
                 let is_answering = self.watch.take_cut_off();
                 let is_untouched = !was_reached && !is_answering;

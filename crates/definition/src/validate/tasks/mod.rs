@@ -16,7 +16,7 @@ use crate::raw::tasks::{RawTask, RawTaskKind};
 use crate::raw::values::{Entries, text_of};
 use crate::scope::Scope;
 use crate::tasks::is_name;
-use arenad_model::ids::{SiteName, is_snapshot_name};
+use arenad_model::ids::{SNAPSHOT_NAME_MAX, SiteName, is_snapshot_name};
 use arenad_model::locator::Arguments;
 use arenad_model::site::{Environment, Site};
 use arenad_model::task::{Criterion, CriterionKind, Reading, Task, TaskKind};
@@ -194,9 +194,10 @@ fn snapshots(context: &TaskContext<'_>, scope: Scope<'_>, raw: Option<&Entries<S
             filled(scope, name, "the snapshot's name");
             if !name.trim().is_empty() && !is_snapshot_name(name) {
                 let draft = scope.error("value", format!("{name:?} is not a snapshot's name"));
-                draft
-                    .expected("1 to 64 letters, digits, `-`, `_` and `.`, beginning with a letter or a digit")
-                    .report();
+                let rule = format!(
+                    "1 to {SNAPSHOT_NAME_MAX} letters, digits, `-`, `_` and `.`, beginning with a letter or a digit"
+                );
+                draft.expected(&rule).report();
             }
             if name == "baseline" {
                 let draft = scope.error("value", "the baseline has no name");
