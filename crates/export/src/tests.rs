@@ -285,7 +285,7 @@ fn scanned(images: &[u8], layers: &[String]) -> Result<Manifest, ReadError> {
     let image = format!("sha256:{}", "2".repeat(64));
     let manifest = Manifest {
         id: content_id("mini", "shop", [("web", layers)], [], None),
-        services: BTreeMap::from([("web".to_owned(), Service { image, layers: layers.to_vec() })]),
+        services: BTreeMap::from([(web(), Service { image, layers: layers.to_vec() })]),
         ..manifest()
     };
     scan(written(&parts(images), manifest).as_slice())
