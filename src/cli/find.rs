@@ -227,7 +227,7 @@ mod tests {
         let of = |environment: Option<&str>, name: &str| said(site(&status, environment, name).expect_err("unknown"));
         assert_eq!(of(Some("minni"), "shopping"), "environment `minni` is not up | did you mean `mini`?");
         assert_eq!(of(None, "shoping"), "site `shoping` is not up | did you mean `shopping`?");
-        assert_eq!(of(Some("tracker"), "wiki"), "site `wiki` is not up in tracker | up are homepage");
+        assert_eq!(of(Some("tracker"), "wiki"), "site `wiki` is not up in tracker | name one that is up: homepage");
         assert!(of(None, "mini").contains("such as `mini/shopping`"));
         assert!(of(Some("tracker"), "mini/shopping").contains("name the environment once"));
     }

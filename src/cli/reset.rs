@@ -101,7 +101,7 @@ mod tests {
     fn a_site_that_was_left_as_it_is_was_not_reset() {
         assert_eq!(told(Some(ResetWay::Rewind), "164 ms"), "reset in 164 ms");
         for way in [ResetWay::Keep, ResetWay::Untouched] {
-            assert!(told(Some(way), "164 ms").starts_with("left as it is"));
+            assert!(told(Some(way), "164 ms").starts_with("unchanged: "));
         }
     }
 }

@@ -174,6 +174,6 @@ mod tests {
     fn what_is_missing_is_named() {
         let lacking = Place { missing: Some(("mkfs.xfs", "install it: `apt install xfsprogs`")), ..ext4() };
         assert!(said(plan(&lacking, StorageChoice::Auto, true)).contains("apt install xfsprogs"));
-        assert!(said(plan(&Place { size: None, ..ext4() }, StorageChoice::Auto, true)).contains("too little room"));
+        assert!(said(plan(&Place { size: None, ..ext4() }, StorageChoice::Auto, true)).contains("too little space"));
     }
 }
