@@ -10,7 +10,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 
 use super::Api;
-use super::environments::{Body, body};
+use super::environments::{JsonRequest, body};
 use super::error::ApiError;
 use arenad_api::{Entry, EntryRequest};
 use arenad_engine::{ContainerState, EngineHandle, labels};
@@ -20,7 +20,7 @@ use arenad_instance::{AskError, InstanceHandle};
 pub(super) async fn enter(
     State(api): State<Arc<Api>>,
     Path((environment, site)): Path<(String, String)>,
-    request: Body<EntryRequest>,
+    request: JsonRequest<EntryRequest>,
 ) -> Result<Json<Entry>, ApiError> {
     let request = body(request)?;
     let handles = api.environments.choose(&environment, std::slice::from_ref(&site))?;

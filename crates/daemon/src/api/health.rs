@@ -21,7 +21,7 @@ const LIMIT_MAX: u32 = 1000;
 const LIMIT: u32 = 100;
 
 #[derive(Deserialize)]
-pub(super) struct Choice {
+pub(super) struct HealthQuery {
     /// The environment to list; all environments by default.
     environment: Option<String>,
     /// The site to list, in the named environment or in every environment; all sites by default.
@@ -34,7 +34,7 @@ pub(super) struct Choice {
 /// statistics.
 pub(super) async fn health(
     State(api): State<Arc<Api>>,
-    Query(choice): Query<Choice>,
+    Query(choice): Query<HealthQuery>,
 ) -> Result<Json<wire::Health>, ApiError> {
     let limit = choice.limit.unwrap_or(LIMIT).clamp(1, LIMIT_MAX);
     let chosen: Vec<String> = choice.site.into_iter().collect();

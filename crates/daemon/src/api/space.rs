@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::State;
 
 use super::Api;
-use super::environments::{Body, body};
+use super::environments::{JsonRequest, body};
 use super::error::ApiError;
 use crate::space;
 use arenad_api::{Df, PruneRequest, Pruned};
@@ -19,7 +19,10 @@ pub(super) async fn df(State(api): State<Arc<Api>>) -> Result<Json<Df>, ApiError
 }
 
 /// `POST /v1/prune`; responds when pruning is done.
-pub(super) async fn prune(State(api): State<Arc<Api>>, request: Body<PruneRequest>) -> Result<Json<Pruned>, ApiError> {
+pub(super) async fn prune(
+    State(api): State<Arc<Api>>,
+    request: JsonRequest<PruneRequest>,
+) -> Result<Json<Pruned>, ApiError> {
     let request = body(request)?;
     let budget = Budget { older: request.older_seconds.map(Duration::from_secs), keep_bytes: request.keep_bytes };
     // The work runs in a task of its own, so that a client that disconnects leaves nothing half done.

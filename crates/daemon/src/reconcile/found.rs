@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use super::{Findings, ReconcileError};
 use arenad_engine::{EngineError, labels};
-use arenad_instance::shared::Shared;
+use arenad_instance::shared::SharedParts;
 use arenad_model::reconcile::{Kind, Owner, Thing};
-use arenad_storage::Tree;
+use arenad_storage::StoreTree;
 
 /// The objects that a pass has found.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct ObjectInventory {
     pub things: Vec<Thing>,
     /// Whether the engine answers.
     pub answers: bool,
@@ -19,8 +19,8 @@ pub(super) struct Found {
 }
 
 /// Lists all objects. A kind of object that cannot be listed is recorded as a failure and left out.
-pub(super) async fn list(shared: &Shared, findings: &mut Findings) -> Found {
-    let mut found = Found::default();
+pub(super) async fn list(shared: &SharedParts, findings: &mut Findings) -> ObjectInventory {
+    let mut found = ObjectInventory::default();
     of_engine(shared, &mut found, findings).await;
     if let Some(storage) = &shared.storage {
         let trees = findings.take("listing the state root", storage.trees().await);
@@ -30,7 +30,7 @@ pub(super) async fn list(shared: &Shared, findings: &mut Findings) -> Found {
     found
 }
 
-async fn of_engine(shared: &Shared, found: &mut Found, findings: &mut Findings) {
+async fn of_engine(shared: &SharedParts, found: &mut ObjectInventory, findings: &mut Findings) {
     let (engine, ours) = (shared.engine.as_ref(), &shared.installation);
     let labelled = |kind, id: String, name: String, labels: &BTreeMap<String, String>| {
         owner(labels).map(|owner| Thing { kind, id, name, owner })
@@ -77,18 +77,18 @@ fn owner(labels: &BTreeMap<String, String>) -> Option<Owner> {
     }
 }
 
-fn of_tree(tree: &Tree) -> Thing {
+fn of_tree(tree: &StoreTree) -> Thing {
     let owner = match tree {
-        Tree::Instance { instance, generation, .. } => {
+        StoreTree::Instance { instance, generation, .. } => {
             Owner::Generation { instance: instance.to_string(), made: *generation }
         }
-        Tree::Snapshot { snapshot, .. } => Owner::Snapshot(snapshot.clone()),
+        StoreTree::Snapshot { snapshot, .. } => Owner::Snapshot(snapshot.clone()),
     };
     Thing { kind: Kind::Tree, id: tree.to_string(), name: tree.to_string(), owner }
 }
 
 /// Discards a tree, identified by its displayed name.
-pub(super) async fn discard(shared: &Shared, shown: &str) -> Result<(), ReconcileError> {
+pub(super) async fn discard(shared: &SharedParts, shown: &str) -> Result<(), ReconcileError> {
     let Some(storage) = &shared.storage else { return Ok(()) };
     if let Some(tree) = storage.trees().await?.into_iter().find(|tree| tree.to_string() == shown) {
         storage.discard(&tree).await?;
@@ -96,7 +96,7 @@ pub(super) async fn discard(shared: &Shared, shown: &str) -> Result<(), Reconcil
     Ok(())
 }
 
-fn archives(shared: &Shared) -> Vec<Thing> {
+fn archives(shared: &SharedParts) -> Vec<Thing> {
     let mut archives = Vec::new();
     // Without the folder, no snapshot has ever had a volume.
     let Ok(folder) = std::fs::read_dir(shared.state_dir.volumes()) else { return archives };

@@ -68,7 +68,7 @@ fn nearest(path: &Path) -> (&Path, bool) {
 
 /// Returns the space of a folder's file system; `None` if the folder cannot be examined.
 pub(super) fn room(path: &Path) -> Option<Room> {
-    let trial::Room { free_bytes, total_bytes, free_files } = trial::room(path).ok()?;
+    let trial::FreeSpace { free_bytes, total_bytes, free_files } = trial::room(path).ok()?;
     Some(Room { free_bytes, total_bytes, free_files, device: path.metadata().ok()?.dev() })
 }
 
