@@ -97,7 +97,7 @@ impl Machine for Plenty {
     }
 
     fn resources(&self, _: &Path, _: &Path, _: &Environment) -> Resources {
-        let machine = facts::Machine { memory_bytes: 64 << 30, available_bytes: 64 << 30, processors: 8 };
+        let machine = facts::MachineFacts { memory_bytes: 64 << 30, available_bytes: 64 << 30, processors: 8 };
         Resources { machine, disks: Vec::new() }
     }
 

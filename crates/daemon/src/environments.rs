@@ -11,7 +11,7 @@ use globset::{GlobBuilder, GlobSetBuilder};
 use super::imports;
 use super::reconcile::{self, Hands};
 use super::stranded::{AllStranded, Stranded};
-use arenad_definition::{self as definition, Diagnostics, SourceFile, Sources};
+use arenad_definition::{self as definition, DefinitionSources, Diagnostics, SourceFile};
 use arenad_doctor::judge::capacity;
 use arenad_doctor::{Finding, Level, gather};
 use arenad_engine::{EngineEvent, Image, labels};
@@ -19,7 +19,7 @@ use arenad_gateway::{HoldLimits, OpenError, Record, Route, WriteRules};
 use arenad_instance::baseline::{BaselineError, snapshot};
 use arenad_instance::shared::SharedParts;
 use arenad_instance::{self as instance, AskError, InstanceHandle, OperationOutcome, Ticket};
-use arenad_launch::{Remains, RemoveError, Which};
+use arenad_launch::{GenerationSelector, Remains, RemoveError};
 use arenad_model::error::describe;
 use arenad_model::ids::{EnvironmentName, SiteName};
 use arenad_model::instance::{InstanceId, InstanceState, InstanceStatus, Trouble};
@@ -651,8 +651,12 @@ impl EnvironmentRegistry {
             let id = InstanceId::serving(&environment, &site);
             self.shared.store.unwant_instance(&id).await?;
             for role in [labels::ROLE_BUILDER, labels::ROLE_INSTANCE] {
-                let remains =
-                    Remains { installation: &self.shared.installation, instance: &id, role, which: Which::All };
+                let remains = Remains {
+                    installation: &self.shared.installation,
+                    instance: &id,
+                    role,
+                    which: GenerationSelector::All,
+                };
                 self.shared.remove(remains).await?;
             }
         }
@@ -810,7 +814,7 @@ async fn remove_unused(engine: &dyn arenad_engine::Engine, id: &str) -> Result<(
 /// Parses the definition that is stored with an environment.
 pub fn read_definition(stored: &StoredEnvironment) -> Result<Environment, Diagnostics> {
     let file = |(path, text): &(String, String)| SourceFile::new(path.clone(), text.clone());
-    let sources = Sources {
+    let sources = DefinitionSources {
         root: stored.root.clone().into(),
         environment: file(&stored.environment),
         compose: file(&stored.compose),

@@ -19,7 +19,7 @@ use arenad_instance::MeetError;
 use arenad_instance::baseline::{BaselineError, snapshot};
 use arenad_instance::shared::SharedParts;
 use arenad_model::error::describe;
-use arenad_model::reconcile::{Claims, Judgement, Kind, Suspects, Thing, plan};
+use arenad_model::reconcile::{Claims, Judgement, ObjectKind, Suspects, Thing, plan};
 use arenad_storage::StorageError;
 use arenad_store::StoreError;
 
@@ -123,7 +123,7 @@ async fn remove(shared: &SharedParts, hands: &(impl Fn() -> Hands + Send), thing
     let name = thing.describe();
     // The names of snapshots' trees, archives and images derive from their content, so an orphan may meanwhile have
     // been created again and claimed.
-    if matches!(thing.kind, Kind::Tree | Kind::Image | Kind::Archive) {
+    if matches!(thing.kind, ObjectKind::Tree | ObjectKind::Image | ObjectKind::Archive) {
         match claims(shared, hands).await {
             Ok(claims) if claims.judge(thing) == Judgement::LeftOver => {}
             Ok(_) => return,
@@ -131,12 +131,12 @@ async fn remove(shared: &SharedParts, hands: &(impl Fn() -> Hands + Send), thing
         }
     }
     let removed: Result<(), ReconcileError> = match thing.kind {
-        Kind::Container => {
+        ObjectKind::Container => {
             shared.engine.remove(&arenad_engine::EngineHandle(thing.id.clone())).await.map_err(Into::into)
         }
-        Kind::Network => shared.engine.remove_network(&thing.id).await.map_err(Into::into),
-        Kind::Volume => shared.engine.remove_volume(&thing.id).await.map_err(Into::into),
-        Kind::Image => match snapshot::release(shared, &thing.id).await {
+        ObjectKind::Network => shared.engine.remove_network(&thing.id).await.map_err(Into::into),
+        ObjectKind::Volume => shared.engine.remove_volume(&thing.id).await.map_err(Into::into),
+        ObjectKind::Image => match snapshot::release(shared, &thing.id).await {
             // Another container runs from it, or another image builds on it. It stays until they are gone.
             Err(error @ EngineError::Conflict { .. }) => {
                 tracing::debug!(error = describe(&error), "an image that no snapshot names is in use");
@@ -144,8 +144,8 @@ async fn remove(shared: &SharedParts, hands: &(impl Fn() -> Hands + Send), thing
             }
             released => released.map_err(Into::into),
         },
-        Kind::Tree => found::discard(shared, &thing.id).await,
-        Kind::Archive => match std::fs::remove_file(shared.state_dir.volumes().join(&thing.id)) {
+        ObjectKind::Tree => found::discard(shared, &thing.id).await,
+        ObjectKind::Archive => match std::fs::remove_file(shared.state_dir.volumes().join(&thing.id)) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
             removed => removed.map_err(Into::into),
         },

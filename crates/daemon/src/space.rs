@@ -11,10 +11,10 @@ use arenad_api::{Df, DfFile, DfImage, DfInstance, DfRoot, DfSnapshot, Pruned, Pr
 use arenad_engine::{EngineError, Image, labels};
 use arenad_instance::baseline::{BaselineError, snapshot};
 use arenad_instance::shared::SharedParts;
-use arenad_launch::{Remains, Which};
+use arenad_launch::{GenerationSelector, Remains};
 use arenad_model::ids::{EnvironmentName, SiteName};
 use arenad_model::instance::InstanceId;
-use arenad_model::prune::{self, Budget, Candidate};
+use arenad_model::prune::{self, PruneBudget, PruneCandidate};
 use arenad_model::snapshot::Snapshot;
 use arenad_storage::{Storage, StorageError, StoreTree, TreeUsage, trial};
 
@@ -52,7 +52,7 @@ pub(crate) async fn df(shared: &SharedParts) -> Result<Df, BaselineError> {
 pub(crate) async fn prune(
     environments: &EnvironmentRegistry,
     shared: &SharedParts,
-    budget: Budget,
+    budget: PruneBudget,
     only: &[String],
     is_trial: bool,
 ) -> Result<Pruned, BaselineError> {
@@ -64,7 +64,7 @@ pub(crate) async fn prune(
     for snapshot in &stored {
         let is_in_hand =
             hands.busy.iter().any(|id| id.starts_with(&format!("{}/{}/", snapshot.environment, snapshot.site)));
-        candidates.push(Candidate {
+        candidates.push(PruneCandidate {
             site: (snapshot.environment.to_string(), snapshot.site.to_string()),
             is_named: snapshot.name.is_some() || !snapshot.is_baseline(),
             is_used: is_in_hand || !shared.store.snapshot_users(&snapshot.id).await?.is_empty(),
@@ -122,7 +122,7 @@ async fn kept_builds(
         if !is_trial {
             let id = InstanceId::serving(&environment, &site);
             let (installation, role) = (&shared.installation, labels::ROLE_BUILDER);
-            shared.remove(Remains { installation, instance: &id, role, which: Which::All }).await?;
+            shared.remove(Remains { installation, instance: &id, role, which: GenerationSelector::All }).await?;
             shared.kept_builds.forget(&id);
         }
         items.push(PrunedItem {

@@ -15,7 +15,7 @@ use crate::shared::SharedParts;
 use arenad_digest::Taken;
 use arenad_engine::CpuWeight;
 use arenad_engine::labels::{self, Ownership};
-use arenad_launch::{Blueprint, Incarnation, Remains, RemoveError, Which};
+use arenad_launch::{Blueprint, GenerationSelector, Incarnation, Remains, RemoveError};
 use arenad_model::coverage;
 use arenad_model::error::describe;
 use arenad_model::instance::InstanceId;
@@ -204,7 +204,7 @@ pub(super) async fn remove(shared: &SharedParts, id: &InstanceId, made: u64) -> 
         installation: &shared.installation,
         instance: id,
         role: labels::ROLE_INSTANCE,
-        which: Which::Only(made),
+        which: GenerationSelector::Only(made),
     };
     shared.remove(remains).await
 }

@@ -26,7 +26,7 @@ use crate::proof::ProofCandidate;
 use arenad_digest::Lines;
 use arenad_engine::{CpuWeight, labels};
 use arenad_gateway::Route;
-use arenad_launch::{self as launch, Remains, RemoveError, Which};
+use arenad_launch::{self as launch, GenerationSelector, Remains, RemoveError};
 use arenad_model::error::describe;
 use arenad_model::instance::InstanceState;
 use arenad_model::request_queue::{Purpose, Request, Want};
@@ -35,7 +35,7 @@ use arenad_model::snapshot::Snapshot;
 use arenad_model::verify::Extent;
 use arenad_reset::ResetError;
 use arenad_seams::fault::{self, Point};
-use arenad_store::{NewGeneration, ResetRequest, StoredInstance};
+use arenad_store::{NewGeneration, StoredInstance, StoredResetRequest};
 use arenad_telemetry::supervised::supervised;
 
 /// How long `down` waits for the pool's tasks and for engine calls that were in progress.
@@ -340,7 +340,7 @@ impl Instance {
             snapshot: &target.id,
             state: &state,
             since,
-            reset: plan.map(|plan| ResetRequest { id: plan.id, requested_at: plan.requested_at }),
+            reset: plan.map(|plan| StoredResetRequest { id: plan.id, requested_at: plan.requested_at }),
             strategy: way,
         };
         let generation = self.context.shared.store.begin_generation(&self.context.id, &begun).await?;
@@ -414,7 +414,7 @@ impl Instance {
         let is_kept = |role: &&str| *role == labels::ROLE_BUILDER && shared.kept_builds.has(id);
         for role in [labels::ROLE_BUILDER, labels::ROLE_INSTANCE].into_iter().filter(|role| !is_kept(role)) {
             let installation = &shared.installation;
-            shared.remove(Remains { installation, instance: id, role, which: Which::All }).await?;
+            shared.remove(Remains { installation, instance: id, role, which: GenerationSelector::All }).await?;
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ use super::pool::{Finished, MOST_RENEWALS, PoolTaskOutcome, PooledGeneration, WO
 use crate::baseline::snapshot;
 use arenad_launch as launch;
 use arenad_model::error::describe;
-use arenad_model::pool::{self, Budget, Lack, PoolAction, Standing, Wanted};
+use arenad_model::pool::{self, Lack, PoolAction, PoolBudget, Standing, Wanted};
 use arenad_model::site::Site;
 use arenad_model::snapshot::Snapshot;
 use arenad_model::standby_schedule::count_at;
@@ -55,7 +55,7 @@ impl Instance {
         let just_reset = self.pool.was_reset_within(RESETS_COME_IN_ROWS);
         let most_renewals = if self.can_rewind(&current) { MOST_RENEWALS } else { 0 };
         let wanted = Wanted { count, snapshot: &current.id, expects_reset: is_written || just_reset, most_renewals };
-        let budget = Budget {
+        let budget = PoolBudget {
             memory_free: self.context.shared.machine.free_memory(),
             memory_each: expected_memory(&self.context.site),
             memory_reserve: self.context.shared.memory_reserve,

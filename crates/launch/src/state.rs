@@ -10,7 +10,7 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{LaunchError, Which};
+use super::{GenerationSelector, LaunchError};
 use arenad_engine::EngineHandle;
 use arenad_model::ids::ServiceName;
 use arenad_model::instance::InstanceId;
@@ -92,7 +92,11 @@ pub(super) async fn clone(
 }
 
 /// Moves the trees of an instance's generations to the trash. The containers must have been removed before.
-pub(super) async fn discard(storage: &Storage, id: &InstanceId, which: Which<'_>) -> Result<(), StorageError> {
+pub(super) async fn discard(
+    storage: &Storage,
+    id: &InstanceId,
+    which: GenerationSelector<'_>,
+) -> Result<(), StorageError> {
     for tree in storage.trees().await? {
         if matches!(&tree, StoreTree::Instance { instance, generation, .. } if instance == id && which.means(*generation))
         {

@@ -17,7 +17,7 @@ use super::which::{self, RequestSubject};
 use crate::checks::{BeginError, Beginning, EpisodeEnd, SiteGeneration, TaskChecker};
 use arenad_api::SourceText;
 use arenad_api::checks::{
-    BeginRequest, Begun, BegunSite, BegunValue, CheckRequest, Checked, Evidence, SeenReading, Sighted,
+    BeginRequest, Begun, BegunSite, BegunValue, CheckEvidence, CheckRequest, Checked, SeenReading, Sighted,
 };
 use arenad_definition::{SourceFile, tasks};
 use arenad_evaluators::native::{Seen, Sight};
@@ -126,7 +126,7 @@ async fn checked(api: &Api, environment: String, request: CheckRequest) -> Resul
     };
     let (report, sights) = desk.check(&task, &ended).await;
     let at = Timestamp::now().to_string();
-    let evidence = request.evidence.then(|| Evidence {
+    let evidence = request.evidence.then(|| CheckEvidence {
         task: task.name.clone(),
         environment: environment.clone(),
         at: at.clone(),

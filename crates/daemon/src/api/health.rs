@@ -76,11 +76,11 @@ async fn site(api: &Api, handle: &InstanceHandle, limit: u32) -> Result<wire::Si
     })
 }
 
-fn shown(depth: Depth, health: &HealthProbes, rounds: Vec<StoredRound>) -> wire::HealthProbes {
+fn shown(depth: Depth, health: &HealthProbes, rounds: Vec<StoredRound>) -> wire::ProbeRounds {
     let passed = rounds.iter().filter(|round| round.reason.is_none()).count();
     let mut durations: Vec<f64> = rounds.iter().map(|round| round.duration_ms).collect();
     durations.sort_by(f64::total_cmp);
-    wire::HealthProbes {
+    wire::ProbeRounds {
         kind: depth.name().to_owned(),
         schedule: health.schedule.to_string(),
         names: health.probes.iter().map(|probe| probe.name.clone()).collect(),

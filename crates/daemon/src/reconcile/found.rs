@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Findings, ReconcileError};
 use arenad_engine::{EngineError, labels};
 use arenad_instance::shared::SharedParts;
-use arenad_model::reconcile::{Kind, Owner, Thing};
+use arenad_model::reconcile::{ObjectKind, ObjectOwner, Thing};
 use arenad_storage::StoreTree;
 
 /// The objects that a pass has found.
@@ -44,35 +44,46 @@ async fn of_engine(shared: &SharedParts, found: &mut ObjectInventory, findings: 
     }
     if let Some(containers) = containers {
         let things = containers.into_iter();
-        found.things.extend(things.filter_map(|one| labelled(Kind::Container, one.handle.0, one.name, &one.labels)));
+        found
+            .things
+            .extend(things.filter_map(|one| labelled(ObjectKind::Container, one.handle.0, one.name, &one.labels)));
     }
     if let Some(networks) = findings.take("listing networks", engine.networks(labels::INSTALLATION, ours).await) {
         let things = networks.into_iter();
-        found.things.extend(things.filter_map(|one| labelled(Kind::Network, one.name.clone(), one.name, &one.labels)));
+        found
+            .things
+            .extend(things.filter_map(|one| labelled(ObjectKind::Network, one.name.clone(), one.name, &one.labels)));
     }
     if let Some(volumes) = findings.take("listing volumes", engine.volumes(labels::INSTALLATION, ours).await) {
         let things = volumes.into_iter();
-        found.things.extend(things.filter_map(|one| labelled(Kind::Volume, one.name.clone(), one.name, &one.labels)));
+        found
+            .things
+            .extend(things.filter_map(|one| labelled(ObjectKind::Volume, one.name.clone(), one.name, &one.labels)));
     }
     if let Some(images) = findings.take("listing images", engine.images(labels::INSTALLATION, Some(ours)).await) {
         found.images = Some(images.iter().map(|image| image.id.clone()).collect());
         for image in images {
             if image.labels.get(labels::ROLE).is_some_and(|role| role == labels::ROLE_SNAPSHOT) {
                 let name = image.tags.first().unwrap_or(&image.id).clone();
-                found.things.push(Thing { kind: Kind::Image, id: image.id, name, owner: Owner::SnapshotsThatNameIt });
+                found.things.push(Thing {
+                    kind: ObjectKind::Image,
+                    id: image.id,
+                    name,
+                    owner: ObjectOwner::SnapshotsThatNameIt,
+                });
             }
         }
     }
 }
 
-fn owner(labels: &BTreeMap<String, String>) -> Option<Owner> {
+fn owner(labels: &BTreeMap<String, String>) -> Option<ObjectOwner> {
     let instance = labels.get(labels::INSTANCE)?.clone();
     let made = labels.get(labels::GENERATION)?.parse().ok()?;
     // A container that a user runs from one of the snapshots inherits the image's labels, whose role is `snapshot`; it
     // belongs to the user.
     match labels.get(labels::ROLE)?.as_str() {
-        labels::ROLE_INSTANCE => Some(Owner::Generation { instance, made }),
-        labels::ROLE_BUILDER => Some(Owner::Builder { instance }),
+        labels::ROLE_INSTANCE => Some(ObjectOwner::Generation { instance, made }),
+        labels::ROLE_BUILDER => Some(ObjectOwner::Builder { instance }),
         _ => None,
     }
 }
@@ -80,11 +91,11 @@ fn owner(labels: &BTreeMap<String, String>) -> Option<Owner> {
 fn of_tree(tree: &StoreTree) -> Thing {
     let owner = match tree {
         StoreTree::Instance { instance, generation, .. } => {
-            Owner::Generation { instance: instance.to_string(), made: *generation }
+            ObjectOwner::Generation { instance: instance.to_string(), made: *generation }
         }
-        StoreTree::Snapshot { snapshot, .. } => Owner::Snapshot(snapshot.clone()),
+        StoreTree::Snapshot { snapshot, .. } => ObjectOwner::Snapshot(snapshot.clone()),
     };
-    Thing { kind: Kind::Tree, id: tree.to_string(), name: tree.to_string(), owner }
+    Thing { kind: ObjectKind::Tree, id: tree.to_string(), name: tree.to_string(), owner }
 }
 
 /// Discards a tree, identified by its displayed name.
@@ -102,7 +113,12 @@ fn archives(shared: &SharedParts) -> Vec<Thing> {
     let Ok(folder) = std::fs::read_dir(shared.state_dir.volumes()) else { return archives };
     for entry in folder.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        archives.push(Thing { kind: Kind::Archive, id: name.clone(), name, owner: Owner::SnapshotsThatNameIt });
+        archives.push(Thing {
+            kind: ObjectKind::Archive,
+            id: name.clone(),
+            name,
+            owner: ObjectOwner::SnapshotsThatNameIt,
+        });
     }
     archives
 }

@@ -5,7 +5,7 @@ use super::found::ObjectInventory;
 use super::{Findings, ReconcileError};
 use arenad_instance::baseline::snapshot;
 use arenad_instance::shared::SharedParts;
-use arenad_model::reconcile::{Kind, Owner};
+use arenad_model::reconcile::{ObjectKind, ObjectOwner};
 use arenad_model::snapshot::Snapshot;
 
 /// Records the engine in use and the objects of this installation that it holds.
@@ -25,7 +25,7 @@ async fn place_instances(shared: &SharedParts, found: &ObjectInventory) -> Resul
     // Usually there are none, and a pass writes nothing.
     let misplaced = shared.store.misplaced().await?;
     for thing in &found.things {
-        if let (Kind::Container, Owner::Generation { instance, made }) = (thing.kind, &thing.owner)
+        if let (ObjectKind::Container, ObjectOwner::Generation { instance, made }) = (thing.kind, &thing.owner)
             && misplaced.contains(&(instance.clone(), *made))
         {
             shared.store.place_instance(instance, *made).await?;

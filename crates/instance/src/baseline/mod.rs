@@ -24,7 +24,8 @@ use super::shared::SharedParts;
 use arenad_engine::labels::{self, Ownership};
 use arenad_engine::{CpuWeight, EngineError, Image};
 use arenad_launch::{
-    self as launch, Blueprint, CommandError, Incarnation, LaunchError, Remains, RemoveError, SavedVolumes, Which,
+    self as launch, Blueprint, CommandError, GenerationSelector, Incarnation, LaunchError, Remains, RemoveError,
+    SavedVolumes,
 };
 use arenad_model::cause::Cause;
 use arenad_model::error::describe;
@@ -179,8 +180,12 @@ pub(crate) async fn provide(
     }
     let _turn = shared.turns.boots.turn(stage).await;
     // The leftovers of an earlier attempt have the names that this attempt needs.
-    let remains =
-        Remains { installation: &shared.installation, instance: id, role: labels::ROLE_BUILDER, which: Which::All };
+    let remains = Remains {
+        installation: &shared.installation,
+        instance: id,
+        role: labels::ROLE_BUILDER,
+        which: GenerationSelector::All,
+    };
     shared.kept_builds.forget(id);
     shared.remove(remains).await?;
     let made = make(shared, id, site, &images, key, stage).await;
