@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use arenad_model::ids::{EnvironmentName, SiteName};
 use arenad_model::instance::InstanceId;
-use arenad_storage::{StateRoot, Tree};
+use arenad_storage::{StateRoot, StoreTree};
 
 /// How often each operation is measured; the median counts.
 const ROUNDS: u64 = 5;
@@ -44,7 +44,7 @@ fn main() {
 fn measure(disk: &OwnDisk, store: &Store) {
     let root = StateRoot::open(disk.mount.join("root")).expect("a state root");
     assert!(root.clones(), "XFS with reflinks");
-    let snapshot = Tree::snapshot("bench", "data").expect("a name");
+    let snapshot = StoreTree::snapshot("bench", "data").expect("a name");
     let folder = root.folder(&snapshot);
     fill(&folder, store);
     let size = root.usage(&snapshot).expect("a tree").allocated_bytes;
@@ -85,10 +85,10 @@ fn measure(disk: &OwnDisk, store: &Store) {
     root.empty_trash().expect("the trash");
 }
 
-fn instance(generation: u64) -> Tree {
+fn instance(generation: u64) -> StoreTree {
     let environment = EnvironmentName::parse("bench").expect("a name");
     let id = InstanceId::serving(&environment, &SiteName::parse("store").expect("a name"));
-    Tree::instance(&id, generation, "data").expect("a name")
+    StoreTree::instance(&id, generation, "data").expect("a name")
 }
 
 fn fill(folder: &Path, store: &Store) {

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use arenad_definition::{
-    self as definition, DefinitionError, Diagnostics, Loaded, Sources, Style, VariableOrigin, tasks,
+    self as definition, DefinitionError, DefinitionSources, Diagnostics, LoadedEnvironment, Style, VariableOrigin,
+    tasks,
 };
 use arenad_model::ids::EnvironmentName;
 use arenad_model::locator::Value as LocatedValue;
@@ -34,7 +35,7 @@ fn variables() -> BTreeMap<String, String> {
     BTreeMap::from([("GIVEN".to_owned(), "from the shell".to_owned())])
 }
 
-fn load(root: &Path) -> Result<Loaded, DefinitionError> {
+fn load(root: &Path) -> Result<LoadedEnvironment, DefinitionError> {
     let file = root.join("environments/x.yaml");
     let located = definition::locate_file(&file)?;
     let sources = definition::read(&located)?;
@@ -182,7 +183,7 @@ fn what_is_resolved_loads_again_and_means_the_same() {
         // The resolved environment names its Compose file, which is `x.yaml` for every copy.
         let second =
             load(folder.path()).unwrap_or_else(|error| panic!("{}:\n{}", root.display(), words(folder.path(), &error)));
-        let at_home = |loaded: &Loaded| {
+        let at_home = |loaded: &LoadedEnvironment| {
             let text = format!("{:#?}", loaded.environment);
             text.replace(&loaded.environment.root.display().to_string(), "<root>")
         };
@@ -190,7 +191,7 @@ fn what_is_resolved_loads_again_and_means_the_same() {
     }
 }
 
-fn good(name: &str) -> Loaded {
+fn good(name: &str) -> LoadedEnvironment {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/definitions/good").join(name);
     load(&root).unwrap_or_else(|error| panic!("{}", words(&root, &error)))
 }
@@ -330,7 +331,7 @@ fn line_ends_of_windows_and_a_byte_order_mark_change_nothing() {
     let mut windows = sources.clone();
     windows.environment.text = format!("\u{feff}{}", sources.environment.text.replace('\n', "\r\n"));
     windows.compose.text = sources.compose.text.replace('\n', "\r\n");
-    let load = |sources: &Sources| definition::load(sources, &variables()).map(|loaded| loaded.resolved);
+    let load = |sources: &DefinitionSources| definition::load(sources, &variables()).map(|loaded| loaded.resolved);
     assert_eq!(load(&windows), load(&sources));
     let text = windows.environment.text.replace("name: x", "nam: x");
     windows.environment.text = text;
@@ -385,7 +386,7 @@ fn tasks_root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/definitions/tasks")
 }
 
-fn load_tasks(file: &Path) -> tasks::Loaded {
+fn load_tasks(file: &Path) -> tasks::LoadedTasks {
     let root = tasks_root().canonicalize().expect("a folder");
     let environment = load(&root).expect("a good environment").environment;
     tasks::load(&[tasks::read_file(&root, file).expect("a file")], &environment)

@@ -14,7 +14,7 @@ use super::failure::Failure;
 use super::tasks::choice::{Chosen, rendered};
 use super::{exit_code, output, report};
 use arenad_api::SourceText;
-use arenad_api::checks::{BeginRequest, Begun, CheckRequest, Checked, Evidence, SeenReading, Sighted};
+use arenad_api::checks::{BeginRequest, Begun, CheckEvidence, CheckRequest, Checked, SeenReading, Sighted};
 use arenad_definition::tasks;
 use arenad_evaluators::native::{self, Episode, Seen, Sight};
 use arenad_model::locator::json;
@@ -60,7 +60,7 @@ fn again(global: &Global, args: &CheckArgs, file: &Path) -> Result<u8, Failure> 
         failure.hint("`arenad check TASK --evidence FILE` writes such a file")
     };
     let text = std::fs::read_to_string(file).map_err(|error| wrong(error.into()))?;
-    let kept: Evidence = serde_json::from_str(&text).map_err(|error| wrong(error.into()))?;
+    let kept: CheckEvidence = serde_json::from_str(&text).map_err(|error| wrong(error.into()))?;
     let name = args.task.as_deref().unwrap_or(&kept.task);
     let chosen = match &args.choice.file {
         Some(path) => Chosen::of_words(path.to_str(), None)?,
@@ -80,7 +80,7 @@ fn again(global: &Global, args: &CheckArgs, file: &Path) -> Result<u8, Failure> 
     let episode = Episode { answer: &kept.answer, url: kept.url.as_deref(), no_url: None, captured: &captured };
     let report = native::judge(&task, &episode, &sights);
     let duration_ms = begun.elapsed().as_secs_f64() * 1e3;
-    let Evidence { environment, at, answer, url, .. } = kept;
+    let CheckEvidence { environment, at, answer, url, .. } = kept;
     print(global, &Checked { task: task.name, environment, at, answer, url, report, duration_ms, evidence: None })
 }
 

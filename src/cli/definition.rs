@@ -9,7 +9,9 @@ use super::args::UpArgs;
 use super::exit_code;
 use super::failure::Failure;
 use arenad_api::{SourceText, UpRequest};
-use arenad_definition::{self as definition, Diagnostics, Loaded, Located, Sources, Style, VariableOrigin};
+use arenad_definition::{
+    self as definition, DefinitionSources, Diagnostics, EnvironmentLocation, LoadedEnvironment, Style, VariableOrigin,
+};
 use arenad_model::ids::EnvironmentName;
 
 /// The default environment, for commands that name none.
@@ -21,9 +23,9 @@ const INSTALLED: &str = "share/arenad";
 /// A valid definition, with the texts that it was parsed from.
 pub struct Found {
     /// The texts of the definition's files.
-    pub sources: Sources,
+    pub sources: DefinitionSources,
     /// The parsed and validated definition.
-    pub loaded: Loaded,
+    pub loaded: LoadedEnvironment,
 }
 
 /// Returns the folders to search for definitions, in this order: the given folder alone; else the nearest one from the
@@ -63,7 +65,11 @@ pub fn root(given: Option<&Path>) -> Result<PathBuf, Failure> {
 }
 
 /// Locates the definition by file or name; a name selects the first folder that has an environment of that name.
-pub fn locate(name: Option<&str>, file: Option<&Path>, root_given: Option<&Path>) -> Result<Located, Failure> {
+pub fn locate(
+    name: Option<&str>,
+    file: Option<&Path>,
+    root_given: Option<&Path>,
+) -> Result<EnvironmentLocation, Failure> {
     if let Some(file) = file {
         return definition::locate_file(file).map_err(from_definition);
     }
@@ -82,12 +88,12 @@ pub fn locate(name: Option<&str>, file: Option<&Path>, root_given: Option<&Path>
 }
 
 /// Reads and validates a definition with the variables of this process.
-pub fn load(located: &Located) -> Result<Found, Failure> {
+pub fn load(located: &EnvironmentLocation) -> Result<Found, Failure> {
     read(located)?.map_err(|problems| invalid(&problems))
 }
 
 /// Does the same as [`load`], but returns the problems of an invalid definition unrendered.
-pub fn read(located: &Located) -> Result<Result<Found, Diagnostics>, Failure> {
+pub fn read(located: &EnvironmentLocation) -> Result<Result<Found, Diagnostics>, Failure> {
     let sources = match definition::read(located) {
         Ok(sources) => sources,
         Err(definition::DefinitionError::Invalid(problems)) => return Ok(Err(problems)),

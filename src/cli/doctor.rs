@@ -8,7 +8,7 @@ use super::failure::Failure;
 use super::output::{self, is_colored};
 use super::{definition, exit_code, reach};
 use arenad_api as wire;
-use arenad_doctor::facts::Daemon;
+use arenad_doctor::facts::DaemonState;
 use arenad_doctor::{Finding, Level, gather, judge};
 use arenad_engine::docker::DockerEngine;
 
@@ -25,7 +25,7 @@ pub async fn run(global: &Global, args: &DoctorArgs) -> Result<u8, Failure> {
     let state_dir = client::state_dir(global)?;
     let (daemon, running) = daemon(global, name.as_deref()).await?;
     let engine = DockerEngine::new(&args.engine.engine);
-    let facts = gather::facts(gather::Subject {
+    let facts = gather::facts(gather::ExaminationSubject {
         engine: &engine,
         daemon,
         state_dir: &state_dir,
@@ -46,15 +46,15 @@ pub async fn run(global: &Global, args: &DoctorArgs) -> Result<u8, Failure> {
 }
 
 /// Returns the state of the daemon, and the sites of the environment that are up in it.
-async fn daemon(global: &Global, environment: Option<&str>) -> Result<(Daemon, BTreeSet<String>), Failure> {
+async fn daemon(global: &Global, environment: Option<&str>) -> Result<(DaemonState, BTreeSet<String>), Failure> {
     let client = Client::new(global)?;
     match client.is_running().await {
         Ok(true) => {}
-        Ok(false) => return Ok((Daemon::None, BTreeSet::new())),
+        Ok(false) => return Ok((DaemonState::None, BTreeSet::new())),
         Err(failure) => {
             let daemon = match reach::holder(client.state_dir()).filter(|_| client.is_local()) {
-                Some(pid) => Daemon::Silent { pid: pid.parse().ok() },
-                None => Daemon::Hidden { why: failure.error.to_string() },
+                Some(pid) => DaemonState::Silent { pid: pid.parse().ok() },
+                None => DaemonState::Hidden { why: failure.error.to_string() },
             };
             return Ok((daemon, BTreeSet::new()));
         }
@@ -65,7 +65,7 @@ async fn daemon(global: &Global, environment: Option<&str>) -> Result<(Daemon, B
         .flat_map(|known| &known.sites)
         .filter(|site| !matches!(site.state, wire::InstanceState::Down | wire::InstanceState::Failed));
     let running = up.map(|site| site.name.clone()).collect();
-    Ok((Daemon::Answers { pid: status.daemon.pid, engine: status.daemon.engine }, running))
+    Ok((DaemonState::Answers { pid: status.daemon.pid, engine: status.daemon.engine }, running))
 }
 
 /// Prints the findings by area: the level and the observation, and below them the consequence and the cure.

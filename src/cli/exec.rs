@@ -19,7 +19,7 @@ use super::args::{ContainerArgs, ExecArgs, Global, ShellArgs};
 use super::client::Client;
 use super::failure::Failure;
 use super::{exit_code, find, say};
-use arenad_api::{Entry, EntryRequest};
+use arenad_api::{ContainerEntry, EntryRequest};
 use arenad_engine::EngineHandle;
 use arenad_engine::docker::DockerEngine;
 use arenad_engine::docker::attach::{Attached, Attachment};
@@ -55,7 +55,8 @@ async fn run(global: &Global, args: &ContainerArgs, command: &[String]) -> Resul
     let status = client.status().await?;
     let site = find::site(&status, args.environment.as_deref(), &args.site)?;
     let path = format!("/v1/environments/{}/sites/{}/entries", site.environment, site.name);
-    let entry: Entry = client.send(Method::POST, &path, &EntryRequest { service: args.service.clone() }).await?;
+    let entry: ContainerEntry =
+        client.send(Method::POST, &path, &EntryRequest { service: args.service.clone() }).await?;
     say(global.json, &notice(&entry));
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let term: Vec<String> =
@@ -70,8 +71,8 @@ async fn run(global: &Global, args: &ContainerArgs, command: &[String]) -> Resul
 }
 
 /// Returns the notice that is printed before the command runs.
-fn notice(entry: &Entry) -> String {
-    let Entry { environment, site, service, .. } = entry;
+fn notice(entry: &ContainerEntry) -> String {
+    let ContainerEntry { environment, site, service, .. } = entry;
     match entry.generation {
         Some(_) => format!(
             "note: changes in {service} of {environment}/{site} are not verified; the next reset creates new containers"

@@ -9,7 +9,7 @@ use super::client::Client;
 use super::failure::Failure;
 use super::output::{self, age, first_line, milliseconds};
 use super::{exit_code, find};
-use arenad_api::{Health, HealthProbes, InstanceState, SiteHealth};
+use arenad_api::{Health, InstanceState, ProbeRounds, SiteHealth};
 
 /// The number of rounds that are listed for a site that is named.
 const LISTED: usize = 10;
@@ -71,7 +71,7 @@ fn print_human(health: &Health, with_rounds: bool) {
     }
 }
 
-fn row(site: &str, probes: &HealthProbes) -> Vec<Cell> {
+fn row(site: &str, probes: &ProbeRounds) -> Vec<Cell> {
     let last = probes.rounds.first();
     let outcome = match last {
         None => Cell::new("-"),

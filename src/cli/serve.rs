@@ -9,7 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::args::{Global, ServeArgs};
 use super::failure::Failure;
 use super::{client, exit_code, secrets};
-use arenad_daemon::{Daemon, Settings, StartError};
+use arenad_daemon::{Daemon, DaemonSettings, StartError};
 use arenad_engine::docker::DockerEngine;
 use arenad_model::site::Secret;
 
@@ -28,7 +28,7 @@ pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, Failure> {
     if let Some(bytes) = args.container_memory {
         engine = engine.with_container_memory(bytes);
     }
-    let settings = Settings {
+    let settings = DaemonSettings {
         state_dir: client::state_dir(global)?,
         engine: Arc::new(engine),
         block: args.daemon.subnets,

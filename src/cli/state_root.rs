@@ -8,7 +8,7 @@ use super::args::StorageChoice;
 use super::failure::Failure;
 use super::{output, say};
 use arenad_model::error::describe;
-use arenad_storage::disk::{self, Standing};
+use arenad_storage::disk::{self, DiskStatus};
 use arenad_storage::trial;
 
 /// The facts about the future place of the state root.
@@ -80,7 +80,7 @@ fn look(state_dir: &Path) -> Option<Place> {
     let standing = disk::standing(state_dir).ok()?;
     let there: PathBuf = state_dir.ancestors().find(|folder| folder.is_dir())?.to_owned();
     Some(Place {
-        has_disk: standing != Standing::None,
+        has_disk: standing != DiskStatus::None,
         clones: trial::reflinks(&there),
         file_system: trial::kind(&there),
         is_root: rustix::process::geteuid().is_root(),

@@ -7,7 +7,7 @@ use super::args::{Global, StorageCommand, StorageInitArgs};
 use super::failure::Failure;
 use super::{client, exit_code, output};
 use arenad_api::{StorageDisk, StorageStatus};
-use arenad_storage::disk::{self, DiskError, Standing};
+use arenad_storage::disk::{self, DiskError, DiskStatus};
 use arenad_storage::trial;
 
 /// Creates or describes the state root.
@@ -67,9 +67,9 @@ fn look(state_dir: &Path) -> Result<StorageStatus, Failure> {
         total_bytes: room.total_bytes,
         free_bytes: room.free_bytes,
         disk: match standing {
-            Standing::None | Standing::Foreign => None,
-            Standing::Mounted(disk) => Some(own(disk, true)),
-            Standing::Unmounted(disk) => Some(own(disk, false)),
+            DiskStatus::None | DiskStatus::Foreign => None,
+            DiskStatus::Mounted(disk) => Some(own(disk, true)),
+            DiskStatus::Unmounted(disk) => Some(own(disk, false)),
         },
         path: path.display().to_string(),
     })

@@ -20,7 +20,7 @@ use super::images::board;
 use super::{exit_code, output};
 use arenad_api::{Exported, ImportBegun, ImportRequest, SIZE_HEADER, Snapshot};
 use arenad_export::{self as export, Manifest, Next, ReadError, Reader};
-use arenad_images::watch::Watch;
+use arenad_images::watch::WorkProgress;
 
 /// The size of one piece of a request, in bytes.
 const PIECE: usize = 256 << 10;
@@ -56,7 +56,7 @@ async fn receive(client: &Client, global: &Global, args: &ExportArgs) -> Result<
     };
     refuse_taken(&out)?;
     let partial = Partial::make(&out)?;
-    let watch = Arc::new(Watch::new(CancellationToken::new()));
+    let watch = Arc::new(WorkProgress::new(CancellationToken::new()));
     // The compressed size is unknown, so the bar shows the number of bytes received.
     watch.begin(format!("exporting (about {} before compression)", output::bytes(total.unwrap_or_default())), None);
     let mut content = answer.bytes_stream();
@@ -170,10 +170,10 @@ async fn scan(name: &str, is_silent: bool, path: &Path) -> Result<Manifest, Fail
     scanned.map_err(|error| unsound(&shown, error))
 }
 
-fn open(path: &Path, doing: &str) -> anyhow::Result<(Arc<Watch>, File)> {
+fn open(path: &Path, doing: &str) -> anyhow::Result<(Arc<WorkProgress>, File)> {
     let file = File::open(path).with_context(|| format!("open {}", path.display()))?;
     let size = file.metadata().with_context(|| format!("inspect {}", path.display()))?.len();
-    let watch = Arc::new(Watch::new(CancellationToken::new()));
+    let watch = Arc::new(WorkProgress::new(CancellationToken::new()));
     watch.begin(doing, Some(size));
     Ok((watch, file))
 }
@@ -273,7 +273,7 @@ fn read_parts(file: impl Read, missing: &[usize], sender: &mpsc::Sender<Outgoing
 /// A reader that counts the bytes it passes on.
 struct Meter {
     file: File,
-    watch: Arc<Watch>,
+    watch: Arc<WorkProgress>,
 }
 
 impl Read for Meter {

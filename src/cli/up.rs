@@ -96,7 +96,7 @@ pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, Failure> {
 
 /// Takes the first name as an environment, unless there is no such environment and the default one has a site of that
 /// name.
-fn choose(args: &UpArgs) -> Result<(arenad_definition::Located, Vec<String>), Failure> {
+fn choose(args: &UpArgs) -> Result<(arenad_definition::EnvironmentLocation, Vec<String>), Failure> {
     let (environment, names) = split(args)?;
     if let Some(file) = &args.file {
         let located = definition::locate(None, Some(file), None)?;

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use arenad_definition::{self as definition, SourceFile, Sources};
+use arenad_definition::{self as definition, DefinitionSources, SourceFile};
 use arenad_digest::{self as digest, DigestError, Known, Lines, Subject, Taken};
 use arenad_engine::docker::DockerEngine;
 use arenad_launch::Incarnation;
@@ -28,7 +28,7 @@ impl Stores {
             "name: x\nsites:\n  web:\n    entry: {{ port: 80 }}\n    public: {{ port: 7770 }}\n    ready: {{ probes: [ {{ tcp: {{ port: 80 }} }} ] }}\n    stores: {stores}\n"
         );
         let root = tempfile::tempdir().expect("a folder");
-        let sources = Sources {
+        let sources = DefinitionSources {
             root: root.path().to_path_buf(),
             environment: SourceFile::new(Path::new("environments/x.yaml"), environment),
             compose: SourceFile::new(Path::new("compose/x.yaml"), "services: { web: { image: web:1 } }\n".to_owned()),

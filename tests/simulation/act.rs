@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use arenad_fake_engine::Request;
 use arenad_gateway::Route;
-use arenad_instance::{InstanceHandle, Report};
+use arenad_instance::{InstanceHandle, InstanceReport};
 use arenad_model::pool::Standing;
 use http::Method;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ impl Life {
     }
 
     /// Returns the daemon's report on a site that is up.
-    pub fn report(&self, site: usize) -> Option<Report> {
+    pub fn report(&self, site: usize) -> Option<InstanceReport> {
         self.handle(site).map(|handle| handle.report())
     }
 

@@ -9,7 +9,7 @@ use arenad_gateway::RouteState;
 use arenad_model::ids::{EnvironmentName, SiteName};
 use arenad_model::instance::{InstanceId, InstanceStatus};
 use arenad_model::pool::Standing;
-use arenad_storage::Tree;
+use arenad_storage::StoreTree;
 
 use crate::client::ASKS_AGAIN;
 use crate::model::Asked;
@@ -170,7 +170,7 @@ impl Run {
             };
             if let Some(storage) = &life.shared.storage {
                 for tree in &stored.state {
-                    let is_whole = Tree::snapshot(&id, tree).is_ok_and(|tree| storage.root().is_whole(&tree));
+                    let is_whole = StoreTree::snapshot(&id, tree).is_ok_and(|tree| storage.root().is_whole(&tree));
                     if !is_whole {
                         self.violate(format!("snapshot {name} was taken and not removed, and its {tree} is gone"));
                     }
@@ -396,11 +396,11 @@ impl Run {
         let rows = self.quietly(life.shared.store.snapshots()).await.unwrap_or_default();
         for tree in storage.root().trees().unwrap_or_default() {
             let is_known = match &tree {
-                Tree::Instance { instance, generation, .. } => {
+                StoreTree::Instance { instance, generation, .. } => {
                     let site = NAMES.iter().position(|name| instance.site.as_str() == *name);
                     site.is_some_and(|site| claimed.contains(&(site, *generation)))
                 }
-                Tree::Snapshot { snapshot, .. } => rows.iter().any(|row| row.id.as_str() == snapshot),
+                StoreTree::Snapshot { snapshot, .. } => rows.iter().any(|row| row.id.as_str() == snapshot),
             };
             if !is_known {
                 self.violate(format!("tree {tree:?} has no owner after two passes of reconciliation"));

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use arenad_api::{Condition, SourceText, UpRequest};
 use arenad_daemon::api::{self, Api};
-use arenad_daemon::environments::{self, Environments};
+use arenad_daemon::environments::{self, EnvironmentRegistry};
 use arenad_daemon::host::HostReport;
 use arenad_daemon::operations::Operations;
 use arenad_daemon::{Parts, take_up};
@@ -20,7 +20,7 @@ use arenad_engine::Engine;
 use arenad_fake_engine::{Call, FakeClock, FakeEngine, FakeImage, ShelvedEngine, ToySite};
 use arenad_gateway::Gateway;
 use arenad_instance::machine::Machine;
-use arenad_instance::shared::{ReadDefinition, Shared, StateDir};
+use arenad_instance::shared::{ReadDefinition, SharedParts, StateDir};
 use arenad_instance::turns::Turns;
 use arenad_model::site::Environment;
 use arenad_seams::inline::{Inline, Part};
@@ -64,8 +64,8 @@ pub struct World {
 
 /// The parts of a running daemon.
 pub struct Life {
-    pub shared: Arc<Shared>,
-    pub environments: Arc<Environments>,
+    pub shared: Arc<SharedParts>,
+    pub environments: Arc<EnvironmentRegistry>,
     pub router: Router,
     /// Kept as long as the daemon, because dropping the sender would end its receivers.
     _host: watch::Sender<HostReport>,
@@ -97,7 +97,7 @@ impl Machine for Plenty {
     }
 
     fn resources(&self, _: &Path, _: &Path, _: &Environment) -> Resources {
-        let machine = facts::Machine { memory_bytes: 64 << 30, available_bytes: 64 << 30, processors: 8 };
+        let machine = facts::MachineFacts { memory_bytes: 64 << 30, available_bytes: 64 << 30, processors: 8 };
         Resources { machine, disks: Vec::new() }
     }
 
@@ -254,7 +254,7 @@ impl World {
             state_dir,
         };
         let shared = parts.assemble().await.ok()?;
-        let environments = Arc::new(Environments::new(shared.clone()));
+        let environments = Arc::new(EnvironmentRegistry::new(shared.clone()));
         let report = HostReport { engine: condition(), disk: condition() };
         let (host, listener) = watch::channel(report);
         let api = Arc::new(Api {

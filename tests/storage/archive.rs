@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read;
 use std::process::Command;
 
-use arenad_storage::{Limits, StateRoot, Storage, StorageError};
+use arenad_storage::{ArchiveLimits, StateRoot, Storage, StorageError};
 
 use crate::disk::{Disk, path, snapshot};
 use crate::look::{Of, assert_same, look};
@@ -32,7 +32,7 @@ fn what_an_archive_says_survives() {
         }
         let root = disk.root();
         let archive = archive(&disk.path(), &FULL);
-        let received = root.receive(archive.as_slice(), &snapshot("s1"), Limits::default()).unwrap();
+        let received = root.receive(archive.as_slice(), &snapshot("s1"), ArchiveLimits::default()).unwrap();
         let folder = root.folder(&snapshot("s1"));
         assert_same(&look(&folder, Of::Archived), &look(&original, Of::Archived));
         assert_eq!((received.folders, received.bytes), (8, root.usage(&snapshot("s1")).unwrap().apparent_bytes));
@@ -49,7 +49,7 @@ fn older_forms_with_long_names_are_read_too() {
     let root = disk.root();
     for (id, form) in [("s1", "--format=gnu"), ("s2", "--format=pax")] {
         let archive = archive(&disk.path(), &[form]);
-        root.receive(archive.as_slice(), &snapshot(id), Limits::default()).unwrap();
+        root.receive(archive.as_slice(), &snapshot(id), ArchiveLimits::default()).unwrap();
         let names = |of| look(of, Of::Archived).into_keys().collect::<Vec<_>>();
         assert_eq!(names(&root.folder(&snapshot(id))), names(&disk.path().join("data")));
     }
@@ -76,7 +76,7 @@ fn long_runs_of_zeros_become_holes() {
     header.set_cksum();
     let file = header.as_bytes().to_vec();
     let archive = folder.chain(&file[..]).chain(std::io::repeat(0).take(HOLLOW + 1024));
-    let received = disk.root().receive(archive, &snapshot("s1"), Limits::default()).unwrap();
+    let received = disk.root().receive(archive, &snapshot("s1"), ArchiveLimits::default()).unwrap();
     assert_eq!((received.bytes, received.written_bytes), (HOLLOW, 0));
 }
 
@@ -109,11 +109,11 @@ fn an_archive_that_was_cut_off_anywhere_makes_no_tree() {
     // The end mark has two records, of which one suffices.
     let end = whole.len() - 512;
     for length in (0..end).step_by(256).chain([1, 511, 513, end - 1]) {
-        let error = root.receive(&whole[..length], &snapshot("s1"), Limits::default()).unwrap_err();
+        let error = root.receive(&whole[..length], &snapshot("s1"), ArchiveLimits::default()).unwrap_err();
         assert!(matches!(error, StorageError::Stream(_)), "{length} of {}: {error}", whole.len());
         assert_nothing(&root);
     }
-    root.receive(whole.as_slice(), &snapshot("s1"), Limits::default()).unwrap();
+    root.receive(whole.as_slice(), &snapshot("s1"), ArchiveLimits::default()).unwrap();
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn limits_are_kept() {
     }
     let archive = archive(&disk.path(), &[]);
     let root = disk.root();
-    let limits = |bytes, members| Limits { bytes, members, ..Limits::default() };
+    let limits = |bytes, members| ArchiveLimits { bytes, members, ..ArchiveLimits::default() };
     for limits in [limits(2999, 4), limits(3000, 3)] {
         let error = root.receive(archive.as_slice(), &snapshot("s1"), limits).unwrap_err();
         assert!(error.to_string().contains("the archive h"), "{error}");
@@ -146,7 +146,7 @@ async fn a_stream_in_pieces_is_read_and_one_that_fails_or_is_dropped_makes_no_tr
     let pieces = |length: usize| -> Vec<std::io::Result<bytes::Bytes>> {
         archive[..length].chunks(777).map(|piece| Ok(bytes::Bytes::copy_from_slice(piece))).collect()
     };
-    let limits = Limits::default();
+    let limits = ArchiveLimits::default();
     let mut failing = pieces(50_000);
     failing.push(Err(std::io::Error::other("the engine went away")));
     let failing = futures_util::stream::iter(failing);

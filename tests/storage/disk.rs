@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use arenad_storage::{StateRoot, Tree};
+use arenad_storage::{StateRoot, StoreTree};
 
 /// A size that no test fills; the file has holes.
 const AMPLE: u64 = 3 << 30;
@@ -93,14 +93,14 @@ pub fn path(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-pub fn snapshot(id: &str) -> Tree {
-    Tree::snapshot(id, "data").unwrap()
+pub fn snapshot(id: &str) -> StoreTree {
+    StoreTree::snapshot(id, "data").unwrap()
 }
 
-pub fn instance(generation: u64) -> Tree {
+pub fn instance(generation: u64) -> StoreTree {
     use arenad_model::ids::{EnvironmentName, SiteName};
     use arenad_model::instance::InstanceId;
     let environment = EnvironmentName::parse("mini").unwrap();
     let id = InstanceId::serving(&environment, &SiteName::parse("shopping").unwrap());
-    Tree::instance(&id, generation, "data").unwrap()
+    StoreTree::instance(&id, generation, "data").unwrap()
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use arenad_storage::{StateRoot, Step, StorageError};
+use arenad_storage::{ExchangeStep, StateRoot, StorageError};
 
 use crate::cloning::place;
 use crate::disk::{Disk, instance, path, run, snapshot};
@@ -46,7 +46,7 @@ fn an_exchange_brings_the_snapshot_back_under_a_mount() {
 }
 
 /// Returns every step of an exchange of the sample.
-fn steps(root: &StateRoot) -> Vec<Step> {
+fn steps(root: &StateRoot) -> Vec<ExchangeStep> {
     let mut steps = Vec::new();
     let fresh = root.fresh(&snapshot("s1")).unwrap();
     let mut note = |step| {
@@ -79,7 +79,7 @@ fn a_crash_before_any_step_leaves_a_tree_that_is_whole_or_known_not_to_be() {
             // A new daemon opens the root.
             let root = StateRoot::open(root.path()).unwrap();
             match step {
-                Step::Mark => assert!(root.is_whole(&instance(1))),
+                ExchangeStep::Mark => assert!(root.is_whole(&instance(1))),
                 _ => {
                     let error = root.clone_tree(&instance(1), &snapshot("s2")).unwrap_err();
                     assert!(matches!(error, StorageError::NotWhole(_)), "{step:?}: {error}");
@@ -106,7 +106,7 @@ fn a_tree_that_was_cut_off_can_be_discarded() {
     root.clone_tree(&snapshot("s1"), &instance(1)).unwrap();
     let fresh = root.fresh(&snapshot("s1")).unwrap();
     let mut crash = |step| match step {
-        Step::MoveIn(3) => Err(StorageError::StillWritten { path: "/".into() }),
+        ExchangeStep::MoveIn(3) => Err(StorageError::StillWritten { path: "/".into() }),
         _ => Ok(()),
     };
     root.exchange_stepwise(&instance(1), fresh, &mut crash).unwrap_err();
@@ -126,7 +126,7 @@ fn a_writer_that_did_not_stop_is_noticed() {
     let fresh = root.fresh(&snapshot("s1")).unwrap();
     let mut written = false;
     let mut write = |step| {
-        if matches!(step, Step::MoveIn(_)) && !std::mem::replace(&mut written, true) {
+        if matches!(step, ExchangeStep::MoveIn(_)) && !std::mem::replace(&mut written, true) {
             fs::write(live.join("set-id"), "too late").unwrap();
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use arenad_storage::{Limits, StorageError};
+use arenad_storage::{ArchiveLimits, StorageError};
 
 use crate::disk::{Disk, instance, snapshot};
 
@@ -32,7 +32,7 @@ fn a_full_disk_is_said_so_and_leaves_no_tree_and_no_loss() {
         archive.append_dir_all("data/in", &folder).unwrap();
         let archive = archive.into_inner().unwrap();
         for _ in 0..2 {
-            let error = root.receive(archive.as_slice(), &snapshot("s2"), Limits::default()).unwrap_err();
+            let error = root.receive(archive.as_slice(), &snapshot("s2"), ArchiveLimits::default()).unwrap_err();
             assert_no_room(&error);
             assert!(!root.is_whole(&snapshot("s2")));
             root.empty_trash().unwrap();
@@ -43,7 +43,7 @@ fn a_full_disk_is_said_so_and_leaves_no_tree_and_no_loss() {
         root.empty_trash().unwrap();
         // XFS frees space in the background; a sync of the whole file system waits for that.
         disk.used();
-        root.receive(archive.as_slice(), &snapshot("s2"), Limits::default()).unwrap();
+        root.receive(archive.as_slice(), &snapshot("s2"), ArchiveLimits::default()).unwrap();
     });
 }
 

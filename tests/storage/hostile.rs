@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use arenad_storage::{Limits, StorageError};
+use arenad_storage::{ArchiveLimits, StorageError};
 use tar::{EntryType, Header};
 
 use crate::disk::{Disk, instance, snapshot};
@@ -74,7 +74,7 @@ fn nothing_leads_out_of_the_tree() {
     ];
     for (says, members) in cases {
         let archive = archive(&members);
-        let error = root.receive(archive.as_slice(), &snapshot("s1"), Limits::default()).unwrap_err();
+        let error = root.receive(archive.as_slice(), &snapshot("s1"), ArchiveLimits::default()).unwrap_err();
         assert!(matches!(error, StorageError::Archive { .. }) && error.to_string().contains(says), "{says}: {error}");
         assert_eq!(root.trees().unwrap(), []);
     }
@@ -116,7 +116,7 @@ fn what_is_not_an_archive_of_one_folder_is_refused() {
         ("is stored with holes", archive(&[member("data/a", EntryType::GNUSparse, "", b"x")])),
     ];
     for (says, archive) in cases {
-        let error = root.receive(archive.as_slice(), &snapshot("s1"), Limits::default()).unwrap_err();
+        let error = root.receive(archive.as_slice(), &snapshot("s1"), ArchiveLimits::default()).unwrap_err();
         assert!(error.to_string().contains(says), "{says}: {error}");
     }
 }
@@ -212,7 +212,7 @@ fn extensions_without_end_are_refused() {
     let comment = member("x", EntryType::XGlobalHeader, "", b"");
     let before = peak();
     for extensions in [attribute, name, comment] {
-        let error = root.receive(endless([extensions]), &snapshot("s1"), Limits::default()).unwrap_err();
+        let error = root.receive(endless([extensions]), &snapshot("s1"), ArchiveLimits::default()).unwrap_err();
         assert!(error.to_string().contains("have more than 1048576"), "{error}");
     }
     // The header announces a size that never arrives; announced bytes take no memory.
@@ -221,7 +221,7 @@ fn extensions_without_end_are_refused() {
     header.set_size(1 << 40);
     header.set_cksum();
     let promised = [member("data/", EntryType::Directory, "", b""), header.as_bytes().to_vec()].concat();
-    let error = root.receive(promised.as_slice(), &snapshot("s1"), Limits::default()).unwrap_err();
+    let error = root.receive(promised.as_slice(), &snapshot("s1"), ArchiveLimits::default()).unwrap_err();
     assert!(error.to_string().contains("have more than 1048576"), "{error}");
     assert!(peak() - before < 64 << 20, "{} MiB were taken", (peak() - before) >> 20);
 }
@@ -234,8 +234,8 @@ fn what_is_kept_of_folders_is_bounded() {
     let folders = (0..1000)
         .map(|number| [attribute.clone(), member(&format!("data/{number}/"), EntryType::Directory, "", b"")].concat());
     let archive = archive(&folders.collect::<Vec<_>>());
-    let limits = Limits { folder_bytes: 1 << 20, ..Limits::default() };
+    let limits = ArchiveLimits { folder_bytes: 1 << 20, ..ArchiveLimits::default() };
     let error = root.receive(archive.as_slice(), &snapshot("s1"), limits).unwrap_err();
     assert!(error.to_string().contains("have more than 1048576 bytes"), "{error}");
-    root.receive(archive.as_slice(), &snapshot("s1"), Limits { folder_bytes: 4 << 20, ..limits }).unwrap();
+    root.receive(archive.as_slice(), &snapshot("s1"), ArchiveLimits { folder_bytes: 4 << 20, ..limits }).unwrap();
 }

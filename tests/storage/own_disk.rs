@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use arenad_storage::disk::{self, Standing};
-use arenad_storage::{StateRoot, Tree};
+use arenad_storage::disk::{self, DiskStatus};
+use arenad_storage::{StateRoot, StoreTree};
 use serde_json::Value;
 
 use crate::disk::{Disk, instance, path, snapshot};
@@ -88,7 +88,7 @@ fn a_disk_is_made_mounted_again_after_a_start_and_removed() {
         "{said}"
     );
     assert!(disk::remove(&home.state_dir()).unwrap() && !disk::remove(&home.state_dir()).unwrap());
-    assert_eq!(disk::standing(&home.state_dir()).unwrap(), Standing::None);
+    assert_eq!(disk::standing(&home.state_dir()).unwrap(), DiskStatus::None);
     assert_eq!(fs::read_dir(home.state_dir()).unwrap().count(), 2, "the lock and an empty folder");
 }
 
@@ -113,7 +113,7 @@ fn snapshots_are_carried_over_and_instances_are_in_the_way() {
     fs::create_dir_all(first.parent().unwrap()).unwrap();
     sample::make(&first);
     let original = look(&first, Of::All);
-    root.clone_tree(&snapshot("s1"), &Tree::snapshot("s2", "other").unwrap()).unwrap();
+    root.clone_tree(&snapshot("s1"), &StoreTree::snapshot("s2", "other").unwrap()).unwrap();
     root.clone_tree(&snapshot("s1"), &instance(1)).unwrap();
     let (said, code) = home.refused(&["init", "--size", "600m"]);
     assert!(said.contains("a tree of mini/shopping/1 is in the state root") && code == Some(1), "{said}");
@@ -123,7 +123,7 @@ fn snapshots_are_carried_over_and_instances_are_in_the_way() {
     let made = home.json(&["init", "--size", "600m", "--path", path(&elsewhere)]);
     assert_eq!(made["disk"]["file"], path(&elsewhere));
     let root = StateRoot::open_in(&home.state_dir()).unwrap();
-    assert_eq!(root.trees().unwrap(), [snapshot("s1"), Tree::snapshot("s2", "other").unwrap()]);
+    assert_eq!(root.trees().unwrap(), [snapshot("s1"), StoreTree::snapshot("s2", "other").unwrap()]);
     assert_same(&look(&root.folder(&snapshot("s1")), Of::All), &original);
     assert!(!home.state_dir().join("stores.before").exists() && !home.state_dir().join("stores.new").exists());
 }
@@ -151,7 +151,7 @@ fn what_cannot_be_made_is_refused_and_changes_nothing() {
     assert!(said.contains("a daemon runs on it") && code == Some(4), "{said}");
     assert_eq!(fs::read(home.state_dir().join("stores.xfs")).unwrap(), b"someone's");
     assert!(!Path::new(&other).exists() && !home.state_dir().join("disk.json").exists());
-    assert_eq!(disk::standing(&home.state_dir()).unwrap(), Standing::None);
+    assert_eq!(disk::standing(&home.state_dir()).unwrap(), DiskStatus::None);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn snapshots_that_do_not_fit_stay_where_they_are() {
     fs::write(folder.join("large"), vec![3; 700 << 20]).unwrap();
     let (said, code) = home.refused(&["init", "--size", "600m"]);
     assert!(said.contains("carry the snapshots over") && said.contains("no room is left") && code == Some(1), "{said}");
-    assert_eq!(disk::standing(&home.state_dir()).unwrap(), Standing::None);
+    assert_eq!(disk::standing(&home.state_dir()).unwrap(), DiskStatus::None);
     assert!(StateRoot::open_in(&home.state_dir()).unwrap().is_whole(&snapshot("s1")));
     assert!(!home.state_dir().join("stores.xfs").exists() && !home.state_dir().join("stores.new").exists());
     assert!(!home.state_dir().join("stores.xfs.partial").exists());

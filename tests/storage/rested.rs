@@ -8,7 +8,7 @@ use std::path::Path;
 use arenad_definition as definition;
 use arenad_digest::{Folders, Rested};
 use arenad_model::site::Site;
-use arenad_storage::{StateRoot, Tree};
+use arenad_storage::{StateRoot, StoreTree};
 
 use crate::disk::{Disk, instance, snapshot};
 
@@ -44,8 +44,9 @@ fn place(disk: &Disk) -> StateRoot {
 /// Returns whether the instance's database is recognized as the snapshot's.
 fn is_rested(root: &StateRoot) -> bool {
     let site = shop();
-    let folders =
-        |tree: &Tree| -> Folders { site.state_mounts().into_iter().map(|mount| (mount, root.folder(tree))).collect() };
+    let folders = |tree: &StoreTree| -> Folders {
+        site.state_mounts().into_iter().map(|mount| (mount, root.folder(tree))).collect()
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let rested = runtime.block_on(Rested::look(&site, &folders(&instance(1)), &folders(&snapshot("s1"))));
     rested.stores().eq(["database"])

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
-use arenad_storage::{StateRoot, Step, StorageError};
+use arenad_storage::{ExchangeStep, StateRoot, StorageError};
 
 use crate::disk::{Disk, instance, snapshot};
 use crate::look::{Of, assert_same, look};
@@ -229,7 +229,7 @@ fn a_crash_before_any_step_leaves_a_tree_that_is_whole_or_known_not_to_be() {
         };
         root.restore_stepwise(&instance(1), &snapshot("s1"), &mut crash).unwrap_err();
         let next = disk.root();
-        assert_eq!(next.is_whole(&instance(1)), *last == Step::Mark, "{last:?}");
+        assert_eq!(next.is_whole(&instance(1)), *last == ExchangeStep::Mark, "{last:?}");
         restore(&next);
     }
 }
@@ -241,7 +241,7 @@ fn a_step_that_fails_is_made_up_for() {
     fs::write(root.folder(&instance(1)).join("database/3"), "x").unwrap();
     let mut has_failed = false;
     let mut fail = |step| match step {
-        Step::MoveIn(_) if !std::mem::replace(&mut has_failed, true) => {
+        ExchangeStep::MoveIn(_) if !std::mem::replace(&mut has_failed, true) => {
             Err(StorageError::StillWritten { path: "/".into() })
         }
         _ => Ok(()),

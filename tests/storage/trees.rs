@@ -4,7 +4,7 @@ use std::fs;
 
 use arenad_model::ids::{EnvironmentName, SiteName};
 use arenad_model::instance::InstanceId;
-use arenad_storage::{StateRoot, StorageError, Tree};
+use arenad_storage::{StateRoot, StorageError, StoreTree};
 
 use crate::cloning::place;
 use crate::disk::{Disk, instance, snapshot};
@@ -12,8 +12,8 @@ use crate::disk::{Disk, instance, snapshot};
 #[test]
 fn names_that_lead_elsewhere_are_refused() {
     for name in ["", ".", "..", "a/b", ".hidden", "a\0", "-x", &"x".repeat(101)] {
-        assert!(matches!(Tree::snapshot(name, "data"), Err(StorageError::Name(_))), "{name:?}");
-        assert!(matches!(Tree::snapshot("s1", name), Err(StorageError::Name(_))), "{name:?}");
+        assert!(matches!(StoreTree::snapshot(name, "data"), Err(StorageError::Name(_))), "{name:?}");
+        assert!(matches!(StoreTree::snapshot("s1", name), Err(StorageError::Name(_))), "{name:?}");
     }
 }
 
@@ -26,7 +26,7 @@ fn trees_are_listed_by_their_names() {
         site: SiteName::parse("git-lab").unwrap(),
         number: 12,
     };
-    let trees = [Tree::snapshot("0a1b", "postgres").unwrap(), Tree::instance(&id, 3, "app.var_lib").unwrap()];
+    let trees = [StoreTree::snapshot("0a1b", "postgres").unwrap(), StoreTree::instance(&id, 3, "app.var_lib").unwrap()];
     for tree in &trees {
         fs::create_dir_all(root.folder(tree)).unwrap();
     }

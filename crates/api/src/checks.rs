@@ -116,13 +116,13 @@ pub struct Checked {
     pub duration_ms: f64,
     /// The evidence that the verdict is based on, if the request asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub evidence: Option<Evidence>,
+    pub evidence: Option<CheckEvidence>,
 }
 
 /// The complete evidence of a check: with the task, it suffices to repeat the check without the sites.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Evidence {
+pub struct CheckEvidence {
     /// The name of the task.
     pub task: String,
     /// The name of the environment.

@@ -229,7 +229,7 @@ pub struct EntryRequest {
 
 /// The container in which the command is to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct ContainerEntry {
     /// The name of the environment.
     pub environment: String,
     /// The name of the site.

@@ -27,12 +27,12 @@ pub struct SiteHealth {
     /// The reason why the instance is not healthy.
     pub reason: Option<String>,
     /// The histories of the site's probes, by kind.
-    pub probes: Vec<HealthProbes>,
+    pub probes: Vec<ProbeRounds>,
 }
 
 /// The rounds of one kind of probe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct HealthProbes {
+pub struct ProbeRounds {
     /// The kind of probe: `shallow` or `deep`.
     pub kind: String,
     /// The schedule of the rounds: `every 3s`, or a cron expression with its time zone.

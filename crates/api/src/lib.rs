@@ -22,11 +22,11 @@ mod words;
 pub use self::accounts::{Account, Accounts, Cookie, Session};
 pub use self::doctor::{Doctor, Finding};
 pub use self::environments::{
-    Condition, Container, Daemon, DownRequest, Entry, EntryRequest, Environment, Site, SitesRequest, Standby, Standbys,
-    Status, UpRequest, Written,
+    Condition, Container, ContainerEntry, Daemon, DownRequest, EntryRequest, Environment, Site, SitesRequest, Standby,
+    Standbys, Status, UpRequest, Written,
 };
 pub use self::evaluations::{Evaluation, EvaluationRequest};
-pub use self::health::{Health, HealthProbes, Round, SiteHealth};
+pub use self::health::{Health, ProbeRounds, Round, SiteHealth};
 pub use self::images::{ImageArchive, ImageItem, Images};
 pub use self::locators::{Evidence, LocateRequest, Located};
 pub use self::resets::{Compared, Difference, LeftOut, Reset, ResetRequest, Stage, Verification, VerifiedStore};

@@ -35,7 +35,7 @@ pub enum ContextError {
 
 /// A packed build context.
 #[derive(Debug)]
-pub struct Context {
+pub struct PackedContext {
     /// The context as a tar archive.
     pub archive: Vec<u8>,
     /// SHA-256 (hex) over the archive and all other inputs of the build.
@@ -43,7 +43,7 @@ pub struct Context {
 }
 
 /// Packs a build's context without the files that `.dockerignore` excludes. Blocks: call it from a blocking thread.
-pub fn pack(build: &BuildSpec) -> Result<Context, ContextError> {
+pub fn pack(build: &BuildSpec) -> Result<PackedContext, ContextError> {
     let ignored = ignored(&build.context)?;
     let mut builder = tar::Builder::new(Vec::new());
     let walk = WalkDir::new(&build.context).sort_by_file_name().min_depth(1);
@@ -69,7 +69,7 @@ pub fn pack(build: &BuildSpec) -> Result<Context, ContextError> {
         digest.update(format!("{key}={value}\0"));
     }
     let inputs = hex(&digest.finalize());
-    Ok(Context { archive, inputs })
+    Ok(PackedContext { archive, inputs })
 }
 
 /// Reads `.dockerignore` in gitignore's syntax, with every pattern relative to the context's root.

@@ -6,10 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
-use super::locate::{self, LocatingError, Look};
+use super::locate::{self, LocateOptions, LocatingError};
 use arenad_evaluators::visualwebarena::sources;
 use arenad_instance::InstanceHandle;
-use arenad_instance::shared::Shared;
+use arenad_instance::shared::SharedParts;
 use arenad_locators::LocateError;
 use arenad_model::helper::{Helper, HelperCall};
 use arenad_model::locator::json;
@@ -28,7 +28,7 @@ const PICTURES_SIZE_MAX: usize = 64 << 20;
 /// Answers the questions about one episode by reading the sites.
 pub(crate) struct Witness<'a> {
     /// The state that the daemon's parts share.
-    pub shared: &'a Shared,
+    pub shared: &'a SharedParts,
     /// The sites of the environment.
     pub handles: &'a [InstanceHandle],
     /// The host name in public URLs.
@@ -57,7 +57,7 @@ impl From<LocatingError> for Doubt {
 impl<'a> Witness<'a> {
     /// Returns a witness that has not read any site yet.
     pub(crate) fn new(
-        shared: &'a Shared,
+        shared: &'a SharedParts,
         handles: &'a [InstanceHandle],
         host: &'a str,
         cdp: Option<&'a str>,
@@ -212,7 +212,7 @@ impl<'a> Witness<'a> {
     }
 
     async fn run(&self, handle: &InstanceHandle, locator: &Locator, page: Option<String>) -> Result<Value, Doubt> {
-        let look = Look { page, live: self.cdp.map(str::to_owned), traffic: None };
+        let look = LocateOptions { page, live: self.cdp.map(str::to_owned), traffic: None };
         let located = locate::locate(self.shared, handle, self.host, locator, look).await?;
         let is_live = matches!(&locator.kind, LocatorKind::Js(js) if js.page == JsPage::Live);
         if !is_live {

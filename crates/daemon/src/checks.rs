@@ -10,9 +10,9 @@ use futures_util::{StreamExt, stream};
 use tokio::time::Instant;
 
 use super::answers::origin;
-use super::locate::{self, LocatingError, Look};
+use super::locate::{self, LocateOptions, LocatingError};
 use arenad_evaluators::native::{self, Episode, Seen, Sight};
-use arenad_instance::shared::Shared;
+use arenad_instance::shared::SharedParts;
 use arenad_instance::{AskError, InstanceHandle};
 use arenad_locators::{LocateError, Located};
 use arenad_model::ids::SiteName;
@@ -27,9 +27,9 @@ use arenad_verdict::Report;
 const AT_ONCE: usize = 4;
 
 /// Captures and checks the values of a task on the sites of one environment.
-pub(crate) struct Desk<'a> {
+pub(crate) struct TaskChecker<'a> {
     /// The state that the daemon's parts share.
-    pub shared: &'a Shared,
+    pub shared: &'a SharedParts,
     /// The sites of the environment that are up.
     pub handles: &'a [InstanceHandle],
     /// The host name in public URLs.
@@ -65,14 +65,14 @@ pub(crate) enum BeginError {
 #[derive(Debug)]
 pub(crate) struct Beginning {
     /// The task's sites, with instance, generation and snapshot.
-    pub sites: Vec<(SiteName, Standing)>,
+    pub sites: Vec<(SiteName, SiteGeneration)>,
     /// The captured values, by name.
     pub values: Vec<(String, Located)>,
 }
 
 /// The generation that a site serves at the moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct SiteGeneration {
     /// The id of the instance.
     pub instance: InstanceId,
     /// The generation that serves.
@@ -83,7 +83,7 @@ pub(crate) struct Standing {
 
 /// The facts about an episode that are known when it is over.
 #[derive(Debug, Clone)]
-pub(crate) struct Ended {
+pub(crate) struct EpisodeEnd {
     /// The answer that the agent gave.
     pub answer: String,
     /// The URL at which the agent ended, if it is known.
@@ -96,7 +96,7 @@ pub(crate) struct Ended {
     pub captured: BTreeMap<String, Value>,
 }
 
-impl Desk<'_> {
+impl TaskChecker<'_> {
     /// Captures the values that a task's check will need.
     pub(crate) async fn begin(&self, task: &Task) -> Result<Beginning, BeginError> {
         let sites = task.sites.iter().map(|site| Ok((site.clone(), self.standing(site)?)));
@@ -104,8 +104,8 @@ impl Desk<'_> {
         let looks = task.before.iter().map(|(name, reading)| async move {
             let captured = self.read(reading, &Arguments::default()).await;
             captured.map(|located| (name.clone(), located)).map_err(|trouble| match trouble {
-                Trouble::Locating(cause) => BeginError::Capture { name: name.clone(), cause },
-                Trouble::NotUp(site) => BeginError::NotUp(site),
+                ValueFailure::Locating(cause) => BeginError::Capture { name: name.clone(), cause },
+                ValueFailure::NotUp(site) => BeginError::NotUp(site),
             })
         });
         let looks: Vec<_> = looks.collect();
@@ -120,7 +120,7 @@ impl Desk<'_> {
     }
 
     /// Reads every value that the verdict depends on, and judges. Returns the readings together with the report.
-    pub(crate) async fn check(&self, task: &Task, ended: &Ended) -> (Report, Vec<Sight>) {
+    pub(crate) async fn check(&self, task: &Task, ended: &EpisodeEnd) -> (Report, Vec<Sight>) {
         // Without a recorded beginning, all readings must at least come from the same generation.
         let mut generations = ended.generations.clone();
         for site in &task.sites {
@@ -173,9 +173,9 @@ impl Desk<'_> {
         match self.read(reading, captured).await {
             Ok(located) if is_current(located.evidence.generation) => Seen::Value(located.value),
             Ok(_) => was_reset(),
-            Err(Trouble::NotUp(site)) => Seen::Unavailable(format!("{site} is not up")),
-            Err(Trouble::Locating(LocatingError::Locate(LocateError::Threw(reason)))) => Seen::Nothing(reason),
-            Err(Trouble::Locating(error)) => match &error {
+            Err(ValueFailure::NotUp(site)) => Seen::Unavailable(format!("{site} is not up")),
+            Err(ValueFailure::Locating(LocatingError::Locate(LocateError::Threw(reason)))) => Seen::Nothing(reason),
+            Err(ValueFailure::Locating(error)) => match &error {
                 LocatingError::Ask(_) | LocatingError::Reset(_) => Seen::Unavailable(error.to_string()),
                 LocatingError::Locate(cause) if cause.is_environment_fault() => Seen::Unavailable(error.to_string()),
                 LocatingError::Locate(_) => Seen::Unsupported(error.to_string()),
@@ -183,12 +183,12 @@ impl Desk<'_> {
         }
     }
 
-    async fn read(&self, reading: &Reading, captured: &Arguments) -> Result<Located, Trouble> {
+    async fn read(&self, reading: &Reading, captured: &Arguments) -> Result<Located, ValueFailure> {
         let unknown = |error: arenad_model::helper::WrongArguments| LocateError::Unknown(error.to_string());
         let Bound { site, locator, helper, page } =
-            reading.bind(captured).map_err(|error| Trouble::Locating(LocatingError::Locate(unknown(error))))?;
-        let handle = self.handle(&site).ok_or(Trouble::NotUp(site))?;
-        let mut located = self.locate(handle, &locator, page).await.map_err(Trouble::Locating)?;
+            reading.bind(captured).map_err(|error| ValueFailure::Locating(LocatingError::Locate(unknown(error))))?;
+        let handle = self.handle(&site).ok_or(ValueFailure::NotUp(site))?;
+        let mut located = self.locate(handle, &locator, page).await.map_err(ValueFailure::Locating)?;
         if let Some(helper) = helper {
             located.value = helper.gives(located.value, &origin(handle, self.host));
         }
@@ -201,7 +201,7 @@ impl Desk<'_> {
         locator: &Locator,
         page: Option<String>,
     ) -> Result<Located, LocatingError> {
-        let look = Look { page, live: self.cdp.map(str::to_owned), traffic: None };
+        let look = LocateOptions { page, live: self.cdp.map(str::to_owned), traffic: None };
         locate::locate(self.shared, handle, self.host, locator, look).await
     }
 
@@ -209,18 +209,18 @@ impl Desk<'_> {
         self.handles.iter().find(|handle| handle.site.name == *site)
     }
 
-    fn standing(&self, site: &SiteName) -> Result<Standing, BeginError> {
+    fn standing(&self, site: &SiteName) -> Result<SiteGeneration, BeginError> {
         let handle = self.handle(site).ok_or_else(|| BeginError::NotUp(site.clone()))?;
         let report = handle.report();
         if !report.state.serves() {
             return Err(AskError::NotUp { instance: handle.id.to_string(), state: report.state.name() }.into());
         }
-        Ok(Standing { instance: handle.id.clone(), generation: report.generation, snapshot: report.snapshot })
+        Ok(SiteGeneration { instance: handle.id.clone(), generation: report.generation, snapshot: report.snapshot })
     }
 }
 
 /// The reason why a value could not be read.
-enum Trouble {
+enum ValueFailure {
     NotUp(SiteName),
     Locating(LocatingError),
 }

@@ -11,15 +11,15 @@ use globset::{GlobBuilder, GlobSetBuilder};
 use super::imports;
 use super::reconcile::{self, Hands};
 use super::stranded::{AllStranded, Stranded};
-use arenad_definition::{self as definition, Diagnostics, SourceFile, Sources};
+use arenad_definition::{self as definition, DefinitionSources, Diagnostics, SourceFile};
 use arenad_doctor::judge::capacity;
 use arenad_doctor::{Finding, Level, gather};
 use arenad_engine::{EngineEvent, Image, labels};
 use arenad_gateway::{HoldLimits, OpenError, Record, Route, WriteRules};
 use arenad_instance::baseline::{BaselineError, snapshot};
-use arenad_instance::shared::Shared;
-use arenad_instance::{self as instance, AskError, InstanceHandle, Outcome, Ticket};
-use arenad_launch::{Remains, RemoveError, Which};
+use arenad_instance::shared::SharedParts;
+use arenad_instance::{self as instance, AskError, InstanceHandle, OperationOutcome, Ticket};
+use arenad_launch::{GenerationSelector, Remains, RemoveError};
 use arenad_model::error::describe;
 use arenad_model::ids::{EnvironmentName, SiteName};
 use arenad_model::instance::{InstanceId, InstanceState, InstanceStatus, Trouble};
@@ -134,19 +134,19 @@ pub(crate) struct UpOptions {
 }
 
 /// The operations that `up` has begun.
-pub(crate) struct Begun {
+pub(crate) struct StartedOperations {
     /// Each site, with a ticket for the end of its operation.
     pub operations: Vec<(InstanceHandle, Ticket)>,
     /// Findings about the host's resources that may make the operations fail.
     pub warnings: Vec<Finding>,
 }
 
-struct Running {
+struct RunningEnvironment {
     definition: Environment,
     instances: BTreeMap<SiteName, InstanceHandle>,
 }
 
-impl Running {
+impl RunningEnvironment {
     /// Returns the handles of its sites, in the definition's order.
     fn handles(&self) -> Vec<InstanceHandle> {
         self.definition.sites.iter().filter_map(|site| self.instances.get(&site.name).cloned()).collect()
@@ -154,17 +154,17 @@ impl Running {
 }
 
 /// The registry of the environments that are up, and the lock under which they change.
-pub struct Environments {
-    shared: Arc<Shared>,
-    running: RwLock<BTreeMap<String, Running>>,
+pub struct EnvironmentRegistry {
+    shared: Arc<SharedParts>,
+    running: RwLock<BTreeMap<String, RunningEnvironment>>,
     stranded: AllStranded,
     change: tokio::sync::Mutex<()>,
     reconciled: tokio::sync::Mutex<reconcile::Memory>,
 }
 
-impl Environments {
+impl EnvironmentRegistry {
     /// Returns a registry without environments.
-    pub fn new(shared: Arc<Shared>) -> Self {
+    pub fn new(shared: Arc<SharedParts>) -> Self {
         Self {
             shared,
             running: RwLock::default(),
@@ -174,13 +174,13 @@ impl Environments {
         }
     }
 
-    fn read<T>(&self, look: impl FnOnce(&BTreeMap<String, Running>) -> T) -> T {
+    fn read<T>(&self, look: impl FnOnce(&BTreeMap<String, RunningEnvironment>) -> T) -> T {
         // A panic while the lock is held leaves a consistent map, because every change is a single insertion or
         // removal.
         look(&self.running.read().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
-    fn write<T>(&self, change: impl FnOnce(&mut BTreeMap<String, Running>) -> T) -> T {
+    fn write<T>(&self, change: impl FnOnce(&mut BTreeMap<String, RunningEnvironment>) -> T) -> T {
         change(&mut self.running.write().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
@@ -216,7 +216,7 @@ impl Environments {
 
     /// Returns the handles of the named sites of an environment, or of all its sites if none is named.
     pub(crate) fn choose(&self, name: &str, sites: &[String]) -> Result<Vec<InstanceHandle>, EnvironmentError> {
-        let found = self.read(|running| running.get(name).map(Running::handles));
+        let found = self.read(|running| running.get(name).map(RunningEnvironment::handles));
         let Some(handles) = found else {
             if let Some(stranded) = self.stranded.get(name) {
                 return Err(EnvironmentError::Stranded { name: name.to_owned(), trouble: stranded.trouble });
@@ -251,7 +251,7 @@ impl Environments {
     /// Returns the objects that the drivers work with.
     fn hands(&self) -> Hands {
         let mut hands = Hands::default();
-        for handle in self.read(|running| running.values().flat_map(Running::handles).collect::<Vec<_>>()) {
+        for handle in self.read(|running| running.values().flat_map(RunningEnvironment::handles).collect::<Vec<_>>()) {
             let id = handle.id.to_string();
             handle.with_report(|report| {
                 let works = matches!(
@@ -287,7 +287,7 @@ impl Environments {
         stored: StoredEnvironment,
         sites: &[String],
         options: UpOptions,
-    ) -> Result<Begun, EnvironmentError> {
+    ) -> Result<StartedOperations, EnvironmentError> {
         let _turn = self.change.lock().await;
         let definition = self.read_definition(&stored)?;
         if !options.recreate {
@@ -305,7 +305,10 @@ impl Environments {
         } else if !problems.is_empty() {
             return Err(EnvironmentError::DoesNotFit(problems));
         }
-        Ok(Begun { operations: self.up_in_turn(stored, definition, sites, Purpose::Client).await?, warnings })
+        Ok(StartedOperations {
+            operations: self.up_in_turn(stored, definition, sites, Purpose::Client).await?,
+            warnings,
+        })
     }
 
     /// Refuses to recreate serving sites if the files are unchanged and the only difference is that a variable of the
@@ -437,7 +440,7 @@ impl Environments {
         }
         let handles = chosen.iter().filter_map(|site| instances.get(&site.name).cloned()).collect();
         self.stranded.forget(definition.name.as_str());
-        let running = Running { definition: definition.clone(), instances };
+        let running = RunningEnvironment { definition: definition.clone(), instances };
         self.write(|environments| environments.insert(definition.name.to_string(), running));
         Ok(handles)
     }
@@ -458,7 +461,9 @@ impl Environments {
     /// Returns the public addresses that the sites of an environment hold.
     fn addresses(&self, environment: &str) -> BTreeSet<SocketAddr> {
         self.read(|running| {
-            let Some(Running { definition, instances }) = running.get(environment) else { return BTreeSet::new() };
+            let Some(RunningEnvironment { definition, instances }) = running.get(environment) else {
+                return BTreeSet::new();
+            };
             instances.values().map(|handle| SocketAddr::new(definition.listen, handle.site.public.port)).collect()
         })
     }
@@ -646,8 +651,12 @@ impl Environments {
             let id = InstanceId::serving(&environment, &site);
             self.shared.store.unwant_instance(&id).await?;
             for role in [labels::ROLE_BUILDER, labels::ROLE_INSTANCE] {
-                let remains =
-                    Remains { installation: &self.shared.installation, instance: &id, role, which: Which::All };
+                let remains = Remains {
+                    installation: &self.shared.installation,
+                    instance: &id,
+                    role,
+                    which: GenerationSelector::All,
+                };
                 self.shared.remove(remains).await?;
             }
         }
@@ -759,13 +768,13 @@ impl Environments {
 }
 
 /// Returns the reason why a site is not down; `None` only if the `down` operation completed.
-fn not_done(outcome: Outcome) -> Option<Trouble> {
+fn not_done(outcome: OperationOutcome) -> Option<Trouble> {
     let hint = "`arenad down` again takes down what is left".to_owned();
     match outcome {
-        Outcome::Done { .. } => None,
-        Outcome::Failed(trouble) => Some(trouble),
-        Outcome::Superseded => Some(Trouble { reason: "something else was asked for".to_owned(), hint }),
-        Outcome::Stopped => Some(Trouble { reason: "the daemon ended before it was done".to_owned(), hint }),
+        OperationOutcome::Done { .. } => None,
+        OperationOutcome::Failed(trouble) => Some(trouble),
+        OperationOutcome::Superseded => Some(Trouble { reason: "something else was asked for".to_owned(), hint }),
+        OperationOutcome::Stopped => Some(Trouble { reason: "the daemon ended before it was done".to_owned(), hint }),
     }
 }
 
@@ -805,7 +814,7 @@ async fn remove_unused(engine: &dyn arenad_engine::Engine, id: &str) -> Result<(
 /// Parses the definition that is stored with an environment.
 pub fn read_definition(stored: &StoredEnvironment) -> Result<Environment, Diagnostics> {
     let file = |(path, text): &(String, String)| SourceFile::new(path.clone(), text.clone());
-    let sources = Sources {
+    let sources = DefinitionSources {
         root: stored.root.clone().into(),
         environment: file(&stored.environment),
         compose: file(&stored.compose),

@@ -11,11 +11,11 @@ use tokio::sync::mpsc;
 
 use arenad_engine::EngineError;
 use arenad_export::{Baseline, DIGEST_BYTES_MAX, Manifest, PartKind, RawJson, Service, Writer, content_id};
-use arenad_instance::shared::Shared;
+use arenad_instance::shared::SharedParts;
 use arenad_launch as launch;
 use arenad_model::error::describe;
 use arenad_model::snapshot::Snapshot;
-use arenad_storage::{StorageError, Tree};
+use arenad_storage::{StorageError, StoreTree};
 use arenad_store::StoreError;
 
 /// The number of pieces that may wait for the client.
@@ -65,7 +65,7 @@ pub(crate) enum ExportError {
 
 /// A snapshot that is ready to be exported: its content is complete and yields the snapshot's id.
 pub(crate) struct Export {
-    shared: Arc<Shared>,
+    shared: Arc<SharedParts>,
     manifest: Manifest,
     parts: Vec<PartKind>,
     /// The approximate total length of the parts, in bytes.
@@ -73,7 +73,7 @@ pub(crate) struct Export {
 }
 
 /// Checks a snapshot before it is exported. Reads all its trees, so the duration depends on their size.
-pub(crate) async fn prepare(shared: &Arc<Shared>, stored: &Snapshot) -> Result<Export, ExportError> {
+pub(crate) async fn prepare(shared: &Arc<SharedParts>, stored: &Snapshot) -> Result<Export, ExportError> {
     let id = || stored.id.to_string();
     let mut services = BTreeMap::new();
     let mut about_bytes = 0;
@@ -93,8 +93,8 @@ pub(crate) async fn prepare(shared: &Arc<Shared>, stored: &Snapshot) -> Result<E
         }
         parts.push(PartKind::Volume(file.clone()));
     }
-    let trees: Vec<Tree> =
-        stored.state.iter().map(|name| Tree::snapshot(&stored.id, name)).collect::<Result<_, _>>()?;
+    let trees: Vec<StoreTree> =
+        stored.state.iter().map(|name| StoreTree::snapshot(&stored.id, name)).collect::<Result<_, _>>()?;
     let mut fingerprint = None;
     if let Some(storage) = shared.storage.as_ref().filter(|_| !trees.is_empty()) {
         for tree in &trees {
@@ -152,7 +152,7 @@ impl Export {
         let (shared, runtime) = (self.shared.clone(), Handle::current());
         let work = move || {
             let id = self.manifest.id.clone();
-            let to = io::BufWriter::with_capacity(PIECE, Pieces(sender.clone()));
+            let to = io::BufWriter::with_capacity(PIECE, PieceSender(sender.clone()));
             if let Err(error) = self.write(to, &runtime) {
                 tracing::warn!(error = describe(&error), "snapshot {id} was not exported");
                 // The error is dropped if the client has disconnected.
@@ -186,7 +186,7 @@ impl Export {
                     copied.map_err(failed)?;
                 }
                 PartKind::Store(name) => {
-                    let tree = Tree::snapshot(&id, name)?;
+                    let tree = StoreTree::snapshot(&id, name)?;
                     if let Some(storage) = &self.shared.storage {
                         storage.root().send(&tree, &mut writer)?;
                     }
@@ -198,9 +198,9 @@ impl Export {
 }
 
 /// Sends each written piece to the client.
-struct Pieces(mpsc::Sender<io::Result<Bytes>>);
+struct PieceSender(mpsc::Sender<io::Result<Bytes>>);
 
-impl Write for Pieces {
+impl Write for PieceSender {
     fn write(&mut self, content: &[u8]) -> io::Result<usize> {
         match self.0.blocking_send(Ok(Bytes::copy_from_slice(content))) {
             Ok(()) => Ok(content.len()),

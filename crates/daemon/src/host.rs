@@ -12,7 +12,7 @@ use arenad_doctor as doctor;
 use arenad_doctor::judge::capacity::{LEAST_FREE_BYTES, LEAST_FREE_FILES};
 use arenad_engine::Engine;
 use arenad_model::error::describe;
-use arenad_storage::trial::{self, Room};
+use arenad_storage::trial::{self, FreeSpace};
 
 /// The time between two looks at the host.
 const INTERVAL: Duration = Duration::from_secs(3);
@@ -72,7 +72,7 @@ fn shortage(folder: &Path) -> Option<String> {
     shortage_of(trial::room(folder).ok()?, folder)
 }
 
-fn shortage_of(room: Room, folder: &Path) -> Option<String> {
+fn shortage_of(room: FreeSpace, folder: &Path) -> Option<String> {
     if room.free_bytes < LEAST_FREE_BYTES {
         return Some(format!("only {} MiB are free below {}", room.free_bytes >> 20, folder.display()));
     }
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn too_few_bytes_and_too_few_files_are_told() {
         let told = |free_bytes, free_files| {
-            shortage_of(Room { free_bytes, total_bytes: 1 << 40, free_files }, Path::new("/x"))
+            shortage_of(FreeSpace { free_bytes, total_bytes: 1 << 40, free_files }, Path::new("/x"))
         };
         assert_eq!(told(LEAST_FREE_BYTES, Some(LEAST_FREE_FILES)), None);
         assert_eq!(told(1 << 40, None), None, "a file system without a number of files");

@@ -23,11 +23,11 @@ use arenad_export::{Manifest, ManifestError, PIECE_BYTES, PartKind};
 use arenad_images::ImagesError;
 use arenad_images::space::{self, Need};
 use arenad_instance::baseline::{BaselineError, snapshot};
-use arenad_instance::shared::Shared;
+use arenad_instance::shared::SharedParts;
 use arenad_launch as launch;
 use arenad_model::hex::hex;
 use arenad_model::snapshot::Snapshot;
-use arenad_storage::{Limits, StorageError, Tree};
+use arenad_storage::{ArchiveLimits, StorageError, StoreTree};
 use arenad_store::{StoreError, StoredImport};
 
 /// The time without progress after which an import is abandoned and its parts are removed.
@@ -98,7 +98,7 @@ pub(crate) enum ImportError {
 
 /// The state of an import when it begins or resumes.
 #[derive(Debug)]
-pub(crate) enum Begun {
+pub(crate) enum ImportState {
     /// The snapshot is complete already.
     Present,
     /// The parts that are missing, as indexes into the manifest's list.
@@ -106,7 +106,11 @@ pub(crate) enum Begun {
 }
 
 /// Begins or resumes an import, and returns the missing parts.
-pub(crate) async fn begin(shared: &Shared, manifest: Manifest, name: Option<String>) -> Result<Begun, ImportError> {
+pub(crate) async fn begin(
+    shared: &SharedParts,
+    manifest: Manifest,
+    name: Option<String>,
+) -> Result<ImportState, ImportError> {
     manifest.check()?;
     let id = &manifest.id;
     let known = shared.store.snapshots().await?;
@@ -115,7 +119,7 @@ pub(crate) async fn begin(shared: &Shared, manifest: Manifest, name: Option<Stri
         && snapshot::is_whole(shared, stored).await?
         && missing(shared, &manifest).await?.is_empty()
     {
-        return Ok(Begun::Present);
+        return Ok(ImportState::Present);
     }
     if let Some(name) = name.as_ref().or(manifest.name.as_ref())
         && known.iter().any(|stored| {
@@ -135,18 +139,18 @@ pub(crate) async fn begin(shared: &Shared, manifest: Manifest, name: Option<Stri
     if wrong_image(shared, &manifest).await?.is_none() {
         hold_images(shared, &manifest).await?;
     }
-    Ok(Begun::Missing(missing))
+    Ok(ImportState::Missing(missing))
 }
 
 /// Returns the parts that have not arrived, as indexes into the manifest's list.
-async fn missing(shared: &Shared, manifest: &Manifest) -> Result<Vec<usize>, ImportError> {
+async fn missing(shared: &SharedParts, manifest: &Manifest) -> Result<Vec<usize>, ImportError> {
     let mut missing = Vec::new();
     for (index, (kind, _)) in manifest.kinds().enumerate() {
         let is_there = match kind {
             PartKind::Images => wrong_image(shared, manifest).await?.is_none(),
             PartKind::Volume(file) => shared.state_dir.volumes().join(file).is_file(),
             PartKind::Store(name) => match &shared.storage {
-                Some(storage) => storage.root().is_whole(&Tree::snapshot(&manifest.id, &name)?),
+                Some(storage) => storage.root().is_whole(&StoreTree::snapshot(&manifest.id, &name)?),
                 None => true,
             },
         };
@@ -159,7 +163,7 @@ async fn missing(shared: &Shared, manifest: &Manifest) -> Result<Vec<usize>, Imp
 
 /// Tags the images for this installation, so that they stay when another installation of the same engine removes its
 /// own tags.
-async fn hold_images(shared: &Shared, manifest: &Manifest) -> Result<(), EngineError> {
+async fn hold_images(shared: &SharedParts, manifest: &Manifest) -> Result<(), EngineError> {
     for (service, image) in &manifest.services {
         let tag = snapshot::import_tag(&shared.installation, &manifest.id, service.as_str());
         shared.engine.tag(&image.image, snapshot::REPOSITORY, &tag).await?;
@@ -168,7 +172,7 @@ async fn hold_images(shared: &Shared, manifest: &Manifest) -> Result<(), EngineE
 }
 
 /// Returns an image that the engine lacks, or holds with layers other than the manifest's.
-async fn wrong_image(shared: &Shared, manifest: &Manifest) -> Result<Option<String>, EngineError> {
+async fn wrong_image(shared: &SharedParts, manifest: &Manifest) -> Result<Option<String>, EngineError> {
     for service in manifest.services.values() {
         let found = shared.engine.image(&service.image).await?;
         if found.is_none_or(|found| found.layers != service.layers) {
@@ -178,7 +182,7 @@ async fn wrong_image(shared: &Shared, manifest: &Manifest) -> Result<Option<Stri
     Ok(None)
 }
 
-async fn check_room(shared: &Shared, manifest: &Manifest, missing: &[usize]) -> Result<(), ImportError> {
+async fn check_room(shared: &SharedParts, manifest: &Manifest, missing: &[usize]) -> Result<(), ImportError> {
     // An engine on another machine, or one that does not answer now, reports a full disk itself.
     let engine_root = shared.engine.version().await.ok().map(|version| version.root);
     let mut needs = Vec::new();
@@ -198,7 +202,7 @@ async fn check_room(shared: &Shared, manifest: &Manifest, missing: &[usize]) -> 
 
 /// Receives a part. Afterwards the part is there completely or not at all.
 pub(crate) async fn receive(
-    shared: &Shared,
+    shared: &SharedParts,
     id: &str,
     index: usize,
     content: impl Stream<Item = io::Result<Bytes>> + Send + Unpin + 'static,
@@ -219,8 +223,8 @@ pub(crate) async fn receive(
         PartKind::Volume(file) => receive_volume(shared, id, file, content).await?,
         PartKind::Store(name) => {
             if let Some(storage) = &shared.storage {
-                let tree = Tree::snapshot(id, name)?;
-                storage.receive(&mut content, &tree, Limits::default()).await?;
+                let tree = StoreTree::snapshot(id, name)?;
+                storage.receive(&mut content, &tree, ArchiveLimits::default()).await?;
                 // The archive may end before the part does.
                 while let Some(rest) = content.next().await {
                     if let Err(cause) = rest {
@@ -236,7 +240,7 @@ pub(crate) async fn receive(
 }
 
 async fn receive_volume(
-    shared: &Shared,
+    shared: &SharedParts,
     id: &str,
     file: &str,
     mut content: impl Stream<Item = io::Result<Bytes>> + Unpin,
@@ -275,7 +279,7 @@ fn proven(
     pieces: Vec<String>,
     bytes: u64,
 ) -> impl Stream<Item = io::Result<Bytes>> + Send {
-    let proof = Proof { pieces: pieces.into_iter(), hasher: blake3::Hasher::new(), in_piece: 0, left: bytes };
+    let proof = PartVerifier { pieces: pieces.into_iter(), hasher: blake3::Hasher::new(), in_piece: 0, left: bytes };
     futures_util::stream::try_unfold((content, proof), |(mut content, mut proof)| async move {
         match content.next().await {
             Some(chunk) => {
@@ -289,14 +293,14 @@ fn proven(
 }
 
 /// Compares the pieces of a part with their hashes as they pass.
-struct Proof {
+struct PartVerifier {
     pieces: std::vec::IntoIter<String>,
     hasher: blake3::Hasher,
     in_piece: u64,
     left: u64,
 }
 
-impl Proof {
+impl PartVerifier {
     fn take(&mut self, mut chunk: &[u8]) -> io::Result<()> {
         while !chunk.is_empty() {
             let room = (PIECE_BYTES - self.in_piece).min(self.left);
@@ -328,7 +332,7 @@ impl Proof {
 }
 
 /// Verifies that everything has arrived, and makes it a snapshot.
-pub(crate) async fn finish(shared: &Shared, id: &str) -> Result<Snapshot, ImportError> {
+pub(crate) async fn finish(shared: &SharedParts, id: &str) -> Result<Snapshot, ImportError> {
     let StoredImport { name, manifest, .. } = begun(shared, id).await?;
     let damaged = |part: &str, what: &str| ImportError::Damaged {
         id: id.to_owned(),
@@ -340,7 +344,7 @@ pub(crate) async fn finish(shared: &Shared, id: &str) -> Result<Snapshot, Import
     }
     let state = if shared.storage.is_some() { manifest.stores() } else { Vec::new() };
     if let Some(storage) = &shared.storage {
-        let trees = state.iter().map(|name| Tree::snapshot(id, name)).collect::<Result<Vec<_>, _>>()?;
+        let trees = state.iter().map(|name| StoreTree::snapshot(id, name)).collect::<Result<Vec<_>, _>>()?;
         if launch::fingerprint_of(storage, trees.clone()).await? != manifest.fingerprint {
             for tree in &trees {
                 storage.discard(tree).await?;
@@ -374,7 +378,7 @@ pub(crate) async fn finish(shared: &Shared, id: &str) -> Result<Snapshot, Import
     Ok(snapshot)
 }
 
-async fn begun(shared: &Shared, id: &str) -> Result<StoredImport, ImportError> {
+async fn begun(shared: &SharedParts, id: &str) -> Result<StoredImport, ImportError> {
     shared.store.import(id).await?.ok_or_else(|| ImportError::NotBegun(id.to_owned()))
 }
 
@@ -390,7 +394,7 @@ pub(crate) struct Awaited {
 }
 
 /// Returns the objects that the imports in progress have brought.
-pub(crate) async fn awaited(shared: &Shared) -> Result<Awaited, StoreError> {
+pub(crate) async fn awaited(shared: &SharedParts) -> Result<Awaited, StoreError> {
     let mut awaited = Awaited::default();
     for import in shared.store.imports().await? {
         awaited.snapshots.insert(import.snapshot);
@@ -402,7 +406,7 @@ pub(crate) async fn awaited(shared: &Shared) -> Result<Awaited, StoreError> {
 
 /// Abandons the imports without recent progress. Returns those that could not be abandoned, by snapshot; they are tried
 /// again.
-pub(crate) async fn tend(shared: &Shared) -> Result<Vec<(String, BaselineError)>, StoreError> {
+pub(crate) async fn tend(shared: &SharedParts) -> Result<Vec<(String, BaselineError)>, StoreError> {
     let mut failures = Vec::new();
     for import in shared.store.imports().await? {
         let age = Duration::try_from(Timestamp::now().duration_since(import.touched_at)).unwrap_or_default();
@@ -417,7 +421,7 @@ pub(crate) async fn tend(shared: &Shared) -> Result<Vec<(String, BaselineError)>
 }
 
 /// Abandons all imports in progress.
-pub(crate) async fn give_up_all(shared: &Shared) -> Result<(), BaselineError> {
+pub(crate) async fn give_up_all(shared: &SharedParts) -> Result<(), BaselineError> {
     for import in shared.store.imports().await? {
         give_up(shared, &import.snapshot, &import.images).await?;
     }
@@ -426,7 +430,7 @@ pub(crate) async fn give_up_all(shared: &Shared) -> Result<(), BaselineError> {
 
 /// Deletes an import and removes its images, which no other record would identify as arenad's; its files then become
 /// orphans.
-async fn give_up(shared: &Shared, id: &str, images: &BTreeSet<String>) -> Result<(), BaselineError> {
+async fn give_up(shared: &SharedParts, id: &str, images: &BTreeSet<String>) -> Result<(), BaselineError> {
     let named = shared.store.snapshots().await?;
     for image in images {
         if !named.iter().any(|stored| stored.images.values().any(|named| named == image)) {

@@ -43,7 +43,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::api::Api;
-use self::environments::Environments;
+use self::environments::EnvironmentRegistry;
 use self::operations::Operations;
 use self::server::ListenError;
 use arenad_engine::Engine;
@@ -52,7 +52,7 @@ use arenad_gateway::{Gateway, GatewaySettings};
 use arenad_instance::events::EventLog;
 use arenad_instance::health_log::HealthLog;
 use arenad_instance::machine::{self, Machine, ThisMachine};
-use arenad_instance::shared::{ReadDefinition, Shared, StateDir};
+use arenad_instance::shared::{ReadDefinition, SharedParts, StateDir};
 use arenad_instance::turns::Turns;
 use arenad_locators::{self as locators, Locators};
 use arenad_model::error::describe;
@@ -71,7 +71,7 @@ const STOP_PATIENCE: Duration = Duration::from_secs(20);
 const DRAIN_LIMIT: Duration = Duration::from_secs(2);
 
 /// The settings that a daemon is started with.
-pub struct Settings {
+pub struct DaemonSettings {
     /// The state directory, where all files are kept.
     pub state_dir: PathBuf,
     /// The engine, which runs containers.
@@ -160,7 +160,7 @@ pub struct Parts {
 
 impl Parts {
     /// Builds the shared state, before any environment is restored.
-    pub async fn assemble(self) -> Result<Arc<Shared>, StartError> {
+    pub async fn assemble(self) -> Result<Arc<SharedParts>, StartError> {
         let installation = self.store.installation().await?;
         let interrupted = self.store.note_interrupted_resets().await?;
         if interrupted > 0 {
@@ -171,7 +171,7 @@ impl Parts {
         let copies = self.state_dir.copies();
         // Files that a killed daemon has left.
         let _ = std::fs::remove_dir_all(&copies);
-        Ok(Arc::new(Shared {
+        Ok(Arc::new(SharedParts {
             locators: Locators::new(engine.clone(), prober.http().clone(), self.state_dir.locators())
                 .map_err(StartError::Http)?,
             prober,
@@ -203,7 +203,7 @@ impl Parts {
 }
 
 /// Reconciles and restores what the last daemon left, and starts the periodic duties.
-pub async fn take_up(shared: &Arc<Shared>, environments: &Arc<Environments>) -> Result<(), StoreError> {
+pub async fn take_up(shared: &Arc<SharedParts>, environments: &Arc<EnvironmentRegistry>) -> Result<(), StoreError> {
     environments.reconcile(true).await;
     environments.restore().await?;
     tasks::spawn(shared, environments);
@@ -212,7 +212,7 @@ pub async fn take_up(shared: &Arc<Shared>, environments: &Arc<Environments>) -> 
 
 /// A running daemon, which [`Daemon::stop`] ends.
 pub struct Daemon {
-    shared: Arc<Shared>,
+    shared: Arc<SharedParts>,
     stop: CancellationToken,
     /// The lock file, locked until the process ends; the kernel releases the lock even after `kill -9`.
     _lock: File,
@@ -220,7 +220,7 @@ pub struct Daemon {
 
 impl Daemon {
     /// Starts everything, in an order in which each part finds the parts that it needs.
-    pub async fn start(settings: Settings) -> Result<Self, StartError> {
+    pub async fn start(settings: DaemonSettings) -> Result<Self, StartError> {
         let state_dir = StateDir::new(settings.state_dir);
         let lock = lock(&state_dir, settings.socket_group)?;
         closed::close_content(&state_dir);
@@ -244,7 +244,7 @@ impl Daemon {
             state_dir,
         };
         let shared = parts.assemble().await?;
-        let environments = Arc::new(Environments::new(shared.clone()));
+        let environments = Arc::new(EnvironmentRegistry::new(shared.clone()));
         // The folder of the engine's data is unknown until the engine has answered; without an answer, only arenad's
         // own folder is watched.
         let engine_root = shared.engine.version().await.ok().map(|version| version.root);

@@ -3,7 +3,7 @@
 use super::traffic::{self, SiteTraffic};
 use arenad_accounts::Place;
 use arenad_gateway::RequestHead;
-use arenad_instance::shared::Shared;
+use arenad_instance::shared::SharedParts;
 use arenad_instance::{AskError, InstanceHandle};
 use arenad_locators::{LocateError, Located, Scene};
 use arenad_model::locator::{Locator, LocatorKind, TraceLocator};
@@ -24,7 +24,7 @@ pub(crate) enum LocatingError {
 
 /// Options of one locator request.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Look {
+pub(crate) struct LocateOptions {
     /// The path of the page for a locator that names none.
     pub page: Option<String>,
     /// The CDP address of the agent's browser.
@@ -35,11 +35,11 @@ pub(crate) struct Look {
 
 /// Runs a locator on an instance. `host` is the host name of public URLs.
 pub(crate) async fn locate(
-    shared: &Shared,
+    shared: &SharedParts,
     handle: &InstanceHandle,
     host: &str,
     locator: &Locator,
-    look: Look,
+    look: LocateOptions,
 ) -> Result<Located, LocatingError> {
     let report = handle.report();
     let not_up = || AskError::NotUp { instance: handle.id.to_string(), state: report.state.name() };

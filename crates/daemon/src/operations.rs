@@ -20,7 +20,7 @@ const MOST: usize = 1000;
 
 /// One operation that clients can wait for.
 #[derive(Clone)]
-pub(crate) struct Entry {
+pub(crate) struct OperationEntry {
     /// The kind of operation.
     pub kind: OperationKind,
     /// The id of the instance. It is not the handle, which would keep the instance's driver alive.
@@ -32,16 +32,16 @@ pub(crate) struct Entry {
 
 /// The operations that are kept, by id.
 #[derive(Default)]
-pub struct Operations(Mutex<HashMap<String, Entry>>);
+pub struct Operations(Mutex<HashMap<String, OperationEntry>>);
 
 impl Operations {
-    fn with<T>(&self, change: impl FnOnce(&mut HashMap<String, Entry>) -> T) -> T {
+    fn with<T>(&self, change: impl FnOnce(&mut HashMap<String, OperationEntry>) -> T) -> T {
         change(&mut self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
     /// Adds an operation, and drops old ones.
-    pub(crate) fn remember(&self, kind: OperationKind, instance: InstanceId, ticket: Ticket) -> Entry {
-        let entry = Entry { kind, instance, ticket, begun: Instant::now() };
+    pub(crate) fn remember(&self, kind: OperationKind, instance: InstanceId, ticket: Ticket) -> OperationEntry {
+        let entry = OperationEntry { kind, instance, ticket, begun: Instant::now() };
         self.with(|entries| {
             entries.retain(|_, entry| !entry.ticket.has_ended() || entry.begun.elapsed() < REMEMBERED);
             if entries.len() >= MOST {
@@ -55,7 +55,7 @@ impl Operations {
     }
 
     /// Returns the operation with the given id, if it is still kept.
-    pub(crate) fn get(&self, id: &str) -> Option<Entry> {
+    pub(crate) fn get(&self, id: &str) -> Option<OperationEntry> {
         self.with(|entries| entries.get(id).cloned())
     }
 }
@@ -63,7 +63,7 @@ impl Operations {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arenad_instance::Outcome;
+    use arenad_instance::OperationOutcome;
     use arenad_model::ids::{EnvironmentName, SiteName};
     use arenad_seams::ordered_watch as watch;
 
@@ -80,7 +80,7 @@ mod tests {
         operations.remember(OperationKind::Snapshot, instance.clone(), running);
         for number in 0..MOST + 5 {
             let (ended, end) = ticket(&number.to_string());
-            end.send_replace(Some(Outcome::Superseded));
+            end.send_replace(Some(OperationOutcome::Superseded));
             operations.remember(OperationKind::Reset, instance.clone(), ended);
         }
         assert!(operations.get("running").is_some(), "it goes on");

@@ -17,9 +17,9 @@ use super::imports;
 use arenad_engine::EngineError;
 use arenad_instance::MeetError;
 use arenad_instance::baseline::{BaselineError, snapshot};
-use arenad_instance::shared::Shared;
+use arenad_instance::shared::SharedParts;
 use arenad_model::error::describe;
-use arenad_model::reconcile::{Claims, Judgement, Kind, Suspects, Thing, plan};
+use arenad_model::reconcile::{Claims, Judgement, ObjectKind, Suspects, Thing, plan};
 use arenad_storage::StorageError;
 use arenad_store::StoreError;
 
@@ -94,7 +94,12 @@ impl Findings {
 
 /// Removes orphans and reports changes. `hands` returns the objects that this daemon's drivers work with. At a daemon's
 /// start there is no grace period: the daemon's lock proves that no other daemon is at work.
-pub(crate) async fn pass(shared: &Shared, hands: impl Fn() -> Hands + Send, memory: &mut Memory, is_at_start: bool) {
+pub(crate) async fn pass(
+    shared: &SharedParts,
+    hands: impl Fn() -> Hands + Send,
+    memory: &mut Memory,
+    is_at_start: bool,
+) {
     let mut findings = Findings::default();
     let found = found::list(shared, &mut findings).await;
     if found.answers {
@@ -114,11 +119,11 @@ pub(crate) async fn pass(shared: &Shared, hands: impl Fn() -> Hands + Send, memo
 }
 
 /// Removes one object, unless it has been claimed while others were removed.
-async fn remove(shared: &Shared, hands: &(impl Fn() -> Hands + Send), thing: &Thing, findings: &mut Findings) {
+async fn remove(shared: &SharedParts, hands: &(impl Fn() -> Hands + Send), thing: &Thing, findings: &mut Findings) {
     let name = thing.describe();
     // The names of snapshots' trees, archives and images derive from their content, so an orphan may meanwhile have
     // been created again and claimed.
-    if matches!(thing.kind, Kind::Tree | Kind::Image | Kind::Archive) {
+    if matches!(thing.kind, ObjectKind::Tree | ObjectKind::Image | ObjectKind::Archive) {
         match claims(shared, hands).await {
             Ok(claims) if claims.judge(thing) == Judgement::LeftOver => {}
             Ok(_) => return,
@@ -126,12 +131,12 @@ async fn remove(shared: &Shared, hands: &(impl Fn() -> Hands + Send), thing: &Th
         }
     }
     let removed: Result<(), ReconcileError> = match thing.kind {
-        Kind::Container => {
+        ObjectKind::Container => {
             shared.engine.remove(&arenad_engine::EngineHandle(thing.id.clone())).await.map_err(Into::into)
         }
-        Kind::Network => shared.engine.remove_network(&thing.id).await.map_err(Into::into),
-        Kind::Volume => shared.engine.remove_volume(&thing.id).await.map_err(Into::into),
-        Kind::Image => match snapshot::release(shared, &thing.id).await {
+        ObjectKind::Network => shared.engine.remove_network(&thing.id).await.map_err(Into::into),
+        ObjectKind::Volume => shared.engine.remove_volume(&thing.id).await.map_err(Into::into),
+        ObjectKind::Image => match snapshot::release(shared, &thing.id).await {
             // Another container runs from it, or another image builds on it. It stays until they are gone.
             Err(error @ EngineError::Conflict { .. }) => {
                 tracing::debug!(error = describe(&error), "an image that no snapshot names is in use");
@@ -139,8 +144,8 @@ async fn remove(shared: &Shared, hands: &(impl Fn() -> Hands + Send), thing: &Th
             }
             released => released.map_err(Into::into),
         },
-        Kind::Tree => found::discard(shared, &thing.id).await,
-        Kind::Archive => match std::fs::remove_file(shared.state_dir.volumes().join(&thing.id)) {
+        ObjectKind::Tree => found::discard(shared, &thing.id).await,
+        ObjectKind::Archive => match std::fs::remove_file(shared.state_dir.volumes().join(&thing.id)) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
             removed => removed.map_err(Into::into),
         },
@@ -152,7 +157,7 @@ async fn remove(shared: &Shared, hands: &(impl Fn() -> Hands + Send), thing: &Th
 
 /// Returns the objects that the store and the drivers claim. The drivers are read both before and after the rows,
 /// because a serving generation may become a standby, and a standby may begin to serve, between the two reads.
-async fn claims(shared: &Shared, hands: &(impl Fn() -> Hands + Send)) -> Result<Claims, ReconcileError> {
+async fn claims(shared: &SharedParts, hands: &(impl Fn() -> Hands + Send)) -> Result<Claims, ReconcileError> {
     let before = hands();
     let mut claims = Claims::default();
     for environment in shared.store.environments().await? {
@@ -193,7 +198,7 @@ async fn claims(shared: &Shared, hands: &(impl Fn() -> Hands + Send)) -> Result<
 }
 
 /// Reports the removed objects, and each failure once; a failure is reported again only after a success in between.
-async fn tell(shared: &Shared, memory: &mut Memory, findings: Findings) {
+async fn tell(shared: &SharedParts, memory: &mut Memory, findings: Findings) {
     if !findings.removed.is_empty() {
         let message = format!("removed what was left over: {}", findings.removed.join(", "));
         shared.events.note("reconcile.removed", None, &message).await;

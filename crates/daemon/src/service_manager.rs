@@ -9,7 +9,7 @@ use sd_notify::NotifyState;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::environments::Environments;
+use crate::environments::EnvironmentRegistry;
 
 /// Notifies systemd that the daemon serves clients.
 pub(crate) fn notify_ready() {
@@ -23,7 +23,7 @@ pub(crate) fn notify_stopping() {
 
 /// Answers systemd's watchdog twice per period as long as every driver responds. If a driver is stuck, systemd restarts
 /// the daemon, which adopts the containers.
-pub(crate) async fn answer_watchdog(environments: Arc<Environments>, shutdown: CancellationToken) {
+pub(crate) async fn answer_watchdog(environments: Arc<EnvironmentRegistry>, shutdown: CancellationToken) {
     let Some(period) = sd_notify::watchdog_enabled() else { return };
     let mut ticks = interval(period / 2);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -46,7 +46,7 @@ pub(crate) async fn answer_watchdog(environments: Arc<Environments>, shutdown: C
 }
 
 /// Returns the ids of the instances whose drivers do not respond within the limit, sorted.
-async fn stuck_drivers(environments: &Environments, limit: Duration) -> Vec<String> {
+async fn stuck_drivers(environments: &EnvironmentRegistry, limit: Duration) -> Vec<String> {
     let handles = environments.list().into_iter().flat_map(|(_, handles)| handles);
     let looks = handles.map(|handle| async move {
         let is_attended = timeout(limit, handle.is_attended()).await.unwrap_or(false);

@@ -6,23 +6,23 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::environments::Environments;
+use super::environments::EnvironmentRegistry;
 use arenad_api::{Df, DfFile, DfImage, DfInstance, DfRoot, DfSnapshot, Pruned, PrunedItem, Space};
 use arenad_engine::{EngineError, Image, labels};
 use arenad_instance::baseline::{BaselineError, snapshot};
-use arenad_instance::shared::Shared;
-use arenad_launch::{Remains, Which};
+use arenad_instance::shared::SharedParts;
+use arenad_launch::{GenerationSelector, Remains};
 use arenad_model::ids::{EnvironmentName, SiteName};
 use arenad_model::instance::InstanceId;
-use arenad_model::prune::{self, Budget, Candidate};
+use arenad_model::prune::{self, PruneBudget, PruneCandidate};
 use arenad_model::snapshot::Snapshot;
-use arenad_storage::{Storage, StorageError, Tree, Usage, trial};
+use arenad_storage::{Storage, StorageError, StoreTree, TreeUsage, trial};
 
 /// The name that is shown for images that have lost their tags to newer ones.
 const NAMELESS: &str = "<none>";
 
 /// Measures the disk usage of all objects. It walks through every tree, which is slow if there are many files.
-pub(crate) async fn df(shared: &Shared) -> Result<Df, BaselineError> {
+pub(crate) async fn df(shared: &SharedParts) -> Result<Df, BaselineError> {
     let trees = measured(shared).await?;
     let mut snapshots = Vec::new();
     for stored in shared.store.snapshots().await? {
@@ -50,9 +50,9 @@ pub(crate) async fn df(shared: &Shared) -> Result<Df, BaselineError> {
 /// Removes objects that nothing needs; with `is_trial`, only lists them. `only` names the objects that may be removed;
 /// an empty list allows all.
 pub(crate) async fn prune(
-    environments: &Environments,
-    shared: &Shared,
-    budget: Budget,
+    environments: &EnvironmentRegistry,
+    shared: &SharedParts,
+    budget: PruneBudget,
     only: &[String],
     is_trial: bool,
 ) -> Result<Pruned, BaselineError> {
@@ -64,7 +64,7 @@ pub(crate) async fn prune(
     for snapshot in &stored {
         let is_in_hand =
             hands.busy.iter().any(|id| id.starts_with(&format!("{}/{}/", snapshot.environment, snapshot.site)));
-        candidates.push(Candidate {
+        candidates.push(PruneCandidate {
             site: (snapshot.environment.to_string(), snapshot.site.to_string()),
             is_named: snapshot.name.is_some() || !snapshot.is_baseline(),
             is_used: is_in_hand || !shared.store.snapshot_users(&snapshot.id).await?.is_empty(),
@@ -108,7 +108,7 @@ pub(crate) async fn prune(
 
 /// Removes, or only lists, the containers of baselines that could not be made, which were kept for inspection.
 async fn kept_builds(
-    shared: &Shared,
+    shared: &SharedParts,
     busy: &BTreeSet<String>,
     may_go: &impl Fn(&str) -> bool,
     is_trial: bool,
@@ -122,7 +122,7 @@ async fn kept_builds(
         if !is_trial {
             let id = InstanceId::serving(&environment, &site);
             let (installation, role) = (&shared.installation, labels::ROLE_BUILDER);
-            shared.remove(Remains { installation, instance: &id, role, which: Which::All }).await?;
+            shared.remove(Remains { installation, instance: &id, role, which: GenerationSelector::All }).await?;
             shared.kept_builds.forget(&id);
         }
         items.push(PrunedItem {
@@ -147,7 +147,7 @@ fn nameless(image: Image) -> PrunedItem {
 }
 
 /// Removes an image and returns whether it was removed; an image that a container or another image uses stays.
-async fn remove(shared: &Shared, image: &Image) -> Result<bool, BaselineError> {
+async fn remove(shared: &SharedParts, image: &Image) -> Result<bool, BaselineError> {
     match shared.engine.remove_image(&image.id).await {
         Ok(()) => Ok(true),
         Err(EngineError::Conflict { .. }) => Ok(false),
@@ -156,7 +156,7 @@ async fn remove(shared: &Shared, image: &Image) -> Result<bool, BaselineError> {
 }
 
 /// Returns the images that this installation has built.
-async fn built(shared: &Shared) -> Result<Vec<Image>, EngineError> {
+async fn built(shared: &SharedParts) -> Result<Vec<Image>, EngineError> {
     let mut images = shared.engine.images(labels::INSTALLATION, Some(&shared.installation)).await?;
     // Snapshots inherit the labels of the image they were taken from, but have a role.
     images.retain(|image| image.labels.contains_key(labels::BUILD_INPUTS) && !image.labels.contains_key(labels::ROLE));
@@ -181,7 +181,7 @@ async fn root(storage: &Storage) -> Result<DfRoot, StorageError> {
 }
 
 /// Returns every tree with its disk usage. A tree that disappears meanwhile is left out.
-async fn measured(shared: &Shared) -> Result<Vec<(Tree, Usage)>, StorageError> {
+async fn measured(shared: &SharedParts) -> Result<Vec<(StoreTree, TreeUsage)>, StorageError> {
     let Some(storage) = &shared.storage else { return Ok(Vec::new()) };
     let mut measured = Vec::new();
     for tree in storage.trees().await? {
@@ -194,7 +194,7 @@ async fn measured(shared: &Shared) -> Result<Vec<(Tree, Usage)>, StorageError> {
     Ok(measured)
 }
 
-fn shown(shared: &Shared, stored: Snapshot, used_by: Vec<String>, trees: &[(Tree, Usage)]) -> DfSnapshot {
+fn shown(shared: &SharedParts, stored: Snapshot, used_by: Vec<String>, trees: &[(StoreTree, TreeUsage)]) -> DfSnapshot {
     let size = |file: &String| shared.state_dir.volumes().join(file).metadata().map_or(0, |found| found.len());
     DfSnapshot {
         state: of_snapshot(&stored.id, trees),
@@ -208,27 +208,27 @@ fn shown(shared: &Shared, stored: Snapshot, used_by: Vec<String>, trees: &[(Tree
     }
 }
 
-fn of_snapshot(id: &str, trees: &[(Tree, Usage)]) -> Space {
+fn of_snapshot(id: &str, trees: &[(StoreTree, TreeUsage)]) -> Space {
     let mut space = Space::default();
     for (tree, usage) in trees {
-        if matches!(tree, Tree::Snapshot { snapshot, .. } if snapshot == id) {
+        if matches!(tree, StoreTree::Snapshot { snapshot, .. } if snapshot == id) {
             add(&mut space, usage);
         }
     }
     space
 }
 
-fn instances(trees: &[(Tree, Usage)]) -> Vec<DfInstance> {
+fn instances(trees: &[(StoreTree, TreeUsage)]) -> Vec<DfInstance> {
     let mut instances: BTreeMap<(String, u64), Space> = BTreeMap::new();
     for (tree, usage) in trees {
-        if let Tree::Instance { instance, generation, .. } = tree {
+        if let StoreTree::Instance { instance, generation, .. } = tree {
             add(instances.entry((instance.to_string(), *generation)).or_default(), usage);
         }
     }
     instances.into_iter().map(|((id, generation), state)| DfInstance { id, generation, state }).collect()
 }
 
-fn add(space: &mut Space, usage: &Usage) {
+fn add(space: &mut Space, usage: &TreeUsage) {
     space.apparent_bytes += usage.apparent_bytes;
     space.allocated_bytes += usage.allocated_bytes;
     space.exclusive_bytes += usage.exclusive_bytes;

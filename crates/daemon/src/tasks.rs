@@ -10,13 +10,13 @@ use futures_util::StreamExt;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::environments::Environments;
+use super::environments::EnvironmentRegistry;
 use super::trash;
 use arenad_engine::labels;
-use arenad_instance::shared::Shared;
+use arenad_instance::shared::SharedParts;
 use arenad_model::error::describe;
 use arenad_model::flow::Calm;
-use arenad_storage::disk::{self, Standing};
+use arenad_storage::disk::{self, DiskStatus};
 use arenad_store::Retention;
 use arenad_telemetry::supervised::supervised;
 
@@ -51,7 +51,7 @@ const EVENT_PAUSE: Duration = Duration::from_millis(100);
 const RELISTEN: Duration = Duration::from_secs(1);
 
 /// Starts the duties, which end with the daemon.
-pub(crate) fn spawn(shared: &Arc<Shared>, environments: &Arc<Environments>) {
+pub(crate) fn spawn(shared: &Arc<SharedParts>, environments: &Arc<EnvironmentRegistry>) {
     let (heard, told) = (shared.clone(), environments.clone());
     shared.tasks.spawn(async move { while supervised(listen(heard.clone(), told.clone())).await.is_err() {} });
     if let Some(storage) = shared.storage.clone() {
@@ -77,7 +77,7 @@ pub(crate) fn spawn(shared: &Arc<Shared>, environments: &Arc<Environments>) {
         }
     }));
     let state_dir = shared.state_dir.path().to_owned();
-    if matches!(disk::standing(&state_dir), Ok(Standing::Mounted(_))) {
+    if matches!(disk::standing(&state_dir), Ok(DiskStatus::Mounted(_))) {
         shared.tasks.spawn(on_schedule(shared.clone(), TRIM, move || {
             let state_dir = state_dir.clone();
             async move {
@@ -105,7 +105,7 @@ pub(crate) fn spawn(shared: &Arc<Shared>, environments: &Arc<Environments>) {
 }
 
 /// Runs a duty on a schedule: never twice at once, and without making up for missed times.
-async fn on_schedule<F, Fut>(shared: Arc<Shared>, schedule: &'static str, duty: F)
+async fn on_schedule<F, Fut>(shared: Arc<SharedParts>, schedule: &'static str, duty: F)
 where
     F: Fn() -> Fut + Send,
     Fut: Future<Output = ()> + Send,
@@ -139,7 +139,7 @@ fn pause_until_next(schedule: &Cron, now: Timestamp) -> Duration {
 
 /// Forwards the engine's events, and subscribes again when the stream breaks off. If a container restarts in a loop,
 /// its events are forwarded only as often as a driver can handle them.
-async fn listen(shared: Arc<Shared>, environments: Arc<Environments>) {
+async fn listen(shared: Arc<SharedParts>, environments: Arc<EnvironmentRegistry>) {
     let began = Instant::now();
     let mut calm = Calm::new(EVENT_PAUSE);
     loop {

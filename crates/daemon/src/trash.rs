@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use arenad_instance::shared::Shared;
+use arenad_instance::shared::SharedParts;
 use arenad_model::error::describe;
 use arenad_storage::Storage;
 
@@ -23,7 +23,7 @@ const SLOW: Duration = Duration::from_secs(30);
 const MUCH: u64 = 4 << 30;
 
 /// Empties the trash periodically until the daemon ends.
-pub(super) async fn empty(shared: Arc<Shared>, storage: Storage) {
+pub(super) async fn empty(shared: Arc<SharedParts>, storage: Storage) {
     let mut backlog = Backlog::default();
     loop {
         let begun = Instant::now();

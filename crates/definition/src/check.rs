@@ -14,7 +14,7 @@ use super::describe::{allowed_values, constants, describe, describe_range};
 use super::kinds::{accepts, kind_of, scalar_kind};
 use super::problems::{Problems, closest, did_you_mean, quoted_list};
 use super::source::{SourceFile, Span};
-use super::tree::{Entry, Node, Scalar, Typed, Value};
+use super::tree::{DocumentNode, DocumentValue, MappingEntry, Scalar, Typed};
 
 /// Limit on the entries of a list or mapping. The largest environment has some forty services. Later checks compare
 /// every name with every other, so the lists of a hostile file must stay short.
@@ -25,14 +25,20 @@ const ENTRIES_MAX: usize = 500;
 /// A refused part is left out where its absence does not affect its surroundings: a refused key leaves its mapping, a
 /// refused entry of a list of mappings becomes null so that the other entries keep their positions, and a list of texts
 /// is dropped as a whole.
-pub(crate) fn check(schema: &Json, root: &Node, source: &SourceFile, problems: &Problems) -> Json {
+pub(crate) fn check(schema: &Json, root: &DocumentNode, source: &SourceFile, problems: &Problems) -> Json {
     check_part(schema, root, "the file", source, problems)
 }
 
 /// Checks a part of a document like [`check`]; messages call the part `name`.
-pub(crate) fn check_part(schema: &Json, root: &Node, name: &str, source: &SourceFile, problems: &Problems) -> Json {
+pub(crate) fn check_part(
+    schema: &Json,
+    root: &DocumentNode,
+    name: &str,
+    source: &SourceFile,
+    problems: &Problems,
+) -> Json {
     let checker = Checker { definitions: schema.get("$defs").unwrap_or(&Json::Null), source, problems };
-    let place = Place { name: name.to_owned(), span: root.span };
+    let place = ValuePlace { name: name.to_owned(), span: root.span };
     checker.walk(root, schema, &place).unwrap_or_default()
 }
 
@@ -43,13 +49,13 @@ struct Checker<'a> {
 }
 
 /// The name of a value in messages, and a span to point to when the value itself has none.
-struct Place {
+struct ValuePlace {
     name: String,
     span: Span,
 }
 
 impl<'a> Checker<'a> {
-    fn walk(&self, node: &Node, schema: &'a Json, place: &Place) -> Option<Json> {
+    fn walk(&self, node: &DocumentNode, schema: &'a Json, place: &ValuePlace) -> Option<Json> {
         let forms = self.forms(schema);
         if let Some(plain) = retyped(node, &forms) {
             return self.walk(&plain, schema, place);
@@ -61,9 +67,9 @@ impl<'a> Checker<'a> {
             return None;
         };
         let count = match &node.value {
-            Value::Scalar(_) => 0,
-            Value::Sequence(items) => items.len(),
-            Value::Mapping(entries) => entries.len(),
+            DocumentValue::Scalar(_) => 0,
+            DocumentValue::Sequence(items) => items.len(),
+            DocumentValue::Mapping(entries) => entries.len(),
         };
         if count > ENTRIES_MAX {
             self.problems
@@ -73,9 +79,9 @@ impl<'a> Checker<'a> {
             return None;
         }
         match &node.value {
-            Value::Scalar(scalar) => self.check_scalar(node, scalar, schema, form, place),
-            Value::Sequence(items) => self.check_sequence(node, items, form, place),
-            Value::Mapping(entries) => self.check_mapping(node, entries, form, place),
+            DocumentValue::Scalar(scalar) => self.check_scalar(node, scalar, schema, form, place),
+            DocumentValue::Sequence(items) => self.check_sequence(node, items, form, place),
+            DocumentValue::Mapping(entries) => self.check_mapping(node, entries, form, place),
         }
     }
 
@@ -100,10 +106,13 @@ impl<'a> Checker<'a> {
             .unwrap_or(schema)
     }
 
-    fn report_type(&self, node: &Node, schema: &Json, forms: &[&Json], place: &Place) {
+    fn report_type(&self, node: &DocumentNode, schema: &Json, forms: &[&Json], place: &ValuePlace) {
         let found = node.found();
-        let span =
-            if matches!(&node.value, Value::Scalar(scalar) if scalar.text.is_empty()) { place.span } else { node.span };
+        let span = if matches!(&node.value, DocumentValue::Scalar(scalar) if scalar.text.is_empty()) {
+            place.span
+        } else {
+            node.span
+        };
         let wants_text = forms.iter().any(|form| accepts(form, "string"));
         let wants_list = forms.iter().any(|form| accepts(form, "array"));
         let help = match node.scalar() {
@@ -147,7 +156,14 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn check_scalar(&self, node: &Node, scalar: &Scalar, whole: &Json, form: &Json, place: &Place) -> Option<Json> {
+    fn check_scalar(
+        &self,
+        node: &DocumentNode,
+        scalar: &Scalar,
+        whole: &Json,
+        form: &Json,
+        place: &ValuePlace,
+    ) -> Option<Json> {
         let mut is_refused = false;
         let value = node.to_json();
         let refuse = |message: String| {
@@ -184,7 +200,13 @@ impl<'a> Checker<'a> {
         (!is_refused).then_some(value)
     }
 
-    fn check_sequence(&self, node: &Node, items: &[Node], form: &'a Json, place: &Place) -> Option<Json> {
+    fn check_sequence(
+        &self,
+        node: &DocumentNode,
+        items: &[DocumentNode],
+        form: &'a Json,
+        place: &ValuePlace,
+    ) -> Option<Json> {
         let least = form.get("minItems").and_then(Json::as_u64).unwrap_or(0);
         if (items.len() as u64) < least {
             self.problems
@@ -193,7 +215,7 @@ impl<'a> Checker<'a> {
                 .report();
         }
         let schema = form.get("items").unwrap_or(&Json::Bool(true));
-        let named = |index: usize, item: &Node| Place {
+        let named = |index: usize, item: &DocumentNode| ValuePlace {
             name: format!("entry {} of {}", index + 1, place.name),
             span: item.span,
         };
@@ -208,7 +230,13 @@ impl<'a> Checker<'a> {
         (all_are_fine || has_parts).then_some(json)
     }
 
-    fn check_mapping(&self, node: &Node, entries: &[Entry], form: &'a Json, place: &Place) -> Option<Json> {
+    fn check_mapping(
+        &self,
+        node: &DocumentNode,
+        entries: &[MappingEntry],
+        form: &'a Json,
+        place: &ValuePlace,
+    ) -> Option<Json> {
         let properties = form.get("properties").and_then(Json::as_object);
         let others = form.get("additionalProperties").unwrap_or(&Json::Bool(true));
         let has_extensions = form.get("patternProperties").is_some();
@@ -223,7 +251,7 @@ impl<'a> Checker<'a> {
         let mut all_are_fine = true;
         let mut meant = Vec::new();
         for entry in entries {
-            let place = Place { name: format!("`{}`", entry.key), span: entry.key_span };
+            let place = ValuePlace { name: format!("`{}`", entry.key), span: entry.key_span };
             let known = properties.and_then(|properties| properties.get(&entry.key));
             if let Some(schema) = known {
                 json.extend(self.walk(&entry.value, schema, &place).map(|value| (entry.key.clone(), value)));
@@ -258,10 +286,10 @@ impl<'a> Checker<'a> {
     /// Reports an unknown key and returns the key that its author probably meant.
     fn report_unknown_key<'p>(
         &self,
-        entry: &Entry,
+        entry: &MappingEntry,
         form: &Json,
         properties: Option<&'p Map<String, Json>>,
-        node: &Node,
+        node: &DocumentNode,
     ) -> Option<&'p str> {
         let key = entry.key.as_str();
         let reason = form.get("x-refused-keys").and_then(|keys| keys.get(key)).and_then(Json::as_str);
@@ -315,12 +343,12 @@ fn in_plain_words(text: &str) -> Option<String> {
 /// Converts a variable's value to the type that its place accepts: to text where only text is accepted, and to the type
 /// that its form suggests where text is refused. Compose casts in the same way, and inside `{ }` YAML requires quotes
 /// around `${PORT}`.
-fn retyped(node: &Node, forms: &[&Json]) -> Option<Node> {
+fn retyped(node: &DocumentNode, forms: &[&Json]) -> Option<DocumentNode> {
     let scalar = node.scalar().filter(|scalar| scalar.written.is_some())?;
     let takes = |kind: &str| forms.iter().any(|form| accepts(form, kind));
     if takes(kind_of(node)) || scalar.is_text == takes("string") {
         return None;
     }
     let other = Scalar { is_text: !scalar.is_text, ..scalar.clone() };
-    Some(Node { span: node.span, value: Value::Scalar(other) })
+    Some(DocumentNode { span: node.span, value: DocumentValue::Scalar(other) })
 }

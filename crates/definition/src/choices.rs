@@ -5,12 +5,17 @@
 use super::interpolate::interpolate;
 use super::problems::{Problems, did_you_mean, quoted_list};
 use super::source::SourceFile;
-use super::tree::{Entry, Node, Value, excerpt};
-use super::variables::{VariableOrigin, Variables};
+use super::tree::{DocumentNode, DocumentValue, MappingEntry, excerpt};
+use super::variables::{DefinitionVariables, VariableOrigin};
 
 /// Makes the choices that an environment file offers. Malformed choices are skipped here; the schema check reports
 /// them.
-pub(crate) fn choose(root: &Node, source: &SourceFile, variables: &Variables<'_>, problems: &Problems) {
+pub(crate) fn choose(
+    root: &DocumentNode,
+    source: &SourceFile,
+    variables: &DefinitionVariables<'_>,
+    problems: &Problems,
+) {
     for choice in root.entry("choices").map(|entry| entries(&entry.value)).unwrap_or_default() {
         let Some(values) = choice.value.entry("values") else {
             continue;
@@ -50,9 +55,9 @@ pub(crate) fn choose(root: &Node, source: &SourceFile, variables: &Variables<'_>
     }
 }
 
-fn entries(node: &Node) -> &[Entry] {
+fn entries(node: &DocumentNode) -> &[MappingEntry] {
     match &node.value {
-        Value::Mapping(entries) => entries,
+        DocumentValue::Mapping(entries) => entries,
         _ => &[],
     }
 }

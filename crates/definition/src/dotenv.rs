@@ -6,7 +6,7 @@
 use super::interpolate::interpolate;
 use super::problems::Problems;
 use super::source::{Position, SOURCE_MAX_BYTES, SourceFile, Span};
-use super::variables::Variables;
+use super::variables::DefinitionVariables;
 
 /// Maximum number of variables that one file may set.
 const VARIABLES_MAX: usize = 2_000;
@@ -16,17 +16,26 @@ const VARIABLES_MAX: usize = 2_000;
 const VALUES_MAX_BYTES: usize = 1024 * 1024;
 
 /// Reads a file of variables into `variables`, from top to bottom, so that later lines may use earlier variables.
-pub(crate) fn read_into(variables: &Variables<'_>, source: &SourceFile, problems: &Problems) {
+pub(crate) fn read_into(variables: &DefinitionVariables<'_>, source: &SourceFile, problems: &Problems) {
     parse(source, variables, problems, true);
     variables.forget_uses();
 }
 
 /// Reads an `env_file`. Returns its names and values in file order.
-pub(crate) fn read(source: &SourceFile, variables: &Variables<'_>, problems: &Problems) -> Vec<(String, String)> {
+pub(crate) fn read(
+    source: &SourceFile,
+    variables: &DefinitionVariables<'_>,
+    problems: &Problems,
+) -> Vec<(String, String)> {
     parse(source, variables, problems, false)
 }
 
-fn parse(source: &SourceFile, variables: &Variables<'_>, problems: &Problems, defines: bool) -> Vec<(String, String)> {
+fn parse(
+    source: &SourceFile,
+    variables: &DefinitionVariables<'_>,
+    problems: &Problems,
+    defines: bool,
+) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut bytes = 0;
     if source.text.len() > SOURCE_MAX_BYTES {
@@ -37,7 +46,7 @@ fn parse(source: &SourceFile, variables: &Variables<'_>, problems: &Problems, de
         return found;
     }
     let text = source.text.strip_prefix('\u{feff}').unwrap_or(&source.text);
-    let mut reader = Reader { text, at: 0 };
+    let mut reader = DotenvReader { text, at: 0 };
     while let Some(start) = reader.next_entry() {
         let place = |offset: usize| Span::at(Position::of_offset(text.as_bytes(), offset));
         match reader.entry(variables) {
@@ -65,14 +74,14 @@ fn parse(source: &SourceFile, variables: &Variables<'_>, problems: &Problems, de
     found
 }
 
-type Refusal = (usize, String, Option<String>);
+type DotenvRefusal = (usize, String, Option<String>);
 
-struct Reader<'a> {
+struct DotenvReader<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> DotenvReader<'a> {
     fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
@@ -96,7 +105,7 @@ impl<'a> Reader<'a> {
         self.at += self.rest().find('\n').map_or(self.rest().len(), |end| end + 1);
     }
 
-    fn entry(&mut self, variables: &Variables<'_>) -> Result<(String, String), Refusal> {
+    fn entry(&mut self, variables: &DefinitionVariables<'_>) -> Result<(String, String), DotenvRefusal> {
         if let Some(after) = self.rest().strip_prefix("export")
             && after.starts_with([' ', '\t'])
         {
@@ -134,7 +143,7 @@ impl<'a> Reader<'a> {
         Ok((name.to_owned(), value))
     }
 
-    fn unquoted(&mut self, line: &str, variables: &Variables<'_>) -> Result<String, Refusal> {
+    fn unquoted(&mut self, line: &str, variables: &DefinitionVariables<'_>) -> Result<String, DotenvRefusal> {
         let start = self.at;
         self.at += line.len();
         let comment = line
@@ -145,7 +154,7 @@ impl<'a> Reader<'a> {
         interpolate(value, variables).map_err(|failure| (start + failure.offset, failure.message, failure.help))
     }
 
-    fn quoted(&mut self, quote: char, variables: &Variables<'_>) -> Result<String, Refusal> {
+    fn quoted(&mut self, quote: char, variables: &DefinitionVariables<'_>) -> Result<String, DotenvRefusal> {
         let start = self.at;
         let body = &self.rest()[1..];
         let mut raw = String::new();
@@ -191,7 +200,7 @@ mod tests {
 
     fn run(text: &str) -> (Vec<(String, String)>, Vec<String>) {
         let given = BTreeMap::from([("SHELL_ONLY".to_owned(), "s".to_owned())]);
-        let variables = Variables::new(&given, BTreeMap::new());
+        let variables = DefinitionVariables::new(&given, BTreeMap::new());
         let problems = Problems::default();
         let source = SourceFile::new(".env", text);
         let found = parse(&source, &variables, &problems, true);

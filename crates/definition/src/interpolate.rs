@@ -6,8 +6,8 @@
 
 use super::problems::Problems;
 use super::source::{Position, SourceFile, Span};
-use super::tree::{Node, Scalar, Value};
-use super::variables::Variables;
+use super::tree::{DocumentNode, DocumentValue, Scalar};
+use super::variables::DefinitionVariables;
 
 /// Maximum nesting depth of defaults within defaults.
 const DEPTH_MAX: usize = 10;
@@ -17,7 +17,7 @@ const TEXT_MAX_BYTES: usize = 64 * 1024;
 
 /// The reason why a text was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Failure {
+pub(crate) struct InterpolationFailure {
     /// Offset of the offending part within the text, in bytes.
     pub(crate) offset: usize,
     pub(crate) code: &'static str,
@@ -26,18 +26,18 @@ pub(crate) struct Failure {
 }
 
 /// Replaces the variables in a text.
-pub(crate) fn interpolate(text: &str, variables: &Variables<'_>) -> Result<String, Failure> {
+pub(crate) fn interpolate(text: &str, variables: &DefinitionVariables<'_>) -> Result<String, InterpolationFailure> {
     expand(text, 0, variables, 0)
 }
 
 /// Replaces the variables in all values of a document. Keys and top-level extensions stay unchanged.
 pub(crate) fn interpolate_document(
-    root: &mut Node,
+    root: &mut DocumentNode,
     source: &SourceFile,
-    variables: &Variables<'_>,
+    variables: &DefinitionVariables<'_>,
     problems: &Problems,
 ) {
-    if let Value::Mapping(entries) = &mut root.value {
+    if let DocumentValue::Mapping(entries) = &mut root.value {
         for entry in entries.iter_mut().filter(|entry| !entry.key.starts_with("x-")) {
             walk(&mut entry.value, source, variables, problems);
         }
@@ -46,14 +46,14 @@ pub(crate) fn interpolate_document(
     }
 }
 
-fn walk(node: &mut Node, source: &SourceFile, variables: &Variables<'_>, problems: &Problems) {
+fn walk(node: &mut DocumentNode, source: &SourceFile, variables: &DefinitionVariables<'_>, problems: &Problems) {
     let span = node.span;
     match &mut node.value {
-        Value::Sequence(items) => items.iter_mut().for_each(|item| walk(item, source, variables, problems)),
-        Value::Mapping(entries) => {
+        DocumentValue::Sequence(items) => items.iter_mut().for_each(|item| walk(item, source, variables, problems)),
+        DocumentValue::Mapping(entries) => {
             entries.iter_mut().for_each(|entry| walk(&mut entry.value, source, variables, problems))
         }
-        Value::Scalar(scalar) if scalar.text.contains('$') => match interpolate(&scalar.text, variables) {
+        DocumentValue::Scalar(scalar) if scalar.text.contains('$') => match interpolate(&scalar.text, variables) {
             Ok(text) => {
                 // An empty variable yields an empty text, not a missing value.
                 scalar.is_text |= text.is_empty();
@@ -66,7 +66,7 @@ fn walk(node: &mut Node, source: &SourceFile, variables: &Variables<'_>, problem
                 problems.silence(source, span.start);
             }
         },
-        Value::Scalar(_) => {}
+        DocumentValue::Scalar(_) => {}
     }
 }
 
@@ -85,8 +85,13 @@ fn pinpoint(source: &SourceFile, span: Span, scalar: &Scalar, offset: usize) -> 
     }
 }
 
-fn expand(text: &str, base: usize, variables: &Variables<'_>, depth: usize) -> Result<String, Failure> {
-    let fail = |offset: usize, code, message: String, help: Option<&str>| Failure {
+fn expand(
+    text: &str,
+    base: usize,
+    variables: &DefinitionVariables<'_>,
+    depth: usize,
+) -> Result<String, InterpolationFailure> {
+    let fail = |offset: usize, code, message: String, help: Option<&str>| InterpolationFailure {
         offset: base + offset,
         code,
         message,
@@ -140,7 +145,7 @@ struct Expression<'a> {
 }
 
 impl Expression<'_> {
-    fn evaluate(&self, variables: &Variables<'_>, depth: usize) -> Result<String, Failure> {
+    fn evaluate(&self, variables: &DefinitionVariables<'_>, depth: usize) -> Result<String, InterpolationFailure> {
         let length = name_length(self.inner);
         let (name, operation) = self.inner.split_at(length);
         if name.is_empty() {
@@ -173,7 +178,7 @@ impl Expression<'_> {
                 None => {
                     let reason = expand(word, word_offset, variables, depth + 1)?;
                     let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-                    Err(Failure {
+                    Err(InterpolationFailure {
                         offset: self.offset,
                         code: "unset-variable",
                         message: format!("the variable `{name}` is required{reason}"),
@@ -189,8 +194,8 @@ impl Expression<'_> {
         }
     }
 
-    fn fail(&self, message: String) -> Failure {
-        Failure {
+    fn fail(&self, message: String) -> InterpolationFailure {
+        InterpolationFailure {
             offset: self.offset,
             code: "variable-syntax",
             message,
@@ -199,8 +204,8 @@ impl Expression<'_> {
     }
 }
 
-fn value_of(name: &str, offset: usize, variables: &Variables<'_>) -> Result<String, Failure> {
-    variables.look_up(name).ok_or_else(|| Failure {
+fn value_of(name: &str, offset: usize, variables: &DefinitionVariables<'_>) -> Result<String, InterpolationFailure> {
+    variables.look_up(name).ok_or_else(|| InterpolationFailure {
         offset,
         code: "unset-variable",
         message: format!("the variable `{name}` is not set"),
@@ -246,9 +251,9 @@ mod tests {
 
     use super::*;
 
-    fn run(text: &str) -> Result<String, Failure> {
+    fn run(text: &str) -> Result<String, InterpolationFailure> {
         let given = BTreeMap::from([("SET".to_owned(), "value".to_owned()), ("EMPTY".to_owned(), String::new())]);
-        interpolate(text, &Variables::new(&given, BTreeMap::new()))
+        interpolate(text, &DefinitionVariables::new(&given, BTreeMap::new()))
     }
 
     #[test]

@@ -2,14 +2,14 @@
 
 use serde_json::Value as Json;
 
-use super::tree::{Node, Scalar, Typed, Value};
+use super::tree::{DocumentNode, DocumentValue, Scalar, Typed};
 
 /// Returns the kind of a value in the terms of JSON Schema's `type`.
-pub(crate) fn kind_of(node: &Node) -> &'static str {
+pub(crate) fn kind_of(node: &DocumentNode) -> &'static str {
     match &node.value {
-        Value::Sequence(_) => "array",
-        Value::Mapping(_) => "object",
-        Value::Scalar(scalar) => scalar_kind(scalar),
+        DocumentValue::Sequence(_) => "array",
+        DocumentValue::Mapping(_) => "object",
+        DocumentValue::Scalar(scalar) => scalar_kind(scalar),
     }
 }
 

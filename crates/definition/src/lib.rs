@@ -40,7 +40,7 @@ use std::path::Path;
 use serde_json::Value as Json;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Style};
-pub use locate::{DefinitionError, Located, Sources, find_root, list, locate, locate_file, read};
+pub use locate::{DefinitionError, DefinitionSources, EnvironmentLocation, find_root, list, locate, locate_file, read};
 pub use source::{SOURCE_MAX_BYTES, SourceFile};
 pub use variables::{VariableOrigin, VariableUse};
 
@@ -51,9 +51,9 @@ use raw::compose::RawCompose;
 use raw::environment::{RawBenchmark, RawEnvironment};
 use raw::values::Port;
 use scope::{Document, Scope};
-use tree::Node;
+use tree::DocumentNode;
 pub use values::size;
-use variables::Variables;
+use variables::DefinitionVariables;
 
 /// Default host name of public URLs. It works for browsers on this machine.
 const HOST: &str = "localhost";
@@ -66,7 +66,7 @@ const RESET_PORT: u16 = 7565;
 
 /// A valid definition of an environment.
 #[derive(Debug, Clone)]
-pub struct Loaded {
+pub struct LoadedEnvironment {
     /// The environment that the files define.
     pub environment: Environment,
     /// Both files after interpolation and with defaults filled in, for people. Passwords appear as the file writes
@@ -84,9 +84,12 @@ pub struct Loaded {
 /// looked up on disk below `sources.root`.
 ///
 /// Errors: all problems of the definition, sorted by place.
-pub fn load(sources: &Sources, variables: &BTreeMap<String, String>) -> Result<Loaded, Diagnostics> {
+pub fn load(
+    sources: &DefinitionSources,
+    variables: &BTreeMap<String, String>,
+) -> Result<LoadedEnvironment, Diagnostics> {
     let problems = Problems::default();
-    let variables = Variables::new(variables, BTreeMap::new());
+    let variables = DefinitionVariables::new(variables, BTreeMap::new());
     if let Some(dotenv) = &sources.dotenv {
         dotenv::read_into(&variables, dotenv, &problems);
     }
@@ -129,13 +132,13 @@ pub fn load(sources: &Sources, variables: &BTreeMap<String, String>) -> Result<L
         // A document is missing only if at least one problem was reported for it.
         (Ok(()), None) => unreachable!("a definition that is not loaded has a problem"),
     };
-    Ok(Loaded { environment, resolved, variables: variables.uses() })
+    Ok(LoadedEnvironment { environment, resolved, variables: variables.uses() })
 }
 
 fn document<'a>(
-    mut root: Node,
+    mut root: DocumentNode,
     source: &'a SourceFile,
-    variables: &Variables<'_>,
+    variables: &DefinitionVariables<'_>,
     problems: &Problems,
 ) -> Document<'a> {
     interpolate::interpolate_document(&mut root, source, variables, problems);
@@ -150,11 +153,11 @@ fn unread(scope: Scope<'_>, error: Option<serde_json::Error>) {
 }
 
 fn build(
-    sources: &Sources,
+    sources: &DefinitionSources,
     (environment, compose): (Scope<'_>, Scope<'_>),
     raw: &RawEnvironment,
     raw_compose: &RawCompose,
-    variables: &Variables<'_>,
+    variables: &DefinitionVariables<'_>,
 ) -> Option<(Environment, Json)> {
     let name = sources.environment.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let environment_name = EnvironmentName::parse(name).map_err(|error| {
@@ -175,7 +178,7 @@ fn build(
     let data_folder =
         validate::data_folder(environment.key("data_folder"), &root, &compose_folder, raw.data_folder.as_deref());
     let data = validate::data(environment, &root, &compose_folder, data_folder.as_deref(), raw.data.as_ref());
-    let context = validate::Context {
+    let context = validate::ValidationContext {
         root: &root,
         data_folder: data_folder.as_deref(),
         profiles: raw.profiles.as_deref().unwrap_or_default(),

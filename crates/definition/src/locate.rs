@@ -72,7 +72,7 @@ impl DefinitionError {
 
 /// An environment whose file exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Located {
+pub struct EnvironmentLocation {
     /// The folder that holds `environments/` and `compose/`. The path is absolute and has no symbolic links.
     pub root: PathBuf,
     /// Name of the environment.
@@ -81,7 +81,7 @@ pub struct Located {
 
 /// The texts of an environment's files, with their paths.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Sources {
+pub struct DefinitionSources {
     /// The folder that holds `environments/` and `compose/`. Build contexts and mounted files are looked up below it.
     pub root: PathBuf,
     /// The environment file, `environments/<name>.yaml`.
@@ -117,10 +117,10 @@ pub fn list(root: &Path) -> Vec<EnvironmentName> {
 ///
 /// Errors: [`DefinitionError::UnknownEnvironment`] with the names that exist; [`DefinitionError::Unreadable`] when the
 /// root folder is missing.
-pub fn locate(root: &Path, name: &EnvironmentName) -> Result<Located, DefinitionError> {
+pub fn locate(root: &Path, name: &EnvironmentName) -> Result<EnvironmentLocation, DefinitionError> {
     let root = root.canonicalize().map_err(|cause| DefinitionError::Unreadable { path: root.to_path_buf(), cause })?;
     if root.join(ENVIRONMENTS).join(format!("{name}.yaml")).is_file() {
-        return Ok(Located { root, name: name.clone() });
+        return Ok(EnvironmentLocation { root, name: name.clone() });
     }
     let known = list(&root);
     let suggestion = closest(name.as_str(), known.iter().map(EnvironmentName::as_str));
@@ -132,7 +132,7 @@ pub fn locate(root: &Path, name: &EnvironmentName) -> Result<Located, Definition
 ///
 /// Errors: [`DefinitionError::NotAnEnvironmentFile`] for paths of another form; [`DefinitionError::Unreadable`] when the
 /// file is missing.
-pub fn locate_file(path: &Path) -> Result<Located, DefinitionError> {
+pub fn locate_file(path: &Path) -> Result<EnvironmentLocation, DefinitionError> {
     let refuse = |reason: String| DefinitionError::NotAnEnvironmentFile { path: path.to_path_buf(), reason };
     let real = path.canonicalize().map_err(|cause| DefinitionError::Unreadable { path: path.to_path_buf(), cause })?;
     let form = || refuse(format!("it must be `<root>/{ENVIRONMENTS}/<name>.yaml`, beside `<root>/{COMPOSE}/`"));
@@ -141,14 +141,14 @@ pub fn locate_file(path: &Path) -> Result<Located, DefinitionError> {
     let file = real.file_name().and_then(|file| file.to_str()).ok_or_else(form)?;
     let stem = file.strip_suffix(".yaml").ok_or_else(form)?;
     let name = EnvironmentName::parse(stem).map_err(|error| refuse(error.to_string()))?;
-    Ok(Located { root: root.to_path_buf(), name })
+    Ok(EnvironmentLocation { root: root.to_path_buf(), name })
 }
 
 /// Reads the files of an environment.
 ///
 /// Errors: [`DefinitionError::Unreadable`] when the environment file cannot be opened; [`DefinitionError::Invalid`] when
 /// a file is too large or not UTF-8, or when the Compose file is missing or outside of `compose/`.
-pub fn read(located: &Located) -> Result<Sources, DefinitionError> {
+pub fn read(located: &EnvironmentLocation) -> Result<DefinitionSources, DefinitionError> {
     let root = &located.root;
     let problems = Problems::default();
     let environment_path = PathBuf::from(ENVIRONMENTS).join(format!("{}.yaml", located.name));
@@ -163,7 +163,7 @@ pub fn read(located: &Located) -> Result<Sources, DefinitionError> {
     let dotenv_path = compose_path.with_file_name(".env");
     let dotenv = if root.join(&dotenv_path).is_file() { read_source(root, &dotenv_path, &problems)? } else { None };
     match (compose, problems.count()) {
-        (Some(compose), 0) => Ok(Sources { root: root.clone(), environment, compose, dotenv }),
+        (Some(compose), 0) => Ok(DefinitionSources { root: root.clone(), environment, compose, dotenv }),
         _ => Err(invalid(problems)),
     }
 }

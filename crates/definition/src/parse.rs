@@ -6,7 +6,7 @@ use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Span as YamlSpan, StrInp
 
 use super::problems::Problems;
 use super::source::{Position, SOURCE_MAX_BYTES, SourceFile, Span};
-use super::tree::{Entry, Node, Scalar, Typed, Value};
+use super::tree::{DocumentNode, DocumentValue, MappingEntry, Scalar, Typed};
 
 /// Maximum nesting depth of lists and mappings. Definitions need about ten levels.
 const DEPTH_MAX: usize = 40;
@@ -21,7 +21,7 @@ const TEXT_MAX_BYTES: usize = 1024 * 1024;
 ///
 /// Returns `None` if the file is not valid YAML, which has then been reported. Problems that do not hide the rest, such
 /// as duplicate keys, are reported, and the tree is returned.
-pub(crate) fn parse(source: &SourceFile, problems: &Problems) -> Option<Node> {
+pub(crate) fn parse(source: &SourceFile, problems: &Problems) -> Option<DocumentNode> {
     if source.text.len() > SOURCE_MAX_BYTES {
         problems
             .at(source, Span::START, "too-large", format!("the file has {} bytes", source.text.len()))
@@ -34,27 +34,27 @@ pub(crate) fn parse(source: &SourceFile, problems: &Problems) -> Option<Node> {
         Builder { parser: Parser::new_from_str(text), source, problems, anchors: HashMap::new(), nodes: 0, bytes: 0 };
     let root = builder.document().ok()?;
     root.or_else(|| {
-        Some(Node {
+        Some(DocumentNode {
             span: Span::START,
-            value: Value::Scalar(Scalar { text: String::new(), written: None, is_text: false }),
+            value: DocumentValue::Scalar(Scalar { text: String::new(), written: None, is_text: false }),
         })
     })
 }
 
 /// Signals that the document cannot be read further; the reason has been reported.
-struct Stop;
+struct ParseStop;
 
 struct Builder<'a> {
     parser: Parser<'a, StrInput<'a>>,
     source: &'a SourceFile,
     problems: &'a Problems,
-    anchors: HashMap<usize, Node>,
+    anchors: HashMap<usize, DocumentNode>,
     nodes: usize,
     bytes: usize,
 }
 
 impl<'a> Builder<'a> {
-    fn document(&mut self) -> Result<Option<Node>, Stop> {
+    fn document(&mut self) -> Result<Option<DocumentNode>, ParseStop> {
         let mut root = None;
         let mut documents = 0;
         loop {
@@ -74,7 +74,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn next(&mut self) -> Result<(Event<'a>, Span), Stop> {
+    fn next(&mut self) -> Result<(Event<'a>, Span), ParseStop> {
         match self.parser.next_event() {
             Some(Ok((event, span))) => Ok((event, to_span(span))),
             Some(Err(error)) => {
@@ -98,19 +98,19 @@ impl<'a> Builder<'a> {
                     None
                 };
                 draft.maybe_help(help).report();
-                Err(Stop)
+                Err(ParseStop)
             }
             None => Ok((Event::StreamEnd, Span::START)),
         }
     }
 
-    fn refuse<T>(&self, code: &str, span: Span, message: &str, expected: &str) -> Result<T, Stop> {
+    fn refuse<T>(&self, code: &str, span: Span, message: &str, expected: &str) -> Result<T, ParseStop> {
         self.problems.at(self.source, span, code, message).expected(expected).report();
-        Err(Stop)
+        Err(ParseStop)
     }
 
     /// Charges a value to the document's limits before the value is kept.
-    fn charge(&mut self, span: Span, nodes: usize, bytes: usize) -> Result<(), Stop> {
+    fn charge(&mut self, span: Span, nodes: usize, bytes: usize) -> Result<(), ParseStop> {
         self.nodes = self.nodes.saturating_add(nodes);
         self.bytes = self.bytes.saturating_add(bytes);
         if self.nodes > NODES_MAX || self.bytes > TEXT_MAX_BYTES {
@@ -121,7 +121,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Node, Stop> {
+    fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<DocumentNode, ParseStop> {
         if depth > DEPTH_MAX {
             let expected = format!("at most {DEPTH_MAX} levels");
             return self.refuse("too-deep", span, "lists and mappings nest too deeply", &expected);
@@ -132,8 +132,8 @@ impl<'a> Builder<'a> {
                 self.charge(span, 1, text.len())?;
                 let is_text = self.says_text(style, tag.as_deref(), span);
                 let scalar = Scalar { text: text.into_owned(), written: None, is_text };
-                let value = Value::Scalar(scalar);
-                (Node { span, value }, anchor)
+                let value = DocumentValue::Scalar(scalar);
+                (DocumentNode { span, value }, anchor)
             }
             Event::SequenceStart(anchor, tag) => {
                 self.charge(span, 1, 0)?;
@@ -156,7 +156,7 @@ impl<'a> Builder<'a> {
         Ok(node)
     }
 
-    fn alias(&mut self, id: usize, span: Span) -> Result<Node, Stop> {
+    fn alias(&mut self, id: usize, span: Span) -> Result<DocumentNode, ParseStop> {
         let Some(target) = self.anchors.get(&id) else {
             return self.refuse(
                 "alias",
@@ -170,7 +170,7 @@ impl<'a> Builder<'a> {
         Ok(self.anchors[&id].clone())
     }
 
-    fn sequence(&mut self, start: Span, depth: usize) -> Result<Node, Stop> {
+    fn sequence(&mut self, start: Span, depth: usize) -> Result<DocumentNode, ParseStop> {
         let mut items = Vec::new();
         let end = loop {
             let (event, span) = self.next()?;
@@ -179,13 +179,13 @@ impl<'a> Builder<'a> {
                 event => items.push(self.node(event, span, depth + 1)?),
             }
         };
-        Ok(Node { span: Span { start: start.start, end: end.end }, value: Value::Sequence(items) })
+        Ok(DocumentNode { span: Span { start: start.start, end: end.end }, value: DocumentValue::Sequence(items) })
     }
 
-    fn mapping(&mut self, start: Span, depth: usize) -> Result<Node, Stop> {
-        let mut entries: Vec<Entry> = Vec::new();
+    fn mapping(&mut self, start: Span, depth: usize) -> Result<DocumentNode, ParseStop> {
+        let mut entries: Vec<MappingEntry> = Vec::new();
         let mut places: HashMap<String, Span> = HashMap::new();
-        let mut merged: Vec<(Span, Node)> = Vec::new();
+        let mut merged: Vec<(Span, DocumentNode)> = Vec::new();
         let end = loop {
             let (event, key_span) = self.next()?;
             if event == Event::MappingEnd {
@@ -208,29 +208,29 @@ impl<'a> Builder<'a> {
             } else if is_merge {
                 merged.push((key_span, value));
             } else {
-                entries.push(Entry { key, key_span, value });
+                entries.push(MappingEntry { key, key_span, value });
             }
         };
         for (key_span, value) in merged {
             self.merge(key_span, value, &mut places, &mut entries)?;
         }
-        Ok(Node { span: Span { start: start.start, end: end.end }, value: Value::Mapping(entries) })
+        Ok(DocumentNode { span: Span { start: start.start, end: end.end }, value: DocumentValue::Mapping(entries) })
     }
 
     /// Adds the entries of `<<` that the mapping itself lacks. If several sources have a key, the first source wins.
     fn merge(
         &mut self,
         key_span: Span,
-        value: Node,
+        value: DocumentNode,
         places: &mut HashMap<String, Span>,
-        entries: &mut Vec<Entry>,
-    ) -> Result<(), Stop> {
+        entries: &mut Vec<MappingEntry>,
+    ) -> Result<(), ParseStop> {
         let sources = match value.value {
-            Value::Sequence(items) => items,
-            value_kind => vec![Node { span: value.span, value: value_kind }],
+            DocumentValue::Sequence(items) => items,
+            value_kind => vec![DocumentNode { span: value.span, value: value_kind }],
         };
         for source in sources {
-            let Value::Mapping(inherited) = source.value else {
+            let DocumentValue::Mapping(inherited) = source.value else {
                 self.problems
                     .at(self.source, key_span, "merge", format!("`<<` merges mappings, but this is {}", source.found()))
                     .expected("an alias to a mapping, or a list of them")
@@ -247,7 +247,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    fn key_text(&self, key: &Node, span: Span) -> Option<String> {
+    fn key_text(&self, key: &DocumentNode, span: Span) -> Option<String> {
         let text = key.scalar().filter(|scalar| scalar.typed() != Typed::Null).map(|scalar| scalar.text.clone());
         if text.is_none() {
             self.problems
@@ -289,12 +289,12 @@ impl<'a> Builder<'a> {
 }
 
 /// Returns the number of values and the bytes of text in a tree.
-fn weight(node: &Node) -> (usize, usize) {
+fn weight(node: &DocumentNode) -> (usize, usize) {
     let sum = |a: (usize, usize), b: (usize, usize)| (a.0 + b.0, a.1 + b.1);
     match &node.value {
-        Value::Scalar(scalar) => (1, scalar.text.len()),
-        Value::Sequence(items) => items.iter().map(weight).fold((1, 0), sum),
-        Value::Mapping(entries) => {
+        DocumentValue::Scalar(scalar) => (1, scalar.text.len()),
+        DocumentValue::Sequence(items) => items.iter().map(weight).fold((1, 0), sum),
+        DocumentValue::Mapping(entries) => {
             entries.iter().map(|entry| sum((1, entry.key.len()), weight(&entry.value))).fold((1, 0), sum)
         }
     }

@@ -85,7 +85,7 @@ pub(crate) fn resolved(environment: &Environment, compose_path: &Path, scope: Sc
         compose.insert("volumes".to_owned(), Json::Object(volumes));
     }
     let compose_file = compose_path.strip_prefix("compose").unwrap_or(compose_path);
-    let sources = Sources { environment, up: &up };
+    let sources = SourceSections { environment, up: &up };
     let mut resolved = json!({
         "environment": filled(json!({
             "name": environment.name.as_str(),
@@ -124,13 +124,13 @@ pub(crate) fn resolved(environment: &Environment, compose_path: &Path, scope: Sc
 }
 
 /// The sections `images` and `data`.
-struct Sources<'a> {
+struct SourceSections<'a> {
     environment: &'a Environment,
     /// Relative path from the Compose file's folder to the root folder.
     up: &'a str,
 }
 
-impl Sources<'_> {
+impl SourceSections<'_> {
     fn images(&self) -> Map<String, Json> {
         let entry = |image: &ImageSource| {
             let mut entry =

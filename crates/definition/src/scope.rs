@@ -2,13 +2,13 @@
 
 use super::problems::{Draft, Problems, closest};
 use super::source::{SourceFile, Span};
-use super::tree::{Node, Scalar, Value};
+use super::tree::{DocumentNode, DocumentValue, Scalar};
 
 /// A document that has been read.
 #[derive(Debug)]
 pub(crate) struct Document<'a> {
     pub(crate) source: &'a SourceFile,
-    pub(crate) root: Node,
+    pub(crate) root: DocumentNode,
 }
 
 /// A place in a document, for problems found after parsing.
@@ -19,7 +19,7 @@ pub(crate) struct Document<'a> {
 pub(crate) struct Scope<'a> {
     source: &'a SourceFile,
     problems: &'a Problems,
-    node: &'a Node,
+    node: &'a DocumentNode,
     key: Option<Span>,
 }
 
@@ -40,7 +40,7 @@ impl<'a> Scope<'a> {
     /// returns itself.
     pub(crate) fn index(self, index: usize) -> Self {
         match &self.node.value {
-            Value::Sequence(items) => items.get(index).map_or(self, |node| Self { node, key: None, ..self }),
+            DocumentValue::Sequence(items) => items.get(index).map_or(self, |node| Self { node, key: None, ..self }),
             _ => self,
         }
     }
@@ -53,7 +53,7 @@ impl<'a> Scope<'a> {
     /// Returns whether a mapping has a key that is probably a misspelling of the given one.
     pub(crate) fn is_misspelt(self, key: &str) -> bool {
         match &self.node.value {
-            Value::Mapping(entries) => {
+            DocumentValue::Mapping(entries) => {
                 entries.iter().any(|entry| entry.key != key && closest(&entry.key, [key]).is_some())
             }
             _ => false,
@@ -68,8 +68,8 @@ impl<'a> Scope<'a> {
     /// Returns the place of the value. For lists, mappings and missing values, it is the place of the key.
     pub(crate) fn span(self) -> Span {
         match (&self.node.value, self.key) {
-            (Value::Scalar(scalar), Some(key)) if scalar.text.is_empty() && !scalar.is_text => key,
-            (Value::Scalar(_), _) | (_, None) => self.node.span,
+            (DocumentValue::Scalar(scalar), Some(key)) if scalar.text.is_empty() && !scalar.is_text => key,
+            (DocumentValue::Scalar(_), _) | (_, None) => self.node.span,
             (_, Some(key)) => key,
         }
     }

@@ -9,27 +9,27 @@ use super::source::Span;
 
 /// A value of the document.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Node {
+pub(crate) struct DocumentNode {
     /// Place of the value; for an aliased value, the place of its definition.
     pub(crate) span: Span,
     /// Content of the value, with aliases expanded.
-    pub(crate) value: Value,
+    pub(crate) value: DocumentValue,
 }
 
 /// The content of a value, by its kind.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Value {
+pub(crate) enum DocumentValue {
     Scalar(Scalar),
-    Sequence(Vec<Node>),
-    Mapping(Vec<Entry>),
+    Sequence(Vec<DocumentNode>),
+    Mapping(Vec<MappingEntry>),
 }
 
 /// A key and its value.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Entry {
+pub(crate) struct MappingEntry {
     pub(crate) key: String,
     pub(crate) key_span: Span,
-    pub(crate) value: Node,
+    pub(crate) value: DocumentNode,
 }
 
 /// A single value and its notation in the file.
@@ -107,15 +107,15 @@ fn number(text: &str) -> Option<Typed> {
     Some(Number::from_f64(value).map_or(Typed::NotFinite, Typed::Float))
 }
 
-impl Node {
+impl DocumentNode {
     /// Describes the value in words, for messages.
     pub(crate) fn found(&self) -> String {
         match &self.value {
-            Value::Sequence(items) if items.is_empty() => "an empty list".to_owned(),
-            Value::Sequence(_) => "a list".to_owned(),
-            Value::Mapping(entries) if entries.is_empty() => "an empty mapping".to_owned(),
-            Value::Mapping(_) => "a mapping".to_owned(),
-            Value::Scalar(scalar) => match scalar.typed() {
+            DocumentValue::Sequence(items) if items.is_empty() => "an empty list".to_owned(),
+            DocumentValue::Sequence(_) => "a list".to_owned(),
+            DocumentValue::Mapping(entries) if entries.is_empty() => "an empty mapping".to_owned(),
+            DocumentValue::Mapping(_) => "a mapping".to_owned(),
+            DocumentValue::Scalar(scalar) => match scalar.typed() {
                 Typed::Null => "nothing".to_owned(),
                 Typed::Bool(value) => format!("the truth value `{value}`"),
                 Typed::Integer(_) | Typed::Float(_) => format!("the number `{}`", scalar.text),
@@ -126,9 +126,9 @@ impl Node {
     }
 
     /// Returns the entry of a mapping with the given key, if there is one.
-    pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
+    pub(crate) fn entry(&self, key: &str) -> Option<&MappingEntry> {
         match &self.value {
-            Value::Mapping(entries) => entries.iter().find(|entry| entry.key == key),
+            DocumentValue::Mapping(entries) => entries.iter().find(|entry| entry.key == key),
             _ => None,
         }
     }
@@ -136,7 +136,7 @@ impl Node {
     /// Returns the value as a scalar, if it is one.
     pub(crate) fn scalar(&self) -> Option<&Scalar> {
         match &self.value {
-            Value::Scalar(scalar) => Some(scalar),
+            DocumentValue::Scalar(scalar) => Some(scalar),
             _ => None,
         }
     }
@@ -144,14 +144,14 @@ impl Node {
     /// The tree as JSON, without extension keys (`x-...`).
     pub(crate) fn to_json(&self) -> Json {
         match &self.value {
-            Value::Scalar(scalar) => match scalar.typed() {
+            DocumentValue::Scalar(scalar) => match scalar.typed() {
                 Typed::Null | Typed::NotFinite => Json::Null,
                 Typed::Bool(value) => Json::Bool(value),
                 Typed::Integer(value) | Typed::Float(value) => Json::Number(value),
                 Typed::Text => Json::String(scalar.text.clone()),
             },
-            Value::Sequence(items) => items.iter().map(Node::to_json).collect(),
-            Value::Mapping(entries) => Json::Object(
+            DocumentValue::Sequence(items) => items.iter().map(DocumentNode::to_json).collect(),
+            DocumentValue::Mapping(entries) => Json::Object(
                 entries.iter().map(|entry| (entry.key.clone(), entry.value.to_json())).collect::<Map<_, _>>(),
             ),
         }

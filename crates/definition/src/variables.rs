@@ -32,14 +32,14 @@ pub enum VariableOrigin {
 /// The available variables. The caller's take precedence over those of `.env`, which take precedence over those of
 /// choices.
 #[derive(Debug)]
-pub(crate) struct Variables<'a> {
+pub(crate) struct DefinitionVariables<'a> {
     given: &'a BTreeMap<String, String>,
     dotenv: RefCell<BTreeMap<String, String>>,
     chosen: RefCell<BTreeMap<String, (String, VariableOrigin)>>,
     used: RefCell<BTreeSet<(String, VariableOrigin, String)>>,
 }
 
-impl<'a> Variables<'a> {
+impl<'a> DefinitionVariables<'a> {
     pub(crate) fn new(given: &'a BTreeMap<String, String>, dotenv: BTreeMap<String, String>) -> Self {
         Self { given, dotenv: RefCell::new(dotenv), chosen: RefCell::default(), used: RefCell::default() }
     }

@@ -18,7 +18,7 @@ use super::{DigestError, Look, Stop, Subject, sqlite};
 use arenad_confined::Folder;
 use arenad_engine::EngineHandle;
 use arenad_model::store::Store;
-use arenad_storage::archive::{Archive, Kind, Member, parts};
+use arenad_storage::archive::{ArchiveMember, ArchiveMemberKind, ArchiveReader, parts};
 use arenad_storage::{StorageError, read_stream};
 
 /// Reads the content of a folder and of everything below it.
@@ -65,7 +65,7 @@ fn below<'a>(top: &[CString], path: &'a [CString]) -> Option<&'a [CString]> {
 }
 
 fn content<R: Read>(
-    mut archive: Archive<R>,
+    mut archive: ArchiveReader<R>,
     rules: &FileRules,
     store: &str,
     mut extent: Extent,
@@ -98,8 +98,8 @@ fn content<R: Read>(
 }
 
 fn entry<R: Read>(
-    member: &Member,
-    archive: &mut Archive<R>,
+    member: &ArchiveMember,
+    archive: &mut ArchiveReader<R>,
     top: &[CString],
     content: &Content,
 ) -> Result<FileEntry, StorageError> {
@@ -112,27 +112,27 @@ fn entry<R: Read>(
         content: String::new(),
     };
     match member.kind {
-        Kind::File => {
+        ArchiveMemberKind::File => {
             entry.size = member.size;
             let mut hash = blake3::Hasher::new();
             hash.update_reader(archive.content()).map_err(StorageError::Stream)?;
             entry.content = hash.finalize().to_hex().to_string();
         }
-        Kind::HardLink => {
+        ArchiveMemberKind::HardLink => {
             let linked = parts(&member.link).unwrap_or_default();
             let first = below(top, &linked).map(|parts| shown(&as_path(parts)));
             if let Some(first) = first.and_then(|first| content.files.get(&first)) {
                 return Ok(first.clone());
             }
         }
-        Kind::Symlink => {
+        ArchiveMemberKind::Symlink => {
             entry.kind = FileKind::Link;
             entry.mode = 0o777;
             entry.content = shown(Path::new(OsStr::from_bytes(&member.link)));
         }
-        Kind::Folder => entry.kind = FileKind::Folder,
-        Kind::Pipe => entry.kind = FileKind::Pipe,
-        Kind::CharacterDevice | Kind::BlockDevice => {
+        ArchiveMemberKind::Folder => entry.kind = FileKind::Folder,
+        ArchiveMemberKind::Pipe => entry.kind = FileKind::Pipe,
+        ArchiveMemberKind::CharacterDevice | ArchiveMemberKind::BlockDevice => {
             entry.kind = FileKind::Device;
             entry.size = rustix::fs::makedev(member.device.0, member.device.1);
         }
@@ -142,12 +142,13 @@ fn entry<R: Read>(
 
 /// Copies the files of a database; of several members with the same name, the last one remains.
 ///
-/// Errors: `Archive` if the files have more than `most` bytes in total.
-fn copy_database<R: Read>(mut archive: Archive<R>, name: &str, to: &Path, most: u64) -> Result<(), StorageError> {
+/// Errors: `ArchiveReader` if the files have more than `most` bytes in total.
+fn copy_database<R: Read>(mut archive: ArchiveReader<R>, name: &str, to: &Path, most: u64) -> Result<(), StorageError> {
     let (mut depth, mut left) = (None, most);
     while let Some(member) = archive.next_member()? {
         let depth = *depth.get_or_insert(member.path.len());
-        let Some(file) = member.path.last().filter(|_| member.kind == Kind::File && member.path.len() == depth + 1)
+        let Some(file) =
+            member.path.last().filter(|_| member.kind == ArchiveMemberKind::File && member.path.len() == depth + 1)
         else {
             continue;
         };
@@ -200,7 +201,7 @@ mod tests {
     fn files_that_are_left_out_count() {
         let bytes = archive(&[("data/a", 1), ("data/left", 1), ("data/left/b", 1), ("data/left/c", 1), ("data/z", 1)]);
         let rules = FileRules::leaving_out(["left"].into_iter());
-        let read = |extent| content(Archive::new(bytes.as_slice()), &rules, "files", extent);
+        let read = |extent| content(ArchiveReader::new(bytes.as_slice()), &rules, "files", extent);
         let found = read(Extent::limited("files", 6, 100)).expect("six, the folder among them");
         assert_eq!(found.files.keys().collect::<Vec<_>>(), [".", "a", "z"]);
         assert!(matches!(read(Extent::limited("files", 5, 100)), Err(DigestError::TooMany { .. })));
@@ -211,7 +212,7 @@ mod tests {
     fn databases_are_copied_up_to_a_size() {
         let folder = tempfile::tempdir().expect("a folder");
         let bytes = archive(&[("data/notes.db", 600), ("data/notes.db-wal", 400), ("data/other", 5000)]);
-        let copy = |most| copy_database(Archive::new(bytes.as_slice()), "notes.db", folder.path(), most);
+        let copy = |most| copy_database(ArchiveReader::new(bytes.as_slice()), "notes.db", folder.path(), most);
         copy(1000).expect("two files");
         let error = copy(999).expect_err("too long");
         assert_eq!(error.cause(), Some(Cause::FileTooLarge), "{error}");

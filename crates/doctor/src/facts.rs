@@ -13,30 +13,30 @@ use arenad_model::subnet::Subnet;
 #[derive(Debug, Clone)]
 pub struct Facts {
     /// The state of the engine.
-    pub engine: Engine,
+    pub engine: EngineState,
     /// The state of arenad's own daemon.
-    pub daemon: Daemon,
+    pub daemon: DaemonState,
     /// The daemon's state directory.
-    pub state_dir: Folder,
+    pub state_dir: FolderFacts,
     /// The folder below the state directory that holds the copies of sites' state.
-    pub stores: Folder,
+    pub stores: FolderFacts,
     /// The memory and the processors.
-    pub machine: Machine,
+    pub machine: MachineFacts,
     /// The kernel and its limits.
     pub system: System,
     /// The addresses, routes and packet filters.
-    pub network: Network,
+    pub network: NetworkFacts,
     /// The clock and its synchronisation.
-    pub clock: Clock,
+    pub clock: ClockFacts,
     /// The state of the headless browser.
-    pub browser: Browser,
+    pub browser: BrowserState,
     /// The requirements of the environment, if one was named.
-    pub environment: Option<Environment>,
+    pub environment: Option<EnvironmentRequirements>,
 }
 
 /// The state of the engine.
 #[derive(Debug, Clone)]
-pub enum Engine {
+pub enum EngineState {
     /// The engine answers requests.
     Answers(Box<AnsweringEngine>),
     /// The engine's API is too old.
@@ -63,7 +63,7 @@ pub struct AnsweringEngine {
     /// The engine's description of itself.
     pub details: EngineDetails,
     /// The folder of the engine's data, as seen from this process.
-    pub data_root: Folder,
+    pub data_root: FolderFacts,
     /// The speed of copying a file there and syncing it, in bytes per second; measured only if files cannot share their
     /// blocks.
     pub copy_speed: Option<u64>,
@@ -89,7 +89,7 @@ pub enum Absence {
 
 /// The state of the daemon of this state directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Daemon {
+pub enum DaemonState {
     /// No daemon is running.
     None,
     /// A daemon runs and answers.
@@ -114,7 +114,7 @@ pub enum Daemon {
 
 /// A folder and its file system.
 #[derive(Debug, Clone)]
-pub struct Folder {
+pub struct FolderFacts {
     /// The path of the folder that was examined.
     pub path: PathBuf,
     /// Whether the folder exists. If not, the other fields describe the nearest existing folder above it.
@@ -124,7 +124,7 @@ pub struct Folder {
     /// The type of the file system, such as `ext4`.
     pub kind: String,
     /// The space of the file system.
-    pub room: Room,
+    pub room: FileSystemRoom,
     /// Whether files can share their blocks; `None` if that could not be tested.
     pub reflinks: Option<bool>,
     /// Whether the owner of files can be changed; `None` if that could not be tested.
@@ -148,7 +148,7 @@ pub enum Access {
 
 /// The capacity and the free space of a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
+pub struct FileSystemRoom {
     /// The number of bytes that this user may still write.
     pub free_bytes: u64,
     /// The capacity in bytes.
@@ -161,7 +161,7 @@ pub struct Room {
 
 /// The memory and the processors of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Machine {
+pub struct MachineFacts {
     /// The total memory, in bytes.
     pub memory_bytes: u64,
     /// The memory that is available to new processes without swapping, in bytes.
@@ -189,7 +189,7 @@ pub struct System {
 
 /// Addresses, routes and packet filters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Network {
+pub struct NetworkFacts {
     /// The block from which instance networks are allocated.
     pub block: Subnet,
     /// The host's routes except the default ones: range and interface.
@@ -200,7 +200,7 @@ pub struct Network {
 
 /// The clock and its synchronisation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Clock {
+pub struct ClockFacts {
     /// The current time of this host.
     pub now: Timestamp,
     /// The newest of the daemon's files; a modification time in the future shows that the clock was set back after the
@@ -212,7 +212,7 @@ pub struct Clock {
 
 /// The state of the headless browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Browser {
+pub enum BrowserState {
     /// No browser is installed.
     Missing,
     /// The browser renders a page.
@@ -233,7 +233,7 @@ pub enum Browser {
 
 /// The requirements of an environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Environment {
+pub struct EnvironmentRequirements {
     /// The name of the environment.
     pub name: String,
     /// The public ports of its sites.
@@ -243,7 +243,7 @@ pub struct Environment {
     /// The folder that its data is downloaded to.
     pub root: PathBuf,
     /// The space of that folder; `None` if the folder cannot be examined.
-    pub root_room: Option<Room>,
+    pub root_room: Option<FileSystemRoom>,
     /// The base images of builds that remain to be done, each with whether it is present.
     pub bases: BTreeMap<String, bool>,
     /// Whether a base image can be built from Debian packages, because mmdebstrap is present or can be installed.

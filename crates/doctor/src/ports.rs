@@ -12,7 +12,7 @@ use arenad_engine::Engine;
 ///
 /// Shown as `nginx (pid 123)`, `container web (docker)`, or `a process that cannot be seen from here`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Owner {
+pub enum PortOwner {
     /// A process of this host.
     Process {
         /// The id of the process.
@@ -26,7 +26,7 @@ pub enum Owner {
     Unknown,
 }
 
-impl fmt::Display for Owner {
+impl fmt::Display for PortOwner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Process { pid, name } => write!(f, "{name} (pid {pid})"),
@@ -37,7 +37,7 @@ impl fmt::Display for Owner {
 }
 
 /// Finds the owner of a port that something listens on; with an engine, also the container behind its port proxy.
-pub async fn owner(engine: Option<&dyn Engine>, address: SocketAddr) -> Owner {
+pub async fn owner(engine: Option<&dyn Engine>, address: SocketAddr) -> PortOwner {
     let port = address.port();
     let process = tokio::task::spawn_blocking(move || process_on(port)).await.ok().flatten();
     let is_docker = process.as_ref().is_none_or(|(_, name)| name.starts_with("docker"));
@@ -46,9 +46,9 @@ pub async fn owner(engine: Option<&dyn Engine>, address: SocketAddr) -> Owner {
         && let Ok(containers) = engine.running().await
         && let Some(container) = containers.into_iter().find(|container| container.ports.contains(&port))
     {
-        return Owner::Container(container.name);
+        return PortOwner::Container(container.name);
     }
-    process.map_or(Owner::Unknown, |(pid, name)| Owner::Process { pid, name })
+    process.map_or(PortOwner::Unknown, |(pid, name)| PortOwner::Process { pid, name })
 }
 
 /// Returns the pid and the name of the process that listens on a port.

@@ -13,7 +13,7 @@ use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::member::{Member, MemberKind, Names};
+use super::member::{MemberHeader, MemberKind, MemberNames};
 use super::scan::ScanError;
 use arenad_model::archive::full_reference;
 use arenad_model::hex::hex;
@@ -63,17 +63,17 @@ impl ArchivedImage {
 
 /// A walk through an archive, with everything that it has seen so far.
 #[derive(Default)]
-pub(crate) struct Walk {
+pub(crate) struct ImageArchiveWalk {
     /// Size that the entries occupy in the tar archive, in bytes.
     pub expanded_bytes: u64,
     is_begun: bool,
-    names: Names,
-    files: HashMap<String, Seen>,
+    names: MemberNames,
+    files: HashMap<String, BlobDigest>,
     texts: HashMap<String, Vec<u8>>,
     texts_size: usize,
 }
 
-struct Seen {
+struct BlobDigest {
     digest: String,
     is_gzip: bool,
 }
@@ -105,7 +105,7 @@ impl EntryRecord {
 /// Unknown fields are rejected, because Go would read `repotags` as `RepoTags`.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
-struct ManifestItem {
+struct DockerManifestItem {
     config: String,
     repo_tags: Option<Vec<String>>,
     layers: Vec<String>,
@@ -116,25 +116,25 @@ struct ManifestItem {
 }
 
 #[derive(Deserialize)]
-struct Config {
-    rootfs: RootFs,
+struct OciConfig {
+    rootfs: OciRootFs,
 }
 
 #[derive(Deserialize)]
-struct RootFs {
+struct OciRootFs {
     diff_ids: Vec<String>,
 }
 
 /// An index of manifests, or a manifest.
 #[derive(Deserialize)]
-struct Manifest {
+struct OciManifest {
     #[serde(default)]
-    manifests: Vec<Descriptor>,
-    config: Option<Descriptor>,
+    manifests: Vec<OciDescriptor>,
+    config: Option<OciDescriptor>,
 }
 
 #[derive(Deserialize)]
-struct Descriptor {
+struct OciDescriptor {
     digest: String,
     #[serde(default)]
     annotations: HashMap<String, String>,
@@ -201,7 +201,7 @@ impl<'de> Visitor<'de> for Unambiguous {
     }
 }
 
-impl Walk {
+impl ImageArchiveWalk {
     /// Returns whether no entry has been seen yet.
     pub(crate) fn is_empty(&self) -> bool {
         !self.is_begun
@@ -217,10 +217,10 @@ impl Walk {
     /// Begins an entry of an archive of images.
     ///
     /// Errors: `Damaged` if the entry makes the archive ambiguous.
-    pub(crate) fn begin(&mut self, member: Member, size: u64) -> Result<EntryRecord, ScanError> {
+    pub(crate) fn begin(&mut self, member: MemberHeader, size: u64) -> Result<EntryRecord, ScanError> {
         self.pass(size);
         self.names.add(&member).map_err(|ambiguity| ScanError::Damaged(ambiguity.to_string()))?;
-        let Member { path, kind } = member;
+        let MemberHeader { path, kind } = member;
         let is_small = size <= TEXT_MAX && self.texts_size.saturating_add(size as usize) <= TEXTS_MAX;
         let may_be_text = path.ends_with(".json") || path.starts_with(BLOBS);
         let text = (is_small && may_be_text).then(Vec::new);
@@ -238,7 +238,7 @@ impl Walk {
             self.texts_size += text.len();
             self.texts.insert(path.clone(), text);
         }
-        self.files.insert(path, Seen { digest: hex(&digest.finalize()), is_gzip: first == [0x1f, 0x8b] });
+        self.files.insert(path, BlobDigest { digest: hex(&digest.finalize()), is_gzip: first == [0x1f, 0x8b] });
     }
 
     /// Returns the images, after comparing the content of the archive with the digests in its names.
@@ -259,7 +259,7 @@ impl Walk {
             return Err(ScanError::Damaged(format!("the link `{link}` leads to no file")));
         }
         self.json::<Unambiguous>("manifest.json")?;
-        let items: Vec<ManifestItem> = self.json("manifest.json")?;
+        let items: Vec<DockerManifestItem> = self.json("manifest.json")?;
         let tags: usize = items.iter().flat_map(|item| &item.repo_tags).map(Vec::len).sum();
         if items.len() > IMAGES_MAX || tags > TAGS_MAX {
             let what = format!("`manifest.json` has {} images with {tags} names", items.len());
@@ -267,7 +267,7 @@ impl Walk {
         }
         if self.files.contains_key("index.json") {
             self.json::<Unambiguous>("index.json")?;
-            let index: Manifest = self.json("index.json")?;
+            let index: OciManifest = self.json("index.json")?;
             let leads = self.leads(&index)?;
             let images = self.all(&items, &leads)?;
             check_index_names(&index, &images)?;
@@ -276,14 +276,14 @@ impl Walk {
         self.all(&items, &Leads::new())
     }
 
-    fn all(&self, items: &[ManifestItem], leads: &Leads) -> Result<Vec<ArchivedImage>, ScanError> {
+    fn all(&self, items: &[DockerManifestItem], leads: &Leads) -> Result<Vec<ArchivedImage>, ScanError> {
         // A configuration that several images share is read once.
         let mut configs = HashMap::new();
         items.iter().map(|item| self.image(item, leads, &mut configs)).collect()
     }
 
     /// Returns the configurations that each manifest of an index leads to, directly or through nested manifests.
-    fn leads(&self, index: &Manifest) -> Result<Leads, ScanError> {
+    fn leads(&self, index: &OciManifest) -> Result<Leads, ScanError> {
         let mut read = HashMap::new();
         let mut left = DESCRIPTORS_MAX;
         let mut leads = Leads::new();
@@ -309,12 +309,12 @@ impl Walk {
     fn manifest<'a>(
         &self,
         digest: &str,
-        read: &'a mut HashMap<String, Option<Manifest>>,
+        read: &'a mut HashMap<String, Option<OciManifest>>,
         left: &mut usize,
-    ) -> Result<Option<&'a Manifest>, ScanError> {
+    ) -> Result<Option<&'a OciManifest>, ScanError> {
         if !read.contains_key(digest) {
             let path = digest.replacen("sha256:", BLOBS, 1);
-            let found = self.texts.get(&path).and_then(|text| serde_json::from_slice::<Manifest>(text).ok());
+            let found = self.texts.get(&path).and_then(|text| serde_json::from_slice::<OciManifest>(text).ok());
             let named = found.as_ref().map_or(0, |found| found.manifests.len());
             *left = left.checked_sub(named).ok_or_else(too_many)?;
             read.insert(digest.to_owned(), found);
@@ -324,9 +324,9 @@ impl Walk {
 
     fn image<'a>(
         &self,
-        item: &'a ManifestItem,
+        item: &'a DockerManifestItem,
         leads: &Leads,
-        configs: &mut HashMap<&'a str, Config>,
+        configs: &mut HashMap<&'a str, OciConfig>,
     ) -> Result<ArchivedImage, ScanError> {
         let digest = &self.seen(&item.config)?.digest;
         let name = item.config.strip_suffix(".json").unwrap_or(digest);
@@ -358,7 +358,7 @@ impl Walk {
     }
 
     /// Returns a file of the archive, following links.
-    fn seen(&self, path: &str) -> Result<&Seen, ScanError> {
+    fn seen(&self, path: &str) -> Result<&BlobDigest, ScanError> {
         let missing = || ScanError::Damaged(format!("`manifest.json` names `{path}`, which is not there"));
         self.files.get(self.names.follow(path)).ok_or_else(missing)
     }
@@ -378,7 +378,7 @@ fn too_many() -> ScanError {
 }
 
 /// Checks that an index gives images only names that `manifest.json` also gives them.
-fn check_index_names(index: &Manifest, images: &[ArchivedImage]) -> Result<(), ScanError> {
+fn check_index_names(index: &OciManifest, images: &[ArchivedImage]) -> Result<(), ScanError> {
     let tags: HashSet<String> = images.iter().flat_map(|image| &image.tags).map(|tag| full_reference(tag)).collect();
     let short: HashSet<&str> = tags.iter().filter_map(|tag| tag.rsplit_once(':')).map(|(_, short)| short).collect();
     let is_known = |name: &str| {

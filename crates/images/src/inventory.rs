@@ -5,13 +5,13 @@ use std::fs;
 use super::ImagesError;
 use super::load::{Works, matches_record};
 use super::place::is_placed;
-use super::shelf::{Place, Record};
+use super::shelf::{ArchivePaths, ShelfRecord};
 use arenad_engine::Image;
 use arenad_model::archive::{Archive, DataSource, NeededImage, Origin};
 
 /// Progress of an image or data on its way to the engine or its folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum InventoryState {
     /// The content is in its place. If it comes from an archive, it has been compared with the archive.
     Present,
     /// Content with the expected name is in its place, but has not been compared with an archive.
@@ -26,7 +26,7 @@ pub enum State {
     Missing,
 }
 
-impl State {
+impl InventoryState {
     /// Returns the word for tables and JSON output.
     pub fn word(self) -> &'static str {
         match self {
@@ -42,9 +42,9 @@ impl State {
 
 /// The status of an image or data.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct InventoryStatus {
     /// Progress of the image or data.
-    pub state: State,
+    pub state: InventoryState,
     /// Number of bytes of the archive that have been fetched.
     pub archived_bytes: u64,
     /// Size of the archive in bytes: exact if known, otherwise as declared in the definition.
@@ -59,12 +59,12 @@ pub struct Standing {
 
 impl Works {
     /// Returns the status of an image.
-    pub async fn standing(&self, image: &NeededImage) -> Result<Standing, ImagesError> {
+    pub async fn standing(&self, image: &NeededImage) -> Result<InventoryStatus, ImagesError> {
         let found = self.engine.image(&image.reference).await?;
         let standing = match &image.origin {
             Origin::Built | Origin::Registry => {
-                let state = if found.is_some() { State::Present } else { State::Missing };
-                Standing {
+                let state = if found.is_some() { InventoryState::Present } else { InventoryState::Missing };
+                InventoryStatus {
                     state,
                     archived_bytes: 0,
                     archive_bytes: None,
@@ -84,19 +84,19 @@ impl Works {
             }
         };
         Ok(match found {
-            Some(found) => Standing { loaded_bytes: Some(found.size_bytes), id: Some(found.id), ..standing },
+            Some(found) => InventoryStatus { loaded_bytes: Some(found.size_bytes), id: Some(found.id), ..standing },
             None => standing,
         })
     }
 
     /// Returns the status of data.
-    pub fn standing_of_data(&self, data: &DataSource) -> Standing {
+    pub fn standing_of_data(&self, data: &DataSource) -> InventoryStatus {
         let place = self.shelf.place_of_data(data);
         let mut standing = of_archive(&data.archive, &place);
         if is_placed(data, &place) {
-            standing.state = State::Present;
+            standing.state = InventoryState::Present;
         } else if data.results().iter().all(|result| has_content(result)) {
-            standing.state = State::Unverified;
+            standing.state = InventoryState::Unverified;
         }
         standing
     }
@@ -110,15 +110,15 @@ fn has_content(path: &std::path::Path) -> bool {
     }
 }
 
-fn compared(record: Option<&Record>, reference: &str, found: &Image) -> State {
+fn compared(record: Option<&ShelfRecord>, reference: &str, found: &Image) -> InventoryState {
     match record {
-        None => State::Unverified,
-        Some(record) if matches_record(record, reference, found) => State::Present,
-        Some(_) => State::Different,
+        None => InventoryState::Unverified,
+        Some(record) if matches_record(record, reference, found) => InventoryState::Present,
+        Some(_) => InventoryState::Different,
     }
 }
 
-fn of_archive(archive: &Archive, place: &Place) -> Standing {
+fn of_archive(archive: &Archive, place: &ArchivePaths) -> InventoryStatus {
     let length =
         |path: &std::path::Path| fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|found| found.len());
     let record = place.record();
@@ -128,11 +128,11 @@ fn of_archive(archive: &Archive, place: &Place) -> Standing {
         fs::read(place.part_state()).ok().and_then(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).ok());
     let total = said.and_then(|said| said["total_bytes"].as_u64());
     let state = match (whole, part) {
-        (Some(_), _) => State::Downloaded,
-        (None, Some(_)) => State::Partial,
-        (None, None) => State::Missing,
+        (Some(_), _) => InventoryState::Downloaded,
+        (None, Some(_)) => InventoryState::Partial,
+        (None, None) => InventoryState::Missing,
     };
-    Standing {
+    InventoryStatus {
         state,
         archived_bytes: whole.or(part).unwrap_or_default(),
         archive_bytes: whole.or(total).or(record.as_ref().map(|record| record.size_bytes)).or(archive.size_bytes),

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::docker_archive::ArchivedImage;
-use super::scan::{self, Kind, ScanError};
-use super::shelf::{Place, Record, Shelf, Stamp};
+use super::scan::{self, ArchiveKind, ScanError};
+use super::shelf::{ArchivePaths, FileStamp, Shelf, ShelfRecord};
 use super::space::{self, Need};
-use super::watch::Watch;
+use super::watch::WorkProgress;
 use super::{ImagesError, compression, file};
 use arenad_engine::{Engine, Image};
 use arenad_model::archive::{Archive, full_reference};
@@ -60,7 +60,7 @@ impl Works {
     }
 
     /// Pulls an image from its registry through the engine, unless the engine already has it.
-    pub async fn pull(&self, reference: &str, watch: &Watch) -> Result<Done, ImagesError> {
+    pub async fn pull(&self, reference: &str, watch: &WorkProgress) -> Result<Done, ImagesError> {
         if self.engine.image(reference).await?.is_some() {
             return Ok(Done::Present);
         }
@@ -84,7 +84,7 @@ impl Works {
         reference: &str,
         archive: &Archive,
         from: Option<&Path>,
-        watch: &Arc<Watch>,
+        watch: &Arc<WorkProgress>,
     ) -> Result<Done, ImagesError> {
         let place = self.shelf.place(archive);
         let path = from.map_or_else(|| place.file.clone(), Path::to_owned);
@@ -97,7 +97,8 @@ impl Works {
             return Err(ImagesError::NoArchive { file: archive.file.clone(), looked_at: path, has_mirrors });
         }
         let record =
-            proven(&place, archive, &path, Wanted::Image(reference), &path.display().to_string(), watch).await?;
+            proven(&place, archive, &path, ArchiveSelection::Image(reference), &path.display().to_string(), watch)
+                .await?;
         let image = of_name(&record, reference, &path)?.clone();
         if self.has(reference, &place).await? {
             return Ok(Done::Present);
@@ -109,7 +110,7 @@ impl Works {
         let proven = self.engine.image(reference).await?;
         match proven {
             Some(found) if is_same(&image, &found) => {
-                place.remember(&Record { engine_id: Some(found.id), ..record })?;
+                place.remember(&ShelfRecord { engine_id: Some(found.id), ..record })?;
                 Ok(Done::Loaded)
             }
             found => Err(ImagesError::NotProven {
@@ -123,7 +124,7 @@ impl Works {
     }
 
     /// Returns whether the engine has the image that the record describes.
-    pub(crate) async fn has(&self, reference: &str, place: &Place) -> Result<bool, ImagesError> {
+    pub(crate) async fn has(&self, reference: &str, place: &ArchivePaths) -> Result<bool, ImagesError> {
         let Some(record) = place.record() else { return Ok(false) };
         let Some(found) = self.engine.image(reference).await? else { return Ok(false) };
         Ok(matches_record(&record, reference, &found))
@@ -131,7 +132,7 @@ impl Works {
 
     /// Checks that loading does not take names from other images. For the requested image this may be intended; for
     /// others it is not.
-    async fn check_names(&self, record: &Record, path: &Path) -> Result<(), ImagesError> {
+    async fn check_names(&self, record: &ShelfRecord, path: &Path) -> Result<(), ImagesError> {
         for image in record.images.iter().filter(|_| !self.replace) {
             for tag in &image.tags {
                 let found = self.engine.image(tag).await?.filter(|found| !is_same(image, found));
@@ -144,7 +145,13 @@ impl Works {
         Ok(())
     }
 
-    async fn stream(&self, path: &Path, reference: &str, size: u64, watch: &Arc<Watch>) -> Result<(), ImagesError> {
+    async fn stream(
+        &self,
+        path: &Path,
+        reference: &str,
+        size: u64,
+        watch: &Arc<WorkProgress>,
+    ) -> Result<(), ImagesError> {
         watch.begin(format!("loading {reference}"), Some(size));
         let (sender, receiver) = tokio::sync::mpsc::channel(CHUNKS_AHEAD);
         let opened = File::open(path).map_err(file("read", path))?;
@@ -188,7 +195,7 @@ impl Works {
 
 /// The part of an archive that is needed.
 #[derive(Debug, Clone, Copy)]
-pub enum Wanted<'a> {
+pub enum ArchiveSelection<'a> {
     /// The image with this name.
     Image(&'a str),
     /// The files that the archive contains.
@@ -197,12 +204,12 @@ pub enum Wanted<'a> {
     Itself,
 }
 
-impl Wanted<'_> {
-    fn kind(self) -> Kind {
+impl ArchiveSelection<'_> {
+    fn kind(self) -> ArchiveKind {
         match self {
-            Self::Image(_) => Kind::Images,
-            Self::Files => Kind::Files,
-            Self::Itself => Kind::File,
+            Self::Image(_) => ArchiveKind::Images,
+            Self::Files => ArchiveKind::Files,
+            Self::Itself => ArchiveKind::File,
         }
     }
 }
@@ -211,15 +218,15 @@ impl Wanted<'_> {
 ///
 /// The record pins the content, so it is written last.
 pub(crate) async fn proven(
-    place: &Place,
+    place: &ArchivePaths,
     archive: &Archive,
     path: &Path,
-    wanted: Wanted<'_>,
+    wanted: ArchiveSelection<'_>,
     source: &str,
-    watch: &Arc<Watch>,
-) -> Result<Record, ImagesError> {
+    watch: &Arc<WorkProgress>,
+) -> Result<ShelfRecord, ImagesError> {
     let before = place.record();
-    let stamp = Stamp::of(path);
+    let stamp = FileStamp::of(path);
     if let Some(record) = before.clone()
         && record.seen.is_some()
         && record.seen == stamp
@@ -238,18 +245,18 @@ pub(crate) async fn proven(
     })?;
     check_pin(place, archive, before.as_ref(), path, &scanned.sha256)?;
     let before = before.filter(|before| before.sha256 == scanned.sha256);
-    let record = Record {
+    let record = ShelfRecord {
         sha256: scanned.sha256,
         size_bytes: scanned.size_bytes,
         expanded_bytes: scanned.expanded_bytes,
         images: scanned.images,
         source: before.as_ref().map_or_else(|| source.to_owned(), |before| before.source.clone()),
         // If the file changed during the scan, the stamp must not vouch for it.
-        seen: stamp.filter(|stamp| Stamp::of(path).as_ref() == Some(stamp)),
+        seen: stamp.filter(|stamp| FileStamp::of(path).as_ref() == Some(stamp)),
         engine_id: before.as_ref().and_then(|before| before.engine_id.clone()),
         unpacked: before.map(|before| before.unpacked).unwrap_or_default(),
     };
-    if let Wanted::Image(reference) = wanted {
+    if let ArchiveSelection::Image(reference) = wanted {
         of_name(&record, reference, path)?;
     }
     place.remember(&record)?;
@@ -258,9 +265,9 @@ pub(crate) async fn proven(
 
 /// Compares a digest with that of the definition or of the first copy.
 pub(crate) fn check_pin(
-    place: &Place,
+    place: &ArchivePaths,
     archive: &Archive,
-    before: Option<&Record>,
+    before: Option<&ShelfRecord>,
     path: &Path,
     found: &str,
 ) -> Result<(), ImagesError> {
@@ -277,7 +284,7 @@ pub(crate) fn check_pin(
 }
 
 /// Returns the image of an archive that has the name.
-pub fn of_name<'a>(record: &'a Record, reference: &str, path: &Path) -> Result<&'a ArchivedImage, ImagesError> {
+pub fn of_name<'a>(record: &'a ShelfRecord, reference: &str, path: &Path) -> Result<&'a ArchivedImage, ImagesError> {
     record.images.iter().find(|image| image.is_called(reference)).ok_or_else(|| ImagesError::OtherImage {
         path: path.to_owned(),
         reference: full_reference(reference),
@@ -286,7 +293,7 @@ pub fn of_name<'a>(record: &'a Record, reference: &str, path: &Path) -> Result<&
 }
 
 /// Returns whether an image of the engine is the one that the record describes.
-pub(crate) fn matches_record(record: &Record, reference: &str, found: &Image) -> bool {
+pub(crate) fn matches_record(record: &ShelfRecord, reference: &str, found: &Image) -> bool {
     record.images.iter().any(|image| image.is_called(reference) && is_same(image, found))
 }
 

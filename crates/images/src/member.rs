@@ -21,7 +21,7 @@ const LAYER: &str = ".tar";
 
 /// The headers of one entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Member {
+pub(crate) struct MemberHeader {
     /// Canonical name; empty for the archive's root.
     pub path: String,
     /// Kind of the entry; for a link, with its target.
@@ -44,7 +44,7 @@ arenad_model::text_error! {
     pub(crate) struct Ambiguity;
 }
 
-impl Member {
+impl MemberHeader {
     /// Reads the headers of an entry.
     ///
     /// Errors: the reason why readers could interpret the entry differently.
@@ -130,7 +130,7 @@ fn resolve(path: &str, target: &str) -> Option<String> {
 
 /// The names of an archive's entries so far.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct MemberNames {
     /// Names of files and links.
     ends: HashSet<String>,
     /// Names of folders, including those that are implied by their entries.
@@ -140,11 +140,11 @@ pub(crate) struct Names {
     count: usize,
 }
 
-impl Names {
+impl MemberNames {
     /// Adds an entry.
     ///
     /// Errors: the reason why the entry makes the archive ambiguous.
-    pub(crate) fn add(&mut self, member: &Member) -> Result<(), Ambiguity> {
+    pub(crate) fn add(&mut self, member: &MemberHeader) -> Result<(), Ambiguity> {
         self.count += 1;
         if self.count > ENTRIES_MAX {
             return Err(format!("it has more than {ENTRIES_MAX} entries").into());
@@ -234,11 +234,11 @@ mod tests {
 
     #[test]
     fn each_name_stands_once_and_under_folders_only() {
-        let file = |path: &str| Member { path: path.to_owned(), kind: MemberKind::File };
-        let folder = |path: &str| Member { path: path.to_owned(), kind: MemberKind::Folder };
-        let link = |path: &str| Member { path: path.to_owned(), kind: MemberKind::Link("b.tar".to_owned()) };
-        let all = |members: &[Member]| {
-            let mut names = Names::default();
+        let file = |path: &str| MemberHeader { path: path.to_owned(), kind: MemberKind::File };
+        let folder = |path: &str| MemberHeader { path: path.to_owned(), kind: MemberKind::Folder };
+        let link = |path: &str| MemberHeader { path: path.to_owned(), kind: MemberKind::Link("b.tar".to_owned()) };
+        let all = |members: &[MemberHeader]| {
+            let mut names = MemberNames::default();
             members.iter().try_for_each(|member| names.add(member))
         };
         all(&[folder(""), folder("a"), file("a/b"), folder("a"), file("c")]).expect("an archive");

@@ -6,11 +6,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::load::{Done, Wanted, Works, proven};
-use super::shelf::{Place, Record, Stamp, Unpacked, sync_folder};
+use super::load::{ArchiveSelection, Done, Works, proven};
+use super::shelf::{ArchivePaths, FileStamp, ShelfRecord, Unpacked, sync_folder};
 use super::space::Need;
 use super::unpack;
-use super::watch::Watch;
+use super::watch::WorkProgress;
 use super::{ImagesError, file};
 use arenad_model::archive::{DataSource, Placement, Unpacking};
 
@@ -19,7 +19,12 @@ const CHUNK: usize = 4 << 20;
 
 impl Works {
     /// Puts data in its place, from `from` or from the shelf. The caller holds the turn.
-    pub async fn place(&self, data: &DataSource, from: Option<&Path>, watch: &Arc<Watch>) -> Result<Done, ImagesError> {
+    pub async fn place(
+        &self,
+        data: &DataSource,
+        from: Option<&Path>,
+        watch: &Arc<WorkProgress>,
+    ) -> Result<Done, ImagesError> {
         let place = self.shelf.place_of_data(data);
         if is_placed(data, &place) {
             return Ok(Done::Present);
@@ -37,7 +42,7 @@ impl Works {
             (Placement::Folder(_), Some(from)) if from != place.file => {
                 self.copy(&place, from, watch).await?;
                 let part = place.part();
-                match proven(&place, &data.archive, &part, Wanted::Itself, &source, watch).await {
+                match proven(&place, &data.archive, &part, ArchiveSelection::Itself, &source, watch).await {
                     Ok(_) => settle(&place)?,
                     Err(error) => {
                         // Only the copy is removed; the original still exists.
@@ -48,10 +53,10 @@ impl Works {
             }
             // The file was put there by hand or by a pull, so it only needs to be read.
             (Placement::Folder(_), _) => {
-                proven(&place, &data.archive, path, Wanted::Itself, &source, watch).await?;
+                proven(&place, &data.archive, path, ArchiveSelection::Itself, &source, watch).await?;
             }
             (Placement::Unpacked(parts), _) => {
-                let record = proven(&place, &data.archive, path, Wanted::Files, &source, watch).await?;
+                let record = proven(&place, &data.archive, path, ArchiveSelection::Files, &source, watch).await?;
                 self.unpack(&place, path, parts, record, watch).await?;
             }
         }
@@ -62,11 +67,11 @@ impl Works {
     /// a crash between two renames it is known of each folder whether it is complete.
     async fn unpack(
         &self,
-        place: &Place,
+        place: &ArchivePaths,
         path: &Path,
         parts: &[Unpacking],
-        mut record: Record,
-        watch: &Arc<Watch>,
+        mut record: ShelfRecord,
+        watch: &Arc<WorkProgress>,
     ) -> Result<(), ImagesError> {
         record.unpacked.retain(Unpacked::is_in_place);
         let is_missing = |part: &&Unpacking| !record.unpacked.iter().any(|known| known.folder == part.to);
@@ -89,7 +94,7 @@ impl Works {
         missing.iter().try_for_each(|part| unpack::settle(&part.to))
     }
 
-    async fn copy(&self, place: &Place, from: &Path, watch: &Arc<Watch>) -> Result<(), ImagesError> {
+    async fn copy(&self, place: &ArchivePaths, from: &Path, watch: &Arc<WorkProgress>) -> Result<(), ImagesError> {
         let size = fs::metadata(from).map_err(file("read", from))?.len();
         let folder = place.file.parent().unwrap_or(Path::new(".")).to_owned();
         self.check_space(&format!("copy {}", place.name), &[Need { folder, bytes: size }])?;
@@ -106,7 +111,7 @@ impl Works {
     }
 }
 
-fn copy(from: &Path, to: &Path, watch: &Watch) -> io::Result<()> {
+fn copy(from: &Path, to: &Path, watch: &WorkProgress) -> io::Result<()> {
     let mut source = File::open(from)?;
     let mut target = File::create(to)?;
     // If the file system can share the blocks, the copy is complete.
@@ -128,7 +133,7 @@ fn copy(from: &Path, to: &Path, watch: &Watch) -> io::Result<()> {
 }
 
 /// Gives a file its final name after it has been read and compared.
-pub(crate) fn settle(place: &Place) -> Result<(), ImagesError> {
+pub(crate) fn settle(place: &ArchivePaths) -> Result<(), ImagesError> {
     if !place.is_on_shelf() {
         // Containers read the file under arbitrary users.
         let opened = fs::set_permissions(place.part(), fs::Permissions::from_mode(0o644));
@@ -141,12 +146,12 @@ pub(crate) fn settle(place: &Place) -> Result<(), ImagesError> {
 }
 
 /// Returns whether the data is in its place and unchanged since it was last read.
-pub fn is_placed(data: &DataSource, place: &Place) -> bool {
+pub fn is_placed(data: &DataSource, place: &ArchivePaths) -> bool {
     let Some(record) = place.record().filter(|record| matches_definition(data, record)) else {
         return false;
     };
     match &data.placement {
-        Placement::Folder(_) => record.seen.is_some() && record.seen == Stamp::of(&place.file),
+        Placement::Folder(_) => record.seen.is_some() && record.seen == FileStamp::of(&place.file),
         Placement::Unpacked(parts) => {
             let is_there =
                 |part: &Unpacking| record.unpacked.iter().any(|known| known.folder == part.to && known.is_in_place());
@@ -155,6 +160,6 @@ pub fn is_placed(data: &DataSource, place: &Place) -> bool {
     }
 }
 
-fn matches_definition(data: &DataSource, record: &Record) -> bool {
+fn matches_definition(data: &DataSource, record: &ShelfRecord) -> bool {
     data.archive.sha256.as_ref().is_none_or(|declared| *declared == record.sha256)
 }

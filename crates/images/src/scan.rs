@@ -12,9 +12,9 @@ use sha2::{Digest, Sha256};
 
 use super::compression;
 pub use super::docker_archive::ArchivedImage;
-use super::docker_archive::Walk;
-use super::member::Member;
-use super::watch::Watch;
+use super::docker_archive::ImageArchiveWalk;
+use super::member::MemberHeader;
+use super::watch::WorkProgress;
 use super::zipped;
 use arenad_model::hex::hex;
 
@@ -23,7 +23,7 @@ const CHUNK: usize = 1 << 20;
 
 /// The expected kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ArchiveKind {
     /// An archive of images, as `docker save` writes it.
     Images,
     /// A tar or zip archive of arbitrary files.
@@ -32,7 +32,7 @@ pub enum Kind {
     File,
 }
 
-impl Kind {
+impl ArchiveKind {
     /// Returns the word for the content of such an archive.
     fn wanted(self) -> &'static str {
         if self == Self::Images { "images" } else { "files" }
@@ -85,24 +85,24 @@ pub enum ScanError {
 /// Reads a file of an expected kind.
 ///
 /// Cancellation: blocks the thread until the file is read or the watch is cancelled.
-pub fn scan(path: &Path, kind: Kind, watch: &Watch) -> Result<Scanned, ScanError> {
+pub fn scan(path: &Path, kind: ArchiveKind, watch: &WorkProgress) -> Result<Scanned, ScanError> {
     let file = File::open(path).map_err(ScanError::Unreadable)?;
     let size = file.metadata().map_err(ScanError::Unreadable)?.len();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     watch.begin(format!("checking {}", name.trim_end_matches(".part")), Some(size));
-    let mut meter = Meter { file, watch, digest: Sha256::new(), size_bytes: 0, failure: None };
-    let is_zip = kind == Kind::Files && zipped::is_zip(path).map_err(ScanError::Unreadable)?;
+    let mut meter = MeteredFile { file, watch, digest: Sha256::new(), size_bytes: 0, failure: None };
+    let is_zip = kind == ArchiveKind::Files && zipped::is_zip(path).map_err(ScanError::Unreadable)?;
     let walk = match kind {
-        Kind::File => None,
-        Kind::Files if is_zip => None,
-        Kind::Images | Kind::Files => match walk(&mut meter, kind) {
+        ArchiveKind::File => None,
+        ArchiveKind::Files if is_zip => None,
+        ArchiveKind::Images | ArchiveKind::Files => match walk(&mut meter, kind) {
             Ok(walk) => Some(walk),
             Err(error) => return Err(meter.explain(error)),
         },
     };
     // Bytes after the end of the archive are part of the digest.
     if let Err(error) = io::copy(&mut BufReader::with_capacity(CHUNK, &mut meter), &mut io::sink()) {
-        return Err(meter.explain(Stop::Io(error, "at its end".to_owned())));
+        return Err(meter.explain(ScanStop::Io(error, "at its end".to_owned())));
     }
     let expanded_bytes = match &walk {
         Some(walk) => walk.expanded_bytes,
@@ -110,7 +110,7 @@ pub fn scan(path: &Path, kind: Kind, watch: &Watch) -> Result<Scanned, ScanError
         None => meter.size_bytes,
     };
     let images = match (kind, walk) {
-        (Kind::Images, Some(walk)) => walk.images()?,
+        (ArchiveKind::Images, Some(walk)) => walk.images()?,
         _ => Vec::new(),
     };
     Ok(Scanned { sha256: hex(&meter.digest.finalize()), size_bytes: meter.size_bytes, expanded_bytes, images })
@@ -118,18 +118,18 @@ pub fn scan(path: &Path, kind: Kind, watch: &Watch) -> Result<Scanned, ScanError
 
 /// Returns the images of an uncompressed archive that an engine saves, after reading it to its end.
 pub fn images(content: impl Read) -> Result<Vec<ArchivedImage>, ScanError> {
-    walk_through(content, Kind::Images)
+    walk_through(content, ArchiveKind::Images)
         .map_err(|stop| match stop {
-            Stop::Known(error) => error,
-            Stop::Short(place) => ScanError::Damaged(format!("it ends {place}")),
-            Stop::First(error, wanted) => ScanError::Other { wanted, found: format!("something else ({error})") },
-            Stop::Io(error, place) => ScanError::Damaged(format!("{error}, {place}")),
+            ScanStop::Known(error) => error,
+            ScanStop::Short(place) => ScanError::Damaged(format!("it ends {place}")),
+            ScanStop::First(error, wanted) => ScanError::Other { wanted, found: format!("something else ({error})") },
+            ScanStop::Io(error, place) => ScanError::Damaged(format!("{error}, {place}")),
         })?
         .images()
 }
 
 /// Reads the entries of a zip after the whole file has been hashed, because the directory of a zip is at its end.
-fn expanded(meter: &mut Meter<'_>) -> Result<u64, ScanError> {
+fn expanded(meter: &mut MeteredFile<'_>) -> Result<u64, ScanError> {
     let size = meter.size_bytes;
     let entries = Again { file: &meter.file, watch: meter.watch };
     let expanded = zipped::open(entries).and_then(|mut archive| zipped::read_through(&mut archive, size));
@@ -146,7 +146,7 @@ fn expanded(meter: &mut Meter<'_>) -> Result<u64, ScanError> {
 /// cancelled.
 struct Again<'a> {
     file: &'a File,
-    watch: &'a Watch,
+    watch: &'a WorkProgress,
 }
 
 impl Read for Again<'_> {
@@ -165,7 +165,7 @@ impl Seek for Again<'_> {
 }
 
 /// The reason why a walk through an archive stopped.
-enum Stop {
+enum ScanStop {
     /// The reader failed at the given place.
     Io(io::Error, String),
     /// The first header is invalid.
@@ -176,45 +176,45 @@ enum Stop {
     Known(ScanError),
 }
 
-fn walk(meter: &mut Meter<'_>, kind: Kind) -> Result<Walk, Stop> {
-    let start = |error| Stop::Io(error, "at its beginning".to_owned());
+fn walk(meter: &mut MeteredFile<'_>, kind: ArchiveKind) -> Result<ImageArchiveWalk, ScanStop> {
+    let start = |error| ScanStop::Io(error, "at its beginning".to_owned());
     let wanted = kind.wanted();
     match compression::open(BufReader::with_capacity(CHUNK, meter)).map_err(start)? {
         Ok(content) => walk_through(content, kind),
-        Err(other) => Err(Stop::Known(ScanError::Other { wanted, found: other.0.to_owned() })),
+        Err(other) => Err(ScanStop::Known(ScanError::Other { wanted, found: other.0.to_owned() })),
     }
 }
 
-fn walk_through(content: impl Read, kind: Kind) -> Result<Walk, Stop> {
-    let start = |error| Stop::Io(error, "at its beginning".to_owned());
+fn walk_through(content: impl Read, kind: ArchiveKind) -> Result<ImageArchiveWalk, ScanStop> {
+    let start = |error| ScanStop::Io(error, "at its beginning".to_owned());
     let wanted = kind.wanted();
     let mut archive = tar::Archive::new(content);
-    let mut walk = Walk::default();
+    let mut walk = ImageArchiveWalk::default();
     let mut buffer = vec![0; CHUNK];
     let mut place = "at its beginning".to_owned();
     for entry in archive.entries().map_err(start)? {
         let mut entry = match entry {
             Ok(entry) => entry,
-            Err(error) if walk.is_empty() => return Err(Stop::First(error, wanted)),
-            Err(error) => return Err(Stop::Io(error, place)),
+            Err(error) if walk.is_empty() => return Err(ScanStop::First(error, wanted)),
+            Err(error) => return Err(ScanStop::Io(error, place)),
         };
-        let path = entry.path().map_err(|error| Stop::Io(error, place.clone()))?.to_string_lossy().into_owned();
+        let path = entry.path().map_err(|error| ScanStop::Io(error, place.clone()))?.to_string_lossy().into_owned();
         place = format!("within `{path}`");
         let size = entry.size();
         let mut record = match kind {
-            Kind::Images => {
-                let member = Member::of(&mut entry)
-                    .map_err(|ambiguity| Stop::Known(ScanError::Damaged(ambiguity.to_string())))?;
-                Some(walk.begin(member, size).map_err(Stop::Known)?)
+            ArchiveKind::Images => {
+                let member = MemberHeader::of(&mut entry)
+                    .map_err(|ambiguity| ScanStop::Known(ScanError::Damaged(ambiguity.to_string())))?;
+                Some(walk.begin(member, size).map_err(ScanStop::Known)?)
             }
-            Kind::Files | Kind::File => {
+            ArchiveKind::Files | ArchiveKind::File => {
                 walk.pass(size);
                 None
             }
         };
         let mut seen = 0;
         loop {
-            let read = entry.read(&mut buffer).map_err(|error| Stop::Io(error, place.clone()))?;
+            let read = entry.read(&mut buffer).map_err(|error| ScanStop::Io(error, place.clone()))?;
             if read == 0 {
                 break;
             }
@@ -224,7 +224,7 @@ fn walk_through(content: impl Read, kind: Kind) -> Result<Walk, Stop> {
             }
         }
         if seen < size {
-            return Err(Stop::Short(place));
+            return Err(ScanStop::Short(place));
         }
         if let Some(record) = record {
             walk.end(record);
@@ -233,21 +233,21 @@ fn walk_through(content: impl Read, kind: Kind) -> Result<Walk, Stop> {
     }
     // The checksum of the compressed data is at its end.
     let mut content = archive.into_inner();
-    io::copy(&mut content, &mut io::sink()).map_err(|error| Stop::Io(error, place))?;
+    io::copy(&mut content, &mut io::sink()).map_err(|error| ScanStop::Io(error, place))?;
     Ok(walk)
 }
 
 /// A file that is hashed and counted while it is read.
-struct Meter<'a> {
+struct MeteredFile<'a> {
     file: File,
-    watch: &'a Watch,
+    watch: &'a WorkProgress,
     digest: Sha256,
     size_bytes: u64,
     /// Error from reading the file itself, as opposed to errors in its content.
     failure: Option<io::Error>,
 }
 
-impl Read for Meter<'_> {
+impl Read for MeteredFile<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.watch.is_cancelled() {
             return Err(io::Error::other("cancelled"));
@@ -267,9 +267,9 @@ impl Read for Meter<'_> {
     }
 }
 
-impl Meter<'_> {
+impl MeteredFile<'_> {
     /// Determines the cause of a failed read: an error of the disk, a truncated file, or invalid content.
-    fn explain(mut self, stop: Stop) -> ScanError {
+    fn explain(mut self, stop: ScanStop) -> ScanError {
         if self.watch.is_cancelled() {
             return ScanError::Cancelled;
         }
@@ -277,16 +277,16 @@ impl Meter<'_> {
             return ScanError::Unreadable(failure);
         }
         match stop {
-            Stop::Known(error) => error,
-            Stop::Short(place) => ScanError::Truncated { size_bytes: self.size_bytes, place },
-            Stop::First(error, _) if self.is_cut(&error) => {
+            ScanStop::Known(error) => error,
+            ScanStop::Short(place) => ScanError::Truncated { size_bytes: self.size_bytes, place },
+            ScanStop::First(error, _) if self.is_cut(&error) => {
                 ScanError::Truncated { size_bytes: self.size_bytes, place: "at its beginning".to_owned() }
             }
-            Stop::First(error, wanted) => ScanError::Other { wanted, found: format!("something else ({error})") },
-            Stop::Io(error, place) if self.is_cut(&error) => {
+            ScanStop::First(error, wanted) => ScanError::Other { wanted, found: format!("something else ({error})") },
+            ScanStop::Io(error, place) if self.is_cut(&error) => {
                 ScanError::Truncated { size_bytes: self.size_bytes, place }
             }
-            Stop::Io(error, place) => ScanError::Damaged(format!("{error}, {place}")),
+            ScanStop::Io(error, place) => ScanError::Damaged(format!("{error}, {place}")),
         }
     }
 

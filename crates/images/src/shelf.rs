@@ -31,7 +31,7 @@ pub struct Shelf {
 
 /// The paths of one archive.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct ArchivePaths {
     /// Name of the archive.
     pub name: String,
     /// Path of the complete archive.
@@ -42,7 +42,7 @@ pub struct Place {
 
 /// The record of an archive. It is stored as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct ShelfRecord {
     /// SHA-256 (hex) of the first copy, or as declared in the definition.
     pub sha256: String,
     /// Size of the archive, in bytes.
@@ -54,7 +54,7 @@ pub struct Record {
     /// Origin of the archive: a mirror's URL or a path.
     pub source: String,
     /// Stamp of the copy that was read last. The copy is not read again as long as its stamp is the same.
-    pub seen: Option<Stamp>,
+    pub seen: Option<FileStamp>,
     /// ID under which the engine has had the image since it was proven.
     #[serde(default)]
     pub engine_id: Option<String>,
@@ -81,7 +81,7 @@ impl Unpacked {
 
 /// The attributes that change when a file is changed or replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stamp {
+pub struct FileStamp {
     device: u64,
     inode: u64,
     size_bytes: u64,
@@ -93,7 +93,7 @@ pub struct Turn {
     _lock: File,
 }
 
-impl Stamp {
+impl FileStamp {
     /// Returns the stamp of a file, or `None` if there is no such file.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         let found = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
@@ -109,21 +109,21 @@ impl Shelf {
     }
 
     /// Returns the paths of an archive on the shelf.
-    pub fn place(&self, archive: &Archive) -> Place {
+    pub fn place(&self, archive: &Archive) -> ArchivePaths {
         self.place_in(&self.folder, archive)
     }
 
     /// Returns the paths of a data file: on the shelf if it is unpacked, otherwise where it is used.
-    pub fn place_of_data(&self, data: &DataSource) -> Place {
+    pub fn place_of_data(&self, data: &DataSource) -> ArchivePaths {
         match &data.placement {
             Placement::Folder(folder) => self.place_in(folder, &data.archive),
             Placement::Unpacked(_) => self.place(&data.archive),
         }
     }
 
-    fn place_in(&self, folder: &Path, archive: &Archive) -> Place {
+    fn place_in(&self, folder: &Path, archive: &Archive) -> ArchivePaths {
         let beside = |ending: &str| self.folder.join(format!("{}.{ending}", archive.file));
-        Place {
+        ArchivePaths {
             name: archive.file.clone(),
             file: folder.join(&archive.file),
             record: beside("json"),
@@ -132,7 +132,7 @@ impl Shelf {
     }
 }
 
-impl Place {
+impl ArchivePaths {
     /// Returns the path of the partial download.
     pub(crate) fn part(&self) -> PathBuf {
         with_ending(&self.file, "part")
@@ -170,12 +170,12 @@ impl Place {
     }
 
     /// Returns the record. An unreadable record counts as missing, because all of its content can be determined again.
-    pub(crate) fn record(&self) -> Option<Record> {
+    pub(crate) fn record(&self) -> Option<ShelfRecord> {
         serde_json::from_slice(&fs::read(&self.record).ok()?).ok()
     }
 
     /// Writes the record atomically.
-    pub(crate) fn remember(&self, record: &Record) -> Result<(), ImagesError> {
+    pub(crate) fn remember(&self, record: &ShelfRecord) -> Result<(), ImagesError> {
         write_whole(&self.record, record).map_err(file("write", &self.record))
     }
 }

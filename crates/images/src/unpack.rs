@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 
 use tar::{Entry, EntryType};
 
-use super::watch::Watch;
+use super::watch::WorkProgress;
 use super::{ImagesError, compression, file, zipped};
 use arenad_folders as folders;
 use arenad_model::archive::Unpacking;
@@ -18,7 +18,7 @@ use arenad_model::archive::Unpacking;
 /// Unpacks all parts in one pass, each beside its destination.
 ///
 /// Cancellation: blocks the thread until all parts are unpacked or the watch is cancelled.
-pub(crate) fn unpack(archive: &Path, parts: &[Unpacking], watch: &Watch) -> Result<(), ImagesError> {
+pub(crate) fn unpack(archive: &Path, parts: &[Unpacking], watch: &WorkProgress) -> Result<(), ImagesError> {
     let opened = File::open(archive).map_err(file("read", archive))?;
     watch.begin("unpacking", opened.metadata().ok().map(|found| found.len()));
     for part in parts {
@@ -166,7 +166,7 @@ fn write(entry: &mut Entry<'_, impl Read>, root: &Path, within: &Path, from: &st
 /// A file that counts the bytes read, and fails when the watch is cancelled.
 struct Counted<'a> {
     file: File,
-    watch: &'a Watch,
+    watch: &'a WorkProgress,
 }
 
 impl Read for Counted<'_> {
@@ -222,7 +222,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let archive = archive(folder.path(), entries);
         let part = Unpacking { from: "car".to_owned(), to: folder.path().join("to/car") };
-        let result = unpack(&archive, std::slice::from_ref(&part), &Watch::default());
+        let result = unpack(&archive, std::slice::from_ref(&part), &WorkProgress::default());
         (folder, result.and_then(|()| settle(&part.to)))
     }
 
@@ -279,7 +279,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let archive = zip(folder.path(), entries);
         let part = Unpacking { from: "site/mysql".to_owned(), to: folder.path().join("to/mysql") };
-        let result = unpack(&archive, std::slice::from_ref(&part), &Watch::default());
+        let result = unpack(&archive, std::slice::from_ref(&part), &WorkProgress::default());
         (folder, result.and_then(|()| settle(&part.to)))
     }
 

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::ImagesError;
-use super::load::{Wanted, Works, matches_record, proven};
-use super::shelf::{Place, Record};
-use super::watch::Watch;
+use super::load::{ArchiveSelection, Works, matches_record, proven};
+use super::shelf::{ArchivePaths, ShelfRecord};
+use super::watch::WorkProgress;
 use arenad_model::archive::{Archive, DataSource, NeededImage, Origin, Placement};
 
 /// The result of a verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct VerificationReport {
     /// Statements that were proven.
     pub proven: Vec<String>,
     /// Faults that were found.
@@ -25,14 +25,14 @@ impl Works {
         &self,
         image: &NeededImage,
         from: Option<&Path>,
-        watch: &Arc<Watch>,
-    ) -> Result<Report, ImagesError> {
-        let mut report = Report::default();
+        watch: &Arc<WorkProgress>,
+    ) -> Result<VerificationReport, ImagesError> {
+        let mut report = VerificationReport::default();
         let found = self.engine.image(&image.reference).await?;
         if let Origin::Archive(archive) = &image.origin {
             let place = self.shelf.place(archive);
             let path = from.map_or_else(|| place.file.clone(), Path::to_owned);
-            self.archive(archive, &place, &path, Wanted::Image(&image.reference), &mut report, watch).await?;
+            self.archive(archive, &place, &path, ArchiveSelection::Image(&image.reference), &mut report, watch).await?;
             match (place.record(), &found) {
                 (Some(record), Some(found)) if matches_record(&record, &image.reference, found) => {
                     report.proven.push(format!("the engine has {}", found.id));
@@ -61,14 +61,14 @@ impl Works {
         &self,
         data: &DataSource,
         from: Option<&Path>,
-        watch: &Arc<Watch>,
-    ) -> Result<Report, ImagesError> {
-        let mut report = Report::default();
+        watch: &Arc<WorkProgress>,
+    ) -> Result<VerificationReport, ImagesError> {
+        let mut report = VerificationReport::default();
         let place = self.shelf.place_of_data(data);
         // A data file that is used as it is must itself be correct, wherever it was copied from.
         let (wanted, path) = match (&data.placement, from) {
-            (Placement::Folder(_), _) => (Wanted::Itself, place.file.clone()),
-            (Placement::Unpacked(_), from) => (Wanted::Files, from.unwrap_or(&place.file).to_owned()),
+            (Placement::Folder(_), _) => (ArchiveSelection::Itself, place.file.clone()),
+            (Placement::Unpacked(_), from) => (ArchiveSelection::Files, from.unwrap_or(&place.file).to_owned()),
         };
         self.archive(&data.archive, &place, &path, wanted, &mut report, watch).await?;
         if let Placement::Unpacked(parts) = &data.placement {
@@ -88,15 +88,15 @@ impl Works {
     async fn archive(
         &self,
         archive: &Archive,
-        place: &Place,
+        place: &ArchivePaths,
         path: &Path,
-        wanted: Wanted<'_>,
-        report: &mut Report,
-        watch: &Arc<Watch>,
+        wanted: ArchiveSelection<'_>,
+        report: &mut VerificationReport,
+        watch: &Arc<WorkProgress>,
     ) -> Result<(), ImagesError> {
         if !path.is_file() {
             match place.record() {
-                Some(record) if !matches!(wanted, Wanted::Itself) => {
+                Some(record) if !matches!(wanted, ArchiveSelection::Itself) => {
                     report.proven.push(format!("the archive is not here any more; it was {}", record.sha256));
                 }
                 _ => report.problems.push(format!("{} is not there", path.display())),
@@ -104,7 +104,7 @@ impl Works {
             return Ok(());
         }
         if let Some(record) = place.record() {
-            place.remember(&Record { seen: None, ..record })?;
+            place.remember(&ShelfRecord { seen: None, ..record })?;
         }
         match proven(place, archive, path, wanted, &path.display().to_string(), watch).await {
             Ok(record) => report.proven.push(format!("{} has the SHA-256 {}", path.display(), record.sha256)),
@@ -115,7 +115,7 @@ impl Works {
     }
 }
 
-fn expected(record: &Record, reference: &str) -> String {
+fn expected(record: &ShelfRecord, reference: &str) -> String {
     let image = record.images.iter().find(|image| image.is_called(reference));
     image.map_or_else(|| "no image of that name".to_owned(), |image| image.id().to_owned())
 }

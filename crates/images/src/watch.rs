@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The progress of a piece of work, shared by the work and its observer.
 #[derive(Default)]
-pub struct Watch {
+pub struct WorkProgress {
     words: Mutex<Words>,
     done: AtomicU64,
     /// Zero if the total is unknown.
@@ -25,7 +25,7 @@ struct Words {
 
 /// The progress at one point in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Look {
+pub struct ProgressReading {
     /// Current stage; empty before the first one has begun.
     pub stage: String,
     /// Detail of the stage, which changes often; may be empty.
@@ -38,7 +38,7 @@ pub struct Look {
     pub begun: Vec<String>,
 }
 
-impl Watch {
+impl WorkProgress {
     /// Creates a watch for work that ends when the token is cancelled.
     pub fn new(cancel: CancellationToken) -> Self {
         Self { cancel, ..Self::default() }
@@ -76,10 +76,10 @@ impl Watch {
     }
 
     /// Returns the progress. Each stage is listed in only one look.
-    pub fn look(&self) -> Look {
+    pub fn look(&self) -> ProgressReading {
         let mut words = self.words();
         let total = self.total.load(Ordering::Relaxed);
-        Look {
+        ProgressReading {
             begun: std::mem::take(&mut words.begun),
             stage: words.stage.clone(),
             detail: words.detail.clone(),
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn no_stage_is_missed_however_short_it_was() {
-        let watch = Watch::default();
+        let watch = WorkProgress::default();
         watch.begin("checking", Some(10));
         watch.advance(4);
         watch.begin("checking", Some(10));

@@ -11,15 +11,15 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::failure::Failure;
+use super::failure::OperationFailure;
 use super::making::clear_away;
 use super::operations::Instance;
-use super::pool::{Ended, Standby, WORN};
-use super::reset::Recorded;
+use super::pool::{PoolTaskOutcome, PooledGeneration, WORN};
+use super::reset::RecordedGeneration;
 use super::standby_error::StandbyError;
 use crate::baseline::snapshot;
-use crate::proof::{Candidate, Proof};
-use crate::shared::Shared;
+use crate::proof::{ProofCandidate, StandbyProof};
+use crate::shared::SharedParts;
 use arenad_engine::{ContainerState, EngineError};
 use arenad_launch::{self as launch, Incarnation};
 use arenad_model::error::describe;
@@ -36,7 +36,7 @@ const ADOPTION_PATIENCE: std::time::Duration = std::time::Duration::from_secs(10
 impl Instance {
     /// Adopts the serving generation that an earlier daemon left, if there is one that passes its probes. Builds and
     /// removes nothing. After an error the next attempt can still adopt it.
-    pub(super) async fn take_up_serving(&mut self) -> Result<bool, Failure> {
+    pub(super) async fn take_up_serving(&mut self) -> Result<bool, OperationFailure> {
         let Some(found) = self.found.clone() else { return Ok(false) };
         // A reset that a crash interrupted may have left the old generation as it was; the reset is to be completed.
         let is_whole = found.state != InstanceStatus::Resetting;
@@ -68,14 +68,14 @@ impl Instance {
         }
         let since = context.shared.clock.now();
         context.shared.store.save_state(&context.id, &InstanceState::Ready, since).await?;
-        self.switch(Recorded::adopted(incarnation, snapshot, since, was_reached))?;
+        self.switch(RecordedGeneration::adopted(incarnation, snapshot, since, was_reached))?;
         self.found = None;
         Ok(true)
     }
 
     /// Returns the snapshot that an earlier daemon's generation was made from, if the snapshot can be used although the
     /// containers cannot; nothing has to be built then.
-    pub(super) async fn left_snapshot(&mut self) -> Result<Option<Snapshot>, Failure> {
+    pub(super) async fn left_snapshot(&mut self) -> Result<Option<Snapshot>, OperationFailure> {
         let Some(id) = self.found.as_ref().and_then(|found| found.snapshot.clone()) else { return Ok(None) };
         let shared = &self.context.shared;
         let Some(left) = shared.store.snapshot(&id).await? else { return Ok(None) };
@@ -88,7 +88,7 @@ impl Instance {
         Ok(Some(left))
     }
 
-    async fn left_baseline(&self, serving: &Snapshot) -> Result<Option<Snapshot>, Failure> {
+    async fn left_baseline(&self, serving: &Snapshot) -> Result<Option<Snapshot>, OperationFailure> {
         let noted = match self.found.as_ref().and_then(|found| found.baseline.clone()) {
             Some(id) => self.context.shared.store.snapshot(&id).await?,
             None => None,
@@ -97,21 +97,21 @@ impl Instance {
     }
 
     /// Adopts the standbys that the store knows. Standbys of another snapshot than the current one are removed.
-    pub(super) async fn take_up_standbys(&mut self) -> Result<(), Failure> {
+    pub(super) async fn take_up_standbys(&mut self) -> Result<(), OperationFailure> {
         let Some(wanted) = self.baseline.clone() else { return Ok(()) };
         let context = self.context.clone();
         for StoredStandby { made, snapshot, renewals } in context.shared.store.standbys(&context.id.to_string()).await?
         {
             let is_wanted = snapshot == wanted.id;
             let standing = if is_wanted { Standing::Making } else { Standing::Used { renewals: WORN } };
-            self.pool.add(made, Standby { renewals, ..Standby::new(&snapshot, standing) });
+            self.pool.add(made, PooledGeneration { renewals, ..PooledGeneration::new(&snapshot, standing) });
             // A standby exists, so the instance needed standbys before.
             self.pool.is_wanted = true;
             if is_wanted {
                 let (shared, id, site) = (context.shared.clone(), context.id.clone(), context.site.clone());
                 let work = take_up(shared, id, site, wanted.clone(), made, self.pool.token());
                 self.pool.spawn(&context.shared.tasks, made, async move {
-                    work.await.map(|(incarnation, proof)| Ended::ready(incarnation, proof, 0))
+                    work.await.map(|(incarnation, proof)| PoolTaskOutcome::ready(incarnation, proof, 0))
                 });
             }
         }
@@ -139,13 +139,13 @@ impl Instance {
 
 /// Finds a standby's containers, resumes and compares them; removes them after an error.
 async fn take_up(
-    shared: Arc<Shared>,
+    shared: Arc<SharedParts>,
     id: InstanceId,
     site: Arc<Site>,
     snapshot: Snapshot,
     made: u64,
     stop: CancellationToken,
-) -> Result<(Incarnation, Option<Proof>), StandbyError> {
+) -> Result<(Incarnation, Option<StandbyProof>), StandbyError> {
     let turn = stop.run_until_cancelled(shared.turns.standbys.turn(&|_| {})).await;
     let _turn = turn.ok_or(StandbyError::GivenUp)?;
     let taken_up = async {
@@ -162,8 +162,8 @@ async fn take_up(
             tokio::time::sleep(site.readiness.interval).await;
         }
         let candidate =
-            Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
-        let proof = Proof::begin(&candidate).await?;
+            ProofCandidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
+        let proof = StandbyProof::begin(&candidate).await?;
         // No client has reached a standby.
         reset::note_pristine(engine, &site, &mut incarnation).await;
         Ok((incarnation, proof))
@@ -178,7 +178,7 @@ async fn take_up(
 }
 
 /// Resumes the containers that are paused.
-async fn go_on(shared: &Shared, incarnation: &Incarnation) -> Result<(), EngineError> {
+async fn go_on(shared: &SharedParts, incarnation: &Incarnation) -> Result<(), EngineError> {
     for handle in incarnation.containers.values() {
         if shared.engine.inspect(handle).await?.state == ContainerState::Paused {
             shared.engine.thaw(handle).await?;

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::shared::Shared;
+use crate::shared::SharedParts;
 use arenad_model::instance::InstanceId;
 use arenad_model::request_queue::Cover;
 use arenad_model::site::Site;
 
 /// The daemon, the instance's id and its definition. They do not change while the driver lives.
-pub(super) struct Context {
-    pub(super) shared: Arc<Shared>,
+pub(super) struct InstanceContext {
+    pub(super) shared: Arc<SharedParts>,
     pub(super) id: InstanceId,
     pub(super) site: Arc<Site>,
 }
 
-impl Context {
+impl InstanceContext {
     /// Stores an event about the instance and waits until it is stored.
     pub(super) async fn note(&self, kind: &str, message: &str) {
         self.shared.events.note(kind, Some(&self.id.to_string()), message).await;
@@ -30,9 +30,9 @@ impl Context {
 
 /// The progress of the current operation. The driver reads it when it admits a request.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Progress(Arc<AtomicU8>);
+pub(super) struct OperationProgress(Arc<AtomicU8>);
 
-impl Progress {
+impl OperationProgress {
     /// Begins a new operation.
     pub(super) fn restart(&self) {
         self.0.store(0, Ordering::SeqCst);

@@ -11,10 +11,10 @@ use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::context::{Context, Progress};
+use super::context::{InstanceContext, OperationProgress};
 use super::operations::Instance;
-use super::{AskError, EVENTS, INBOX, InstanceHandle, Message, Outcome, Ticket};
-use crate::shared::Shared;
+use super::{AskError, DriverMessage, EVENTS, INBOX, InstanceHandle, OperationOutcome, Ticket};
+use crate::shared::SharedParts;
 use arenad_engine::EngineEvent;
 use arenad_gateway::Route;
 use arenad_model::instance::{InstanceId, Trouble};
@@ -29,13 +29,13 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// An operation and the channel through which its callers learn how it ended.
 #[derive(Clone)]
-struct Operation {
+struct TrackedOperation {
     id: String,
     requested_at: Timestamp,
-    done: channel::Sender<Option<Outcome>>,
+    done: channel::Sender<Option<OperationOutcome>>,
 }
 
-impl Operation {
+impl TrackedOperation {
     fn new(requested_at: Timestamp) -> Self {
         Self { id: format!("{:016x}", rand::random::<u64>()), requested_at, done: channel::channel(None).0 }
     }
@@ -44,14 +44,14 @@ impl Operation {
         Ticket::new(self.id.clone(), joined, self.done.subscribe())
     }
 
-    fn end(&self, outcome: Outcome) {
+    fn end(&self, outcome: OperationOutcome) {
         self.done.send_replace(Some(outcome));
     }
 }
 
 /// Starts the driver of an instance, in the state that `stored` tells if the store knows the instance.
 pub fn spawn(
-    shared: &Arc<Shared>,
+    shared: &Arc<SharedParts>,
     id: InstanceId,
     site: Arc<Site>,
     route: Route,
@@ -60,13 +60,13 @@ pub fn spawn(
     let (inbox, messages) = mpsc::channel(INBOX);
     let (events, happened) = mpsc::channel(EVENTS);
     let recorder = route.recorder();
-    let context = Arc::new(Context { shared: shared.clone(), id: id.clone(), site: site.clone() });
-    let progress = Progress::default();
+    let context = Arc::new(InstanceContext { shared: shared.clone(), id: id.clone(), site: site.clone() });
+    let progress = OperationProgress::default();
     let instance = Instance::new(context.clone(), route, progress.clone(), stored);
     let (report, looked_at, entered) =
         (instance.service.subscribe(), instance.service.looked_at(), instance.service.entered());
     let pristine = instance.service.pristine();
-    let desk = Desk { context, queue: RequestQueue::default(), progress, messages };
+    let desk = DriverQueue { context, queue: RequestQueue::default(), progress, messages };
     let driver = Driver { shutdown: shared.shutdown.child_token(), instance, desk, events: happened };
     shared.tasks.spawn(driver.run());
     InstanceHandle { id, site, inbox, events, report, recorder, looked_at, entered, pristine }
@@ -74,17 +74,17 @@ pub fn spawn(
 
 struct Driver {
     instance: Instance,
-    desk: Desk,
+    desk: DriverQueue,
     events: mpsc::Receiver<EngineEvent>,
     shutdown: CancellationToken,
 }
 
 /// The inbox and the queue, which stay in use while an operation runs.
-struct Desk {
-    context: Arc<Context>,
-    queue: RequestQueue<Operation>,
-    progress: Progress,
-    messages: mpsc::Receiver<Message>,
+struct DriverQueue {
+    context: Arc<InstanceContext>,
+    queue: RequestQueue<TrackedOperation>,
+    progress: OperationProgress,
+    messages: mpsc::Receiver<DriverMessage>,
 }
 
 impl Driver {
@@ -107,7 +107,7 @@ impl Driver {
         self.desk.context.note_later("instance.panicked", format!("{id}: {panicked}"));
         if let Some((_, operation)) = self.desk.queue.current() {
             let hint = format!("`arenad reset {}` brings it back", id.site);
-            operation.end(Outcome::Failed(Trouble { reason: panicked.to_string(), hint }));
+            operation.end(OperationOutcome::Failed(Trouble { reason: panicked.to_string(), hint }));
             self.desk.finish(&self.instance);
         }
         // A panic that repeats at once would fill the log.
@@ -145,7 +145,7 @@ impl Driver {
                 if let Some(want) = self.instance.attend_to(happened).await {
                     let request = Request { want, purpose: Purpose::Upkeep };
                     // No client waits for this request.
-                    let message = Message::Ask { request, reply: oneshot::channel().0 };
+                    let message = DriverMessage::Ask { request, reply: oneshot::channel().0 };
                     self.desk.admit(message, &self.instance.service.state());
                 }
                 true
@@ -154,7 +154,7 @@ impl Driver {
     }
 
     /// Works on one operation, and admits requests meanwhile.
-    async fn work(&mut self, request: &Request, operation: &Operation) -> Outcome {
+    async fn work(&mut self, request: &Request, operation: &TrackedOperation) -> OperationOutcome {
         let cancel = self.shutdown.child_token();
         let Self { instance, desk, .. } = self;
         desk.progress.restart();
@@ -181,21 +181,21 @@ impl Driver {
     }
 }
 
-impl Desk {
+impl DriverQueue {
     /// Admits a request or refuses it; returns whether the current operation is to be cancelled.
-    fn admit(&mut self, message: Message, state: &arenad_model::instance::InstanceState) -> bool {
+    fn admit(&mut self, message: DriverMessage, state: &arenad_model::instance::InstanceState) -> bool {
         let (request, reply) = match message {
-            Message::Ask { request, reply } => (request, reply),
-            Message::Ping(reply) => {
+            DriverMessage::Ask { request, reply } => (request, reply),
+            DriverMessage::Ping(reply) => {
                 // If the caller has gone away, there is nothing to do.
                 let _ = reply.send(());
                 return false;
             }
         };
         self.queue.note_cover(self.progress.cover());
-        match self.queue.admit(request, state, || Operation::new(self.context.shared.clock.now())) {
+        match self.queue.admit(request, state, || TrackedOperation::new(self.context.shared.clock.now())) {
             Ok(admitted) => {
-                admitted.superseded.iter().for_each(|operation| operation.end(Outcome::Superseded));
+                admitted.superseded.iter().for_each(|operation| operation.end(OperationOutcome::Superseded));
                 // The operation runs even if the caller has gone away.
                 let _ = reply.send(Ok(admitted.operation.ticket(admitted.is_joined)));
                 admitted.cancels_current
@@ -212,7 +212,7 @@ impl Desk {
         for (operation, refusal) in self.queue.finish(&instance.service.state()) {
             let reason = self.error(refusal).to_string();
             let hint = format!("bring it up first with `arenad up {}`", self.context.id.environment);
-            operation.end(Outcome::Failed(Trouble { reason, hint }));
+            operation.end(OperationOutcome::Failed(Trouble { reason, hint }));
         }
     }
 

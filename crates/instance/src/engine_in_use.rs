@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::shared::Shared;
+use crate::shared::SharedParts;
 use arenad_engine::{EngineDetails, EngineError};
 use arenad_store::{StoreError, StoredEngine};
 
@@ -20,7 +20,7 @@ pub enum MeetError {
 
 /// Determines the identity of the engine, unless it is known, so that new containers and images are noted as that
 /// engine's. After the engine was unreachable, it may be a different one.
-pub async fn meet(shared: &Shared) -> Result<(), MeetError> {
+pub async fn meet(shared: &SharedParts) -> Result<(), MeetError> {
     if shared.engine_met.load(Ordering::SeqCst) < shared.engine_silences.load(Ordering::SeqCst) {
         ask(shared).await?;
     }
@@ -29,7 +29,7 @@ pub async fn meet(shared: &Shared) -> Result<(), MeetError> {
 
 /// Asks the engine for its identity and stores it; returns `None` if the engine has no id and cannot be distinguished
 /// from others.
-pub async fn ask(shared: &Shared) -> Result<Option<String>, MeetError> {
+pub async fn ask(shared: &SharedParts) -> Result<Option<String>, MeetError> {
     // An engine that becomes unreachable during this call must be asked again.
     let silences = shared.engine_silences.load(Ordering::SeqCst);
     let id = identity(&shared.engine.details().await?);
@@ -48,7 +48,7 @@ fn identity(details: &EngineDetails) -> Option<String> {
     (!details.id.is_empty()).then(|| format!("{} {}", details.id, details.version.root.display()))
 }
 
-async fn tell_of_change(shared: &Shared, engine: &str, before: &StoredEngine) -> Result<(), MeetError> {
+async fn tell_of_change(shared: &SharedParts, engine: &str, before: &StoredEngine) -> Result<(), MeetError> {
     let places = shared.store.snapshot_places().await?;
     let away = places.values().filter(|place| place.engine.as_deref().is_some_and(|other| other != engine)).count();
     let message = format!(

@@ -13,7 +13,7 @@ use arenad_telemetry::supervised::Panicked;
 
 /// The reason why an operation failed or was cancelled.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Failure {
+pub(super) enum OperationFailure {
     /// A later request cancelled the operation.
     #[error("something else was asked for")]
     Superseded,
@@ -51,14 +51,14 @@ pub(super) enum Failure {
     #[error("{}; start the site again", describe(taking))]
     NotRestarted {
         /// The failure to take the snapshot.
-        taking: Box<Failure>,
+        taking: Box<OperationFailure>,
         /// The failure to start the site.
         #[source]
-        cause: Box<Failure>,
+        cause: Box<OperationFailure>,
     },
 }
 
-impl Failure {
+impl OperationFailure {
     /// Whether the same operation may succeed later although no one changes anything.
     pub(super) fn is_transient(&self) -> bool {
         match self {
@@ -90,17 +90,17 @@ impl Failure {
 }
 
 /// Returns the cause chain on one line and a hint.
-pub(super) fn of(failure: &Failure, id: &InstanceId) -> Trouble {
+pub(super) fn of(failure: &OperationFailure, id: &InstanceId) -> Trouble {
     let mut reason = describe(failure);
-    if let Failure::Reset(error) = failure {
+    if let OperationFailure::Reset(error) = failure {
         reason.push_str(error.log());
     }
     let hint = match failure {
-        Failure::Snapshot(BaselineError::KeptElsewhere { id: kept, .. }) => {
+        OperationFailure::Snapshot(BaselineError::KeptElsewhere { id: kept, .. }) => {
             format!("`arenad snapshot rm {kept}` removes that one, or take this one on that engine")
         }
-        Failure::Baseline(BaselineError::NotClean { service, .. })
-        | Failure::Snapshot(BaselineError::NotClean { service, .. }) => format!(
+        OperationFailure::Baseline(BaselineError::NotClean { service, .. })
+        | OperationFailure::Snapshot(BaselineError::NotClean { service, .. }) => format!(
             "give `{service}` in the Compose file `init: true` if its command ignores SIGTERM as the first process of a container, \
              a `stop_signal` that its server ends at, or a longer `stop_grace_period`"
         ),
@@ -177,11 +177,11 @@ mod tests {
         EngineError::Refused { doing: "start web".to_owned(), status: 500, message: message.to_owned() }
     }
 
-    fn not_ready(cause: NotReady, log: &str) -> Failure {
+    fn not_ready(cause: NotReady, log: &str) -> OperationFailure {
         ResetError::NotReady { cause, log: log.to_owned() }.into()
     }
 
-    fn image(cause: ImageError) -> Failure {
+    fn image(cause: ImageError) -> OperationFailure {
         BaselineError::Image { service: service(), cause }.into()
     }
 
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn assert_hint(failure: &Failure, beginning: &str) {
+    fn assert_hint(failure: &OperationFailure, beginning: &str) {
         let hint = of(failure, &id()).hint;
         assert!(hint.starts_with(beginning), "{failure}: {hint}");
     }
@@ -222,7 +222,7 @@ mod tests {
             hint,
         );
         let archive = LaunchError::Archive { doing: "write", path: path(), cause: full() };
-        assert_hint(&Failure::Snapshot(archive.into()), hint);
+        assert_hint(&OperationFailure::Snapshot(archive.into()), hint);
         assert_hint(&not_ready(ended(false), "\n    web | mysqld: Disk is full writing './x'"), hint);
         let said =
             CommandError::Failed { command: "fill".to_owned(), code: 1, said: ": No space left on device".to_owned() };
@@ -236,7 +236,7 @@ mod tests {
         assert_hint(&ResetError::Launch(unreachable().into()).into(), hint);
         assert_hint(&RemoveError::Engine(unreachable()).into(), hint);
         assert_hint(&image(ImageError::Pull(unreachable())), hint);
-        assert_hint(&Failure::Beside(Box::new(unreachable().into())), hint);
+        assert_hint(&OperationFailure::Beside(Box::new(unreachable().into())), hint);
         assert_hint(&not_ready(unreachable().into(), ""), hint);
     }
 
@@ -277,23 +277,23 @@ mod tests {
         let comparison = Comparison { differences: vec![difference], omitted: 0 };
         assert_hint(&ProofError::Differs(comparison).into(), "if what differs changes by itself");
         let deep = BaselineError::State(StorageError::TooDeep(PathBuf::from("/x")));
-        assert_hint(&Failure::Snapshot(deep), "remove the folder within the site, or `arenad reset shop`");
+        assert_hint(&OperationFailure::Snapshot(deep), "remove the folder within the site, or `arenad reset shop`");
     }
 
     #[test]
     fn snapshots_that_are_kept_elsewhere_or_not_clean_have_their_hints() {
         let text = |text: &str| text.to_owned();
         let kept = BaselineError::KeptElsewhere { id: text("ab12"), name: text("n"), endpoint: text("e") };
-        assert_hint(&Failure::Snapshot(kept), "`arenad snapshot rm ab12` removes that one");
+        assert_hint(&OperationFailure::Snapshot(kept), "`arenad snapshot rm ab12` removes that one");
         let killed = || BaselineError::NotClean { service: service(), what: text("it was killed") };
-        assert_hint(&Failure::Snapshot(killed()), "give `web` in the Compose file `init: true`");
+        assert_hint(&OperationFailure::Snapshot(killed()), "give `web` in the Compose file `init: true`");
         assert_hint(&killed().into(), "give `web` in the Compose file `init: true`");
     }
 
     #[test]
     fn a_site_that_is_not_started_again_has_the_hint_of_what_came_first() {
-        let taking = Box::new(Failure::Snapshot(StorageError::TooDeep(PathBuf::from("/x")).into()));
-        let failure = Failure::NotRestarted { taking, cause: Box::new(not_ready(ended(true), "")) };
+        let taking = Box::new(OperationFailure::Snapshot(StorageError::TooDeep(PathBuf::from("/x")).into()));
+        let failure = OperationFailure::NotRestarted { taking, cause: Box::new(not_ready(ended(true), "")) };
         assert_hint(&failure, "remove the folder within the site");
         assert_eq!(
             failure.to_string(),

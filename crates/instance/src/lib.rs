@@ -70,7 +70,7 @@ pub use pool::StandbyReport;
 
 /// The state of an instance at one moment, for readers outside of the driver.
 #[derive(Debug, Clone)]
-pub struct Report {
+pub struct InstanceReport {
     /// The state of the instance, with its trouble if it has one.
     pub state: InstanceState,
     /// When the instance entered its state.
@@ -97,7 +97,7 @@ pub struct Report {
     pub visits: CancellationToken,
 }
 
-impl Report {
+impl InstanceReport {
     /// Returns the report of an instance without containers, from its row.
     fn of_nothing(stored: Option<&StoredInstance>) -> Self {
         Self {
@@ -119,7 +119,7 @@ impl Report {
 
 /// The result of an operation.
 #[derive(Debug, Clone)]
-pub enum Outcome {
+pub enum OperationOutcome {
     /// The operation reached its goal.
     Done {
         /// The time from the start of the operation to its end.
@@ -142,15 +142,15 @@ pub struct Ticket {
     pub operation: String,
     /// Whether the request joined an operation that another request had started.
     pub joined: bool,
-    done: channel::Receiver<Option<Outcome>>,
+    done: channel::Receiver<Option<OperationOutcome>>,
 }
 
 impl Ticket {
-    /// Waits until the operation ends; returns [`Outcome::Stopped`] if the driver ends first.
-    pub async fn wait(mut self) -> Outcome {
+    /// Waits until the operation ends; returns [`OperationOutcome::Stopped`] if the driver ends first.
+    pub async fn wait(mut self) -> OperationOutcome {
         match self.done.wait_for(Option::is_some).await {
-            Ok(outcome) => outcome.clone().unwrap_or(Outcome::Stopped),
-            Err(_) => Outcome::Stopped,
+            Ok(outcome) => outcome.clone().unwrap_or(OperationOutcome::Stopped),
+            Err(_) => OperationOutcome::Stopped,
         }
     }
 
@@ -160,7 +160,7 @@ impl Ticket {
     }
 
     /// Creates a ticket for an operation whose end is sent into `done`.
-    pub fn new(operation: String, joined: bool, done: channel::Receiver<Option<Outcome>>) -> Self {
+    pub fn new(operation: String, joined: bool, done: channel::Receiver<Option<OperationOutcome>>) -> Self {
         Self { operation, joined, done }
     }
 }
@@ -196,7 +196,7 @@ pub enum AskError {
 }
 
 /// A message to a driver.
-enum Message {
+enum DriverMessage {
     /// A request to admit.
     Ask {
         /// The goal, and on whose behalf it is wanted.
@@ -221,9 +221,9 @@ pub struct InstanceHandle {
     pub id: InstanceId,
     /// The definition of the site; it does not change while the driver lives.
     pub site: Arc<Site>,
-    inbox: mpsc::Sender<Message>,
+    inbox: mpsc::Sender<DriverMessage>,
     events: mpsc::Sender<EngineEvent>,
-    report: channel::Receiver<Report>,
+    report: channel::Receiver<InstanceReport>,
     recorder: Option<Arc<Recorder>>,
     looked_at: Arc<AtomicU64>,
     entered: Entered,
@@ -255,7 +255,7 @@ impl InstanceHandle {
     /// Makes a request for any purpose; otherwise like [`Self::ask`].
     pub async fn ask_for(&self, request: Request) -> Result<Ticket, AskError> {
         let (reply, answer) = oneshot::channel();
-        self.inbox.try_send(Message::Ask { request, reply }).map_err(|error| match error {
+        self.inbox.try_send(DriverMessage::Ask { request, reply }).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => AskError::Full { instance: self.id.to_string() },
             mpsc::error::TrySendError::Closed(_) => AskError::Stopping,
         })?;
@@ -266,7 +266,7 @@ impl InstanceHandle {
     /// never answers, so the caller sets the deadline.
     pub async fn is_attended(&self) -> bool {
         let (reply, answer) = oneshot::channel();
-        self.inbox.try_send(Message::Ping(reply)).is_ok() && answer.await.is_ok()
+        self.inbox.try_send(DriverMessage::Ping(reply)).is_ok() && answer.await.is_ok()
     }
 
     /// Passes on an event of one of the instance's containers. The event is lost if too many wait; the next round of
@@ -276,12 +276,12 @@ impl InstanceHandle {
     }
 
     /// Returns a copy of the newest report.
-    pub fn report(&self) -> Report {
+    pub fn report(&self) -> InstanceReport {
         self.report.borrow().clone()
     }
 
     /// Reads the newest report without copying it. `look` must not block: it holds a lock that the driver needs.
-    pub fn with_report<T>(&self, look: impl FnOnce(&Report) -> T) -> T {
+    pub fn with_report<T>(&self, look: impl FnOnce(&InstanceReport) -> T) -> T {
         look(&self.report.borrow())
     }
 
@@ -309,7 +309,7 @@ impl InstanceHandle {
     }
 
     /// Subscribes to the reports.
-    pub fn changes(&self) -> channel::Receiver<Report> {
+    pub fn changes(&self) -> channel::Receiver<InstanceReport> {
         self.report.clone()
     }
 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::operations::Instance;
-use super::pool::{Ended, WORN};
-use crate::proof::{Candidate, ProofError};
+use super::pool::{PoolTaskOutcome, WORN};
+use crate::proof::{ProofCandidate, ProofError};
 use arenad_model::error::describe;
 use arenad_model::pool::Standing;
 use arenad_model::snapshot::Snapshot;
@@ -55,7 +55,7 @@ impl Looks {
 }
 
 /// The result of a look.
-pub(super) struct Look {
+pub(super) struct LookResult {
     /// The random number of the look. A result with another number than the standby's current look is ignored.
     number: u64,
     /// Whether anything had changed, or why the standby can no longer be used.
@@ -83,19 +83,19 @@ impl Instance {
             let (shared, id, site) = (context.shared.clone(), context.id.clone(), context.site.clone());
             self.pool.spawn(&context.shared.tasks, made, async move {
                 let (snapshot, incarnation) = (&snapshot, &incarnation);
-                let candidate = Candidate { shared: &shared, id: &id, site: &site, snapshot, incarnation };
+                let candidate = ProofCandidate { shared: &shared, id: &id, site: &site, snapshot, incarnation };
                 let look = async { proof.lock().await.renew(&candidate).await };
                 let shown = match stop.run_until_cancelled(look).await {
                     Some(shown) => shown,
                     None => Ok(false),
                 };
-                Ok(Ended::Looked(Look { number, shown }))
+                Ok(PoolTaskOutcome::Looked(LookResult { number, shown }))
             });
         }
     }
 
     /// Takes in the result of a look.
-    pub(super) fn note_look(&mut self, made: u64, look: Look) {
+    pub(super) fn note_look(&mut self, made: u64, look: LookResult) {
         let Some(standby) = self.pool.member_mut(made) else { return };
         if standby.looks.current != Some(look.number) {
             return;

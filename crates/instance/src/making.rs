@@ -7,15 +7,15 @@ use jiff::Timestamp;
 use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
-use super::pool::Ended;
+use super::pool::PoolTaskOutcome;
 use super::standby_error::StandbyError;
 use crate::baseline::{snapshot, steps};
-use crate::proof::{Candidate, Proof, Rewound};
-use crate::shared::Shared;
+use crate::proof::{ProofCandidate, Rewound, StandbyProof};
+use crate::shared::SharedParts;
 use arenad_digest::Taken;
 use arenad_engine::CpuWeight;
 use arenad_engine::labels::{self, Ownership};
-use arenad_launch::{Blueprint, Incarnation, Remains, RemoveError, Which};
+use arenad_launch::{Blueprint, GenerationSelector, Incarnation, Remains, RemoveError};
 use arenad_model::coverage;
 use arenad_model::error::describe;
 use arenad_model::instance::InstanceId;
@@ -27,13 +27,13 @@ use arenad_seams::fault::{self, Point};
 
 /// Boots a standby, compares it with its snapshot and warms it; removes the leftovers of a failed attempt.
 pub(super) async fn make(
-    shared: Arc<Shared>,
+    shared: Arc<SharedParts>,
     id: InstanceId,
     site: Arc<Site>,
     snapshot: Snapshot,
     generation: u64,
     stop: CancellationToken,
-) -> Result<(Incarnation, Option<Proof>), StandbyError> {
+) -> Result<(Incarnation, Option<StandbyProof>), StandbyError> {
     let turn = stop.run_until_cancelled(shared.turns.standbys.turn(&|_| {})).await;
     let _turn = turn.ok_or(StandbyError::GivenUp)?;
     let context = ResetContext {
@@ -49,9 +49,9 @@ pub(super) async fn make(
     let made = async {
         let mut incarnation = reset::make(&context).await?;
         let candidate =
-            Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
+            ProofCandidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
         // The comparison comes before warming, because the writes of warming are not part of the snapshot.
-        let mut proof = Proof::begin_or_learn(&candidate).await?;
+        let mut proof = StandbyProof::begin_or_learn(&candidate).await?;
         warm(&shared, &site, &incarnation, |_, _| false).await?;
         if let Some(proof) = &mut proof {
             proof.renew(&candidate).await?;
@@ -72,7 +72,7 @@ pub(super) async fn make(
 /// The result of a renewal.
 enum Renewed {
     /// The containers equal the snapshot and are ready to stand by.
-    Proven { proof: Option<Proof>, rewinds: u32 },
+    Proven { proof: Option<StandbyProof>, rewinds: u32 },
     /// The containers hold something that a rewind does not restore.
     Uncovered(String),
 }
@@ -89,13 +89,13 @@ pub(super) struct Used {
 /// Brings containers that have served back to the snapshot in place. Containers that no client has reached and that
 /// still equal the snapshot are kept as they are. If the renewal fails, they are removed.
 pub(super) async fn renew(
-    shared: Arc<Shared>,
+    shared: Arc<SharedParts>,
     id: InstanceId,
     site: Arc<Site>,
     snapshot: Snapshot,
     used: Used,
     stop: CancellationToken,
-) -> Result<Ended, StandbyError> {
+) -> Result<PoolTaskOutcome, StandbyError> {
     let Used { incarnation, before, is_untouched } = used;
     let turn = stop.run_until_cancelled(shared.turns.standbys.turn(&|_| {})).await;
     let _turn = turn.ok_or(StandbyError::GivenUp)?;
@@ -105,7 +105,7 @@ pub(super) async fn renew(
             shared.engine.weigh(handle, CpuWeight::Background).await?;
         }
         let candidate =
-            Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
+            ProofCandidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
         let (Some(source), Some(writers)) = (snapshot::state(&shared, &snapshot), site.rewinds()) else {
             return Err(StandbyError::NoState);
         };
@@ -114,8 +114,8 @@ pub(super) async fn renew(
         }
         if is_untouched && reset::check_covered(shared.engine.as_ref(), &site, &incarnation).await.is_ok() {
             let proven = match before.clone() {
-                Some(taken) => Proof::resume(&candidate, taken).await.map(Some),
-                None => Proof::begin(&candidate).await,
+                Some(taken) => StandbyProof::resume(&candidate, taken).await.map(Some),
+                None => StandbyProof::begin(&candidate).await,
             };
             if let Ok(Some(proof)) = proven {
                 return Ok(Renewed::Proven { proof: Some(proof), rewinds: 0 });
@@ -143,17 +143,17 @@ pub(super) async fn renew(
         warm(&shared, &site, &incarnation, is_probed).await?;
         let before = before.as_ref().filter(|_| !site.reset.verify.is_full);
         let rewound = before.map(|before| Rewound { before, rested: &rested });
-        let proof = Proof::begin_rewound(&candidate, rewound).await?;
+        let proof = StandbyProof::begin_rewound(&candidate, rewound).await?;
         Ok(Renewed::Proven { proof, rewinds: 1 })
     };
     match renewed.await {
-        Ok(Renewed::Proven { proof, rewinds }) => Ok(Ended::ready(incarnation, proof, rewinds)),
+        Ok(Renewed::Proven { proof, rewinds }) => Ok(PoolTaskOutcome::ready(incarnation, proof, rewinds)),
         // This does not count as a failure, so the next standby is made without a pause.
         Ok(Renewed::Uncovered(reason)) => {
             let message = format!("containers of {id} that have served are made anew, not rewound: {reason}");
             shared.events.note("standby.discarded", Some(&id.to_string()), &message).await;
             remove(&shared, &id, made).await?;
-            Ok(Ended::Removed)
+            Ok(PoolTaskOutcome::Removed)
         }
         Err(error) => {
             clear_away(&shared, &id, made).await;
@@ -165,7 +165,7 @@ pub(super) async fn renew(
 /// Fills the caches of a standby by the requests that warmed the baseline, except those that `is_warm` reports as made
 /// already.
 async fn warm(
-    shared: &Shared,
+    shared: &SharedParts,
     site: &Site,
     incarnation: &Incarnation,
     is_warm: fn(&Site, &HttpStep) -> bool,
@@ -192,26 +192,26 @@ fn is_probed(site: &Site, step: &HttpStep) -> bool {
 }
 
 /// Removes the leftovers of a failed attempt, or logs that they remain.
-pub(super) async fn clear_away(shared: &Shared, id: &InstanceId, made: u64) {
+pub(super) async fn clear_away(shared: &SharedParts, id: &InstanceId, made: u64) {
     if let Err(error) = remove(shared, id, made).await {
         tracing::warn!(instance.id = %id, error = describe(&error), "leftovers of a standby remain");
     }
 }
 
 /// Removes the containers that were made for a generation, their network, their volumes and their trees.
-pub(super) async fn remove(shared: &Shared, id: &InstanceId, made: u64) -> Result<(), RemoveError> {
+pub(super) async fn remove(shared: &SharedParts, id: &InstanceId, made: u64) -> Result<(), RemoveError> {
     let remains = Remains {
         installation: &shared.installation,
         instance: id,
         role: labels::ROLE_INSTANCE,
-        which: Which::Only(made),
+        which: GenerationSelector::Only(made),
     };
     shared.remove(remains).await
 }
 
 /// Returns the parameters from which the containers of a generation are created.
 pub(super) fn blueprint<'a>(
-    shared: &'a Shared,
+    shared: &'a SharedParts,
     id: &'a InstanceId,
     site: &'a Site,
     from: &Snapshot,

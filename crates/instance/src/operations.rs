@@ -11,22 +11,22 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::Outcome;
-use super::context::{Context, Progress};
-use super::failure::{self, Failure};
+use super::OperationOutcome;
+use super::context::{InstanceContext, OperationProgress};
+use super::failure::{self, OperationFailure};
 use super::making;
-use super::pool::Pool;
-use super::reset::{Plan, Proven, Recorded};
-use super::service::{Service, Serving, tell};
-use super::spare::Spare;
-use super::watch::Watch;
+use super::pool::InstancePool;
+use super::reset::{Proven, RecordedGeneration, ResetParameters};
+use super::service::{InstanceService, ServingIncarnation, tell};
+use super::spare::SpareClones;
+use super::watch::InstanceWatch;
 use crate::baseline::{self, BaselineError, snapshot};
 use crate::engine_in_use;
-use crate::proof::Candidate;
+use crate::proof::ProofCandidate;
 use arenad_digest::Lines;
 use arenad_engine::{CpuWeight, labels};
 use arenad_gateway::Route;
-use arenad_launch::{self as launch, Remains, RemoveError, Which};
+use arenad_launch::{self as launch, GenerationSelector, Remains, RemoveError};
 use arenad_model::error::describe;
 use arenad_model::instance::InstanceState;
 use arenad_model::request_queue::{Purpose, Request, Want};
@@ -35,7 +35,7 @@ use arenad_model::snapshot::Snapshot;
 use arenad_model::verify::Extent;
 use arenad_reset::ResetError;
 use arenad_seams::fault::{self, Point};
-use arenad_store::{NewGeneration, ResetRequest, StoredInstance};
+use arenad_store::{NewGeneration, StoredInstance, StoredResetRequest};
 use arenad_telemetry::supervised::supervised;
 
 /// How long `down` waits for the pool's tasks and for engine calls that were in progress.
@@ -47,20 +47,20 @@ const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// The parts of one instance, each of which owns its own state.
 pub(super) struct Instance {
-    pub(super) context: Arc<Context>,
+    pub(super) context: Arc<InstanceContext>,
     /// State, route and serving generation.
-    pub(super) service: Service,
+    pub(super) service: InstanceService,
     /// The standbys, and the generations that have left service.
-    pub(super) pool: Pool,
+    pub(super) pool: InstancePool,
     /// The probes of the serving generation.
-    pub(super) watch: Watch,
-    pub(super) progress: Progress,
+    pub(super) watch: InstanceWatch,
+    pub(super) progress: OperationProgress,
     /// The snapshot that resets return to and that standbys are made from.
     pub(super) baseline: Option<Snapshot>,
     /// The row that an earlier daemon left, until its containers are adopted or replaced.
     pub(super) found: Option<StoredInstance>,
     /// Clones for the next rewind.
-    pub(super) spare: Option<Spare>,
+    pub(super) spare: Option<SpareClones>,
     /// The number of resets that this daemon has begun for the instance.
     pub(super) resets: u64,
     /// The part of the gateway's count of requests that may write that has been noted already.
@@ -81,16 +81,24 @@ pub(super) struct OperationStart<'a> {
 }
 
 /// Runs a part of an operation. If the operation is cancelled, the part ends between two awaits.
-pub(super) async fn unless<T>(cancel: &CancellationToken, work: impl Future<Output = T>) -> Result<T, Failure> {
-    cancel.run_until_cancelled(work).await.ok_or(Failure::Superseded)
+pub(super) async fn unless<T>(
+    cancel: &CancellationToken,
+    work: impl Future<Output = T>,
+) -> Result<T, OperationFailure> {
+    cancel.run_until_cancelled(work).await.ok_or(OperationFailure::Superseded)
 }
 
 impl Instance {
-    pub(super) fn new(context: Arc<Context>, route: Route, progress: Progress, found: Option<StoredInstance>) -> Self {
+    pub(super) fn new(
+        context: Arc<InstanceContext>,
+        route: Route,
+        progress: OperationProgress,
+        found: Option<StoredInstance>,
+    ) -> Self {
         Self {
-            service: Service::new(context.clone(), route, progress.clone(), found.as_ref()),
-            pool: Pool::default(),
-            watch: Watch::new(context.shared.clock.clone()),
+            service: InstanceService::new(context.clone(), route, progress.clone(), found.as_ref()),
+            pool: InstancePool::default(),
+            watch: InstanceWatch::new(context.shared.clock.clone()),
             progress,
             baseline: None,
             found,
@@ -110,7 +118,7 @@ impl Instance {
         id: &str,
         requested_at: Timestamp,
         cancel: &CancellationToken,
-    ) -> Outcome {
+    ) -> OperationOutcome {
         let begun = Instant::now();
         let operation = OperationStart { id, requested_at, begun };
         // The pool is checked after the operation, whatever its result is.
@@ -128,10 +136,12 @@ impl Instance {
         });
         self.service.report().send_modify(|report| report.stage = None);
         let outcome = match result {
-            Ok(snapshot) => Outcome::Done { took: begun.elapsed(), snapshot },
-            Err(Failure::Superseded) if self.context.shared.shutdown.is_cancelled() => Outcome::Stopped,
-            Err(Failure::Superseded) => Outcome::Superseded,
-            Err(failure) => Outcome::Failed(self.settle(failure).await),
+            Ok(snapshot) => OperationOutcome::Done { took: begun.elapsed(), snapshot },
+            Err(OperationFailure::Superseded) if self.context.shared.shutdown.is_cancelled() => {
+                OperationOutcome::Stopped
+            }
+            Err(OperationFailure::Superseded) => OperationOutcome::Superseded,
+            Err(failure) => OperationOutcome::Failed(self.settle(failure).await),
         };
         self.watch_the_row();
         outcome
@@ -142,12 +152,12 @@ impl Instance {
         request: &Request,
         operation: OperationStart<'_>,
         cancel: &CancellationToken,
-    ) -> Result<Option<Box<Snapshot>>, Failure> {
+    ) -> Result<Option<Box<Snapshot>>, OperationFailure> {
         match &request.want {
             Want::Up => self.up(request.purpose, cancel).await.map(|()| None),
             Want::Reset { to } => self.reset_to(operation, to.as_deref(), cancel).await.map(|()| None),
             Want::ResetIfDirty => {
-                let plan = Plan::new(operation, self.resets);
+                let plan = ResetParameters::new(operation, self.resets);
                 self.reset_if_dirty(plan, cancel).await.map(|()| None)
             }
             Want::Down => self.down().await.map(|()| None),
@@ -156,7 +166,7 @@ impl Instance {
     }
 
     /// Makes state, route and containers consistent after a failed operation.
-    async fn settle(&mut self, failure: Failure) -> arenad_model::instance::Trouble {
+    async fn settle(&mut self, failure: OperationFailure) -> arenad_model::instance::Trouble {
         let mut trouble = failure::of(&failure, &self.context.id);
         if self.context.shared.kept_builds.has(&self.context.id) {
             trouble.hint = failure::hint_of_kept(&trouble.hint, &self.context.id);
@@ -223,7 +233,7 @@ impl Instance {
     }
 
     /// Makes the instance ready from its current baseline, unless it already is.
-    async fn up(&mut self, purpose: Purpose, cancel: &CancellationToken) -> Result<(), Failure> {
+    async fn up(&mut self, purpose: Purpose, cancel: &CancellationToken) -> Result<(), OperationFailure> {
         if self.service.state().serves() {
             return self.bring_up_to_date(cancel).await;
         }
@@ -251,7 +261,7 @@ impl Instance {
         self.record_up(proven).await
     }
 
-    async fn record_up(&mut self, proven: Proven) -> Result<(), Failure> {
+    async fn record_up(&mut self, proven: Proven) -> Result<(), OperationFailure> {
         let baseline = self.baseline.as_ref().map(|baseline| baseline.id.clone());
         let recorded = proven.record_up(&self.context, baseline.as_deref()).await.map_err(|(_, failure)| failure)?;
         self.switch(recorded)?;
@@ -261,7 +271,7 @@ impl Instance {
 
     /// Brings an instance that serves up to its current baseline. If the new containers can run beside the old ones, it
     /// serves until they are ready.
-    async fn bring_up_to_date(&mut self, cancel: &CancellationToken) -> Result<(), Failure> {
+    async fn bring_up_to_date(&mut self, cancel: &CancellationToken) -> Result<(), OperationFailure> {
         let prepared = unless(cancel, self.prepare()).await??;
         let is_current = self.baseline.as_ref().is_some_and(|current| current.id == prepared.id);
         if is_current && self.service.state() == InstanceState::Ready {
@@ -293,13 +303,13 @@ impl Instance {
     }
 
     /// Makes containers from a new baseline beside the serving ones.
-    async fn make_beside(&mut self, prepared: &Snapshot) -> Result<Proven, Failure> {
+    async fn make_beside(&mut self, prepared: &Snapshot) -> Result<Proven, OperationFailure> {
         let context = &self.context;
         self.service.tell("starting from the new baseline");
         let generation = context.shared.store.begin_standby(&context.id).await?;
         let (shared, id, site) = (context.shared.clone(), context.id.clone(), context.site.clone());
         let made = making::make(shared, id, site, prepared.clone(), generation, self.pool.token()).await;
-        let (incarnation, proof) = made.map_err(|error| Failure::Beside(error.into()))?;
+        let (incarnation, proof) = made.map_err(|error| OperationFailure::Beside(error.into()))?;
         let (proof, extent) = match proof {
             Some(proof) => {
                 proof.end().await;
@@ -311,7 +321,7 @@ impl Instance {
     }
 
     /// Provides the images and the baseline.
-    pub(super) async fn prepare(&self) -> Result<Snapshot, Failure> {
+    pub(super) async fn prepare(&self) -> Result<Snapshot, OperationFailure> {
         let (context, report) = (&self.context, self.service.report());
         Ok(baseline::provide(&context.shared, &context.id, &context.site, &|text: &str| tell(report, text)).await?)
     }
@@ -320,17 +330,17 @@ impl Instance {
     /// to the old one. Returns the number of the new generation, and the old generation if one served.
     pub(super) async fn begin_generation(
         &mut self,
-        plan: Option<&Plan<'_>>,
+        plan: Option<&ResetParameters<'_>>,
         target: &Snapshot,
         way: ResetWay,
-    ) -> Result<(u64, Option<Serving>), Failure> {
+    ) -> Result<(u64, Option<ServingIncarnation>), OperationFailure> {
         let (state, since) = (self.service.resetting()?, self.context.shared.clock.now());
         let begun = NewGeneration {
             has_new_containers: way != ResetWay::Rewind,
             snapshot: &target.id,
             state: &state,
             since,
-            reset: plan.map(|plan| ResetRequest { id: plan.id, requested_at: plan.requested_at }),
+            reset: plan.map(|plan| StoredResetRequest { id: plan.id, requested_at: plan.requested_at }),
             strategy: way,
         };
         let generation = self.context.shared.store.begin_generation(&self.context.id, &begun).await?;
@@ -339,7 +349,10 @@ impl Instance {
     }
 
     /// Opens the route to a recorded generation and begins to watch it.
-    pub(super) fn switch(&mut self, recorded: Recorded) -> Result<Option<super::service::Retired>, Failure> {
+    pub(super) fn switch(
+        &mut self,
+        recorded: RecordedGeneration,
+    ) -> Result<Option<super::service::Retired>, OperationFailure> {
         let retired = self.service.switch(recorded)?;
         self.begin_watch();
         Ok(retired)
@@ -351,20 +364,20 @@ impl Instance {
         operation: OperationStart<'_>,
         to: Option<&str>,
         cancel: &CancellationToken,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), OperationFailure> {
         let target = match to {
             Some(id) => {
                 let found = self.context.shared.store.snapshot(id).await?;
-                Some(found.ok_or_else(|| Failure::NoSnapshot(id.to_owned()))?)
+                Some(found.ok_or_else(|| OperationFailure::NoSnapshot(id.to_owned()))?)
             }
             None => None,
         };
-        let plan = Plan::new(operation, self.resets);
+        let plan = ResetParameters::new(operation, self.resets);
         self.reset(plan, target, cancel).await
     }
 
     /// Removes everything that belongs to the instance.
-    async fn down(&mut self) -> Result<(), Failure> {
+    async fn down(&mut self) -> Result<(), OperationFailure> {
         self.service.stop().await?;
         self.watch.end();
         // This holds even if the removal fails: containers of an earlier daemon are not adopted after a `down`.
@@ -397,17 +410,17 @@ impl Instance {
     }
 
     async fn clear_once(&self) -> Result<(), RemoveError> {
-        let Context { shared, id, .. } = self.context.as_ref();
+        let InstanceContext { shared, id, .. } = self.context.as_ref();
         let is_kept = |role: &&str| *role == labels::ROLE_BUILDER && shared.kept_builds.has(id);
         for role in [labels::ROLE_BUILDER, labels::ROLE_INSTANCE].into_iter().filter(|role| !is_kept(role)) {
             let installation = &shared.installation;
-            shared.remove(Remains { installation, instance: id, role, which: Which::All }).await?;
+            shared.remove(Remains { installation, instance: id, role, which: GenerationSelector::All }).await?;
         }
         Ok(())
     }
 
     /// Stops the instance cleanly, stores its state as a snapshot, and starts it again.
-    async fn take(&mut self, name: &str, cancel: &CancellationToken) -> Result<Snapshot, Failure> {
+    async fn take(&mut self, name: &str, cancel: &CancellationToken) -> Result<Snapshot, OperationFailure> {
         let context = self.context.clone();
         unless(cancel, self.check_depth()).await??;
         // The site boots again afterwards, so it needs a turn. Requests are held only from the turn on, not while other
@@ -421,7 +434,9 @@ impl Instance {
         let (state, since) = (self.service.resetting()?, self.context.shared.clock.now());
         context.shared.store.save_state(&context.id, &state, since).await?;
         let generation = self.service.serving().map_or(0, |serving| serving.incarnation.generation);
-        let Some(mut serving) = self.service.begin(state, since, generation) else { return Err(Failure::Superseded) };
+        let Some(mut serving) = self.service.begin(state, since, generation) else {
+            return Err(OperationFailure::Superseded);
+        };
         self.watch.end();
         let stored = unless(cancel, self.store_snapshot(name, &serving)).await?;
         // Whether or not the snapshot was stored, the site continues with its clients' changes.
@@ -429,13 +444,13 @@ impl Instance {
         if let Err(cause) = restarted {
             return Err(match stored {
                 Ok(_) => cause,
-                Err(failure) => Failure::NotRestarted { taking: Box::new(failure), cause: Box::new(cause) },
+                Err(failure) => OperationFailure::NotRestarted { taking: Box::new(failure), cause: Box::new(cause) },
             });
         }
         if let Ok(taken) = &stored {
             // The site equals the new snapshot, and no client has reached it since, so its digest is the snapshot's.
             let (shared, id, site) = (&context.shared, &context.id, &context.site);
-            let candidate = Candidate { shared, id, site, snapshot: taken, incarnation: &serving.incarnation };
+            let candidate = ProofCandidate { shared, id, site, snapshot: taken, incarnation: &serving.incarnation };
             let learned = unless(cancel, candidate.prove_or_learn(&Lines::passing())).await?;
             if let Err(error) = learned {
                 tracing::warn!(instance.id = %id, error = describe(&error), "the new snapshot's digest is not known");
@@ -448,13 +463,13 @@ impl Instance {
         // The servers were started again, so the digest from before does not describe them.
         serving.proven = None;
         serving.visits = CancellationToken::new();
-        self.switch(Recorded { serving, since })?;
+        self.switch(RecordedGeneration { serving, since })?;
         stored
     }
 
     /// Checks that the state root can store the trees, before anything is stopped.
-    async fn check_depth(&self) -> Result<(), Failure> {
-        let Context { shared, id, site } = self.context.as_ref();
+    async fn check_depth(&self) -> Result<(), OperationFailure> {
+        let InstanceContext { shared, id, site } = self.context.as_ref();
         let (Some(storage), Some(serving)) = (&shared.storage, self.service.serving()) else { return Ok(()) };
         for mount in launch::state_mounts(site) {
             let tree = mount.of_instance(id, serving.incarnation.made).map_err(BaselineError::from)?;
@@ -463,21 +478,21 @@ impl Instance {
         Ok(())
     }
 
-    async fn store_snapshot(&self, name: &str, serving: &Serving) -> Result<Snapshot, Failure> {
-        let Context { shared, id, site } = self.context.as_ref();
+    async fn store_snapshot(&self, name: &str, serving: &ServingIncarnation) -> Result<Snapshot, OperationFailure> {
+        let InstanceContext { shared, id, site } = self.context.as_ref();
         self.service.tell("stopping cleanly");
-        snapshot::stop_cleanly(shared, site, &serving.incarnation).await.map_err(Failure::Snapshot)?;
+        snapshot::stop_cleanly(shared, site, &serving.incarnation).await.map_err(OperationFailure::Snapshot)?;
         self.service.tell("taking the snapshot");
-        let purpose = snapshot::Purpose::Named { name: name.to_owned() };
+        let purpose = snapshot::SnapshotPurpose::Named { name: name.to_owned() };
         let taken = snapshot::store(shared, id, site, &serving.incarnation, purpose).await;
-        let taken = taken.map_err(Failure::Snapshot)?;
+        let taken = taken.map_err(OperationFailure::Snapshot)?;
         shared.store.inherit_sessions(&serving.snapshot.id, &taken.id).await?;
         Ok(taken)
     }
 
     /// Starts stopped containers again and waits until their probes pass.
-    async fn restart(&self, serving: &mut Serving) -> Result<(), Failure> {
-        let Context { shared, site, .. } = self.context.as_ref();
+    async fn restart(&self, serving: &mut ServingIncarnation) -> Result<(), OperationFailure> {
+        let InstanceContext { shared, site, .. } = self.context.as_ref();
         self.service.tell("starting again");
         let deadline = Instant::now() + site.readiness.timeout;
         let engine = shared.engine.as_ref();
@@ -499,8 +514,8 @@ impl Instance {
     pub(super) fn prepare_spare(&mut self) {
         let Some(serving) = self.service.serving() else { return };
         if self.spare.as_ref().is_none_or(|spare| !spare.is_of(&serving.snapshot.id)) {
-            let Context { shared, site, id, .. } = self.context.as_ref();
-            self.spare = Spare::begin(shared, site, id, &serving.incarnation, &serving.snapshot);
+            let InstanceContext { shared, site, id, .. } = self.context.as_ref();
+            self.spare = SpareClones::begin(shared, site, id, &serving.incarnation, &serving.snapshot);
         }
     }
 

@@ -15,9 +15,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::looks::{Look, Looks};
+use super::looks::{LookResult, Looks};
 use super::standby_error::StandbyError;
-use crate::proof::Proof;
+use crate::proof::StandbyProof;
 use arenad_digest::Taken;
 use arenad_engine::EngineHandle;
 use arenad_launch::Incarnation;
@@ -35,9 +35,9 @@ pub(super) const WORN: u32 = u32::MAX;
 
 /// The pool of one instance.
 #[derive(Default)]
-pub(super) struct Pool {
+pub(super) struct InstancePool {
     /// Shape: by the generation that the containers were made for.
-    members: BTreeMap<u64, Standby>,
+    members: BTreeMap<u64, PooledGeneration>,
     work: Work,
     /// The tasks of pools that were given up.
     ending: Vec<JoinSet<Finished>>,
@@ -64,7 +64,7 @@ struct Work {
 }
 
 /// One member of the pool: a standby, or a generation that has left service.
-pub(super) struct Standby {
+pub(super) struct PooledGeneration {
     /// The containers; `None` while they are being made or brought back.
     pub(super) incarnation: Option<Incarnation>,
     /// The snapshot that it is of; `None` for one that is being removed.
@@ -87,42 +87,42 @@ pub(super) struct Standby {
 }
 
 /// A proof that background tasks renew and a swap uses.
-pub(super) type KeptProof = Arc<Mutex<Proof>>;
+pub(super) type KeptProof = Arc<Mutex<StandbyProof>>;
 
 /// The result of a task.
 pub(super) struct Finished {
     pub(super) made: u64,
-    pub(super) result: Result<Ended, StandbyError>,
+    pub(super) result: Result<PoolTaskOutcome, StandbyError>,
 }
 
-pub(super) enum Ended {
+pub(super) enum PoolTaskOutcome {
     Ready {
         incarnation: Incarnation,
-        proof: Option<Box<Proof>>,
+        proof: Option<Box<StandbyProof>>,
         /// The number of rewinds that this took, 0 or 1.
         rewinds: u32,
     },
     Removed,
-    Looked(Look),
+    Looked(LookResult),
     /// Its processes were paused or resumed; the member's new state.
     Moved(Standing),
 }
 
-impl Ended {
-    pub(super) fn ready(incarnation: Incarnation, proof: Option<Proof>, rewinds: u32) -> Self {
+impl PoolTaskOutcome {
+    pub(super) fn ready(incarnation: Incarnation, proof: Option<StandbyProof>, rewinds: u32) -> Self {
         Self::Ready { incarnation, proof: proof.map(Box::new), rewinds }
     }
 }
 
 /// A standby that was taken out of the pool to serve.
-pub(super) struct Chosen {
+pub(super) struct ChosenStandby {
     pub(super) incarnation: Incarnation,
     pub(super) is_frozen: bool,
     pub(super) proof: Option<KeptProof>,
     pub(super) renewals: u32,
 }
 
-impl Standby {
+impl PooledGeneration {
     /// Creates a member that has no containers yet.
     pub(super) fn new(snapshot: &SnapshotId, standing: Standing) -> Self {
         Self {
@@ -153,7 +153,7 @@ pub struct StandbyReport {
     pub lack: Option<String>,
 }
 
-impl Pool {
+impl InstancePool {
     /// Returns the generations whose containers belong to the pool.
     pub(super) fn generations(&self) -> Vec<u64> {
         self.members.keys().copied().collect()
@@ -163,15 +163,15 @@ impl Pool {
         self.members.is_empty()
     }
 
-    pub(super) fn members_mut(&mut self) -> impl Iterator<Item = (u64, &mut Standby)> {
+    pub(super) fn members_mut(&mut self) -> impl Iterator<Item = (u64, &mut PooledGeneration)> {
         self.members.iter_mut().map(|(made, standby)| (*made, standby))
     }
 
-    pub(super) fn member_mut(&mut self, made: u64) -> Option<&mut Standby> {
+    pub(super) fn member_mut(&mut self, made: u64) -> Option<&mut PooledGeneration> {
         self.members.get_mut(&made)
     }
 
-    pub(super) fn add(&mut self, made: u64, standby: Standby) {
+    pub(super) fn add(&mut self, made: u64, standby: PooledGeneration) {
         self.members.insert(made, standby);
     }
 
@@ -209,12 +209,12 @@ impl Pool {
     }
 
     /// Removes the best standby of a snapshot from the pool and returns it.
-    pub(super) fn choose(&mut self, snapshot: &SnapshotId) -> Option<(u64, Chosen)> {
+    pub(super) fn choose(&mut self, snapshot: &SnapshotId) -> Option<(u64, ChosenStandby)> {
         let made = self.best(snapshot)?;
         let standby = self.members.remove(&made)?;
         let is_frozen = standby.standing == Standing::Frozen;
-        let Standby { incarnation, proof, renewals, .. } = standby;
-        Some((made, Chosen { incarnation: incarnation?, is_frozen, proof, renewals }))
+        let PooledGeneration { incarnation, proof, renewals, .. } = standby;
+        Some((made, ChosenStandby { incarnation: incarnation?, is_frozen, proof, renewals }))
     }
 
     /// Returns the reason why no standby can serve; `None` if the definition asks for none.
@@ -238,12 +238,12 @@ impl Pool {
     ) {
         let made = incarnation.made;
         let standing = Standing::Used { renewals };
-        let standby = Standby {
+        let standby = PooledGeneration {
             incarnation: Some(incarnation),
             renewals,
             before,
             is_untouched,
-            ..Standby::new(snapshot, standing)
+            ..PooledGeneration::new(snapshot, standing)
         };
         self.add(made, standby);
     }
@@ -265,7 +265,7 @@ impl Pool {
         self.miss_where(|standby| standby.standing == Standing::Running && standby.has(handle));
     }
 
-    fn miss_where(&mut self, is_meant: impl Fn(&Standby) -> bool) {
+    fn miss_where(&mut self, is_meant: impl Fn(&PooledGeneration) -> bool) {
         let mut is_missed = false;
         for standby in self.members.values_mut().filter(|standby| is_meant(standby)) {
             standby.standing = Standing::Used { renewals: WORN };
@@ -320,7 +320,7 @@ impl Pool {
         &mut self,
         tracker: &TaskTracker,
         made: u64,
-        work: impl Future<Output = Result<Ended, StandbyError>> + Send + 'static,
+        work: impl Future<Output = Result<PoolTaskOutcome, StandbyError>> + Send + 'static,
     ) {
         let work = async move { Finished { made, result: work.await } };
         let spawned = self.work.tasks.spawn(tracker.track_future(work));
@@ -333,7 +333,7 @@ impl Pool {
     }
 
     /// Gives up all members; their containers are removed with the instance's. Tasks are not aborted during a call to
-    /// the engine, because its end would go unnoticed: [`Pool::has_ended`] tells when all have ended. The pool is as
+    /// the engine, because its end would go unnoticed: [`InstancePool::has_ended`] tells when all have ended. The pool is as
     /// new.
     pub(super) fn abandon(&mut self) {
         self.work.stop.cancel();
@@ -446,10 +446,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_standby_that_is_half_way_back_is_waited_for() {
-        let mut pool = Pool::default();
+        let mut pool = InstancePool::default();
         let now = Instant::now();
         let ms = Duration::from_millis;
-        pool.add(7, Standby { renewing_since: Some(now), ..Standby::new(&id("s"), Standing::Making) });
+        pool.add(
+            7,
+            PooledGeneration { renewing_since: Some(now), ..PooledGeneration::new(&id("s"), Standing::Making) },
+        );
         assert_eq!(pool.ready_by(&id("s"), now + ms(300)), None, "nobody knows how long it takes");
         pool.renewal_took = Some(ms(400));
         assert_eq!(pool.ready_by(&id("s"), now + ms(100)), None, "it has only begun");
@@ -460,14 +463,14 @@ mod tests {
         tokio::time::advance(ms(250)).await;
         pool.note_renewal(now);
         assert_eq!(pool.renewal_took, Some(ms(250)));
-        pool.add(8, Standby { is_resuming: true, ..Standby::new(&id("s"), Standing::Making) });
+        pool.add(8, PooledGeneration { is_resuming: true, ..PooledGeneration::new(&id("s"), Standing::Making) });
         assert_eq!(pool.ready_by(&id("s"), now), Some(now + RESUMES_WITHIN));
     }
 
     #[tokio::test]
     async fn a_task_that_panics_fails_its_member() {
-        let mut pool = Pool::default();
-        pool.add(7, Standby::new(&id("s"), Standing::Making));
+        let mut pool = InstancePool::default();
+        pool.add(7, PooledGeneration::new(&id("s"), Standing::Making));
         pool.spawn(&TaskTracker::new(), 7, async { panic!("of the test") });
         let finished = pool.news().await;
         assert_eq!(finished.made, 7);
@@ -476,15 +479,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_pool_that_was_given_up_is_usable_while_an_old_task_goes_on() {
-        let mut pool = Pool::default();
+        let mut pool = InstancePool::default();
         pool.spawn(&TaskTracker::new(), 1, async {
             tokio::time::sleep(Duration::from_secs(100)).await;
-            Ok(Ended::Removed)
+            Ok(PoolTaskOutcome::Removed)
         });
         pool.abandon();
         assert!(!pool.has_ended(Duration::from_secs(30)).await, "the old task has its own pace");
         assert!(!pool.token().is_cancelled(), "new tasks are not ended with the old ones");
-        pool.spawn(&TaskTracker::new(), 2, async { Ok(Ended::Removed) });
+        pool.spawn(&TaskTracker::new(), 2, async { Ok(PoolTaskOutcome::Removed) });
         assert_eq!(pool.news().await.made, 2, "news of the old pool is no news");
         assert!(pool.has_ended(Duration::from_secs(100)).await);
     }

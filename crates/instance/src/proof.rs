@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::SetOnce;
 
 use super::baseline::snapshot;
-use super::shared::Shared;
+use super::shared::SharedParts;
 use arenad_digest::{self as digest, Comparison, Digest, DigestError, Known, Lines, Rested, Subject, Taken};
 use arenad_launch::Incarnation;
 use arenad_model::cause::Cause;
@@ -86,9 +86,9 @@ pub(crate) struct Rewound<'a> {
 
 /// An instance that is to be compared with its snapshot.
 #[derive(Clone, Copy)]
-pub struct Candidate<'a> {
+pub struct ProofCandidate<'a> {
     /// The engine, the store and the state root.
-    pub shared: &'a Shared,
+    pub shared: &'a SharedParts,
     /// Identifies the trees of the instance.
     pub id: &'a InstanceId,
     /// The definition, which declares the stores.
@@ -99,7 +99,7 @@ pub struct Candidate<'a> {
     pub incarnation: &'a Incarnation,
 }
 
-impl Candidate<'_> {
+impl ProofCandidate<'_> {
     /// Whether there is anything to compare: stores are declared and not excluded from comparison. If there is a state
     /// root, a snapshot that was taken without one has no content in it.
     pub fn can_be_proven(&self) -> bool {
@@ -241,21 +241,21 @@ impl Candidate<'_> {
 }
 
 /// The proof of a standby, with the connections by which it is renewed.
-pub struct Proof {
+pub struct StandbyProof {
     taken: Taken,
     /// Connections to the standby's servers, kept until it serves.
     lines: Lines,
 }
 
-impl Proof {
+impl StandbyProof {
     /// Compares everything and keeps the connections; returns `None` if there is nothing to compare.
-    pub(crate) async fn begin(candidate: &Candidate<'_>) -> Result<Option<Self>, ProofError> {
+    pub(crate) async fn begin(candidate: &ProofCandidate<'_>) -> Result<Option<Self>, ProofError> {
         Self::begin_rewound(candidate, None).await
     }
 
     /// Like [`Self::begin`], for a standby that was rewound.
     pub(crate) async fn begin_rewound(
-        candidate: &Candidate<'_>,
+        candidate: &ProofCandidate<'_>,
         rewound: Option<Rewound<'_>>,
     ) -> Result<Option<Self>, ProofError> {
         let lines = Lines::kept();
@@ -263,21 +263,21 @@ impl Proof {
     }
 
     /// Like [`Self::begin`], for a standby that was newly made from the snapshot.
-    pub(crate) async fn begin_or_learn(candidate: &Candidate<'_>) -> Result<Option<Self>, ProofError> {
+    pub(crate) async fn begin_or_learn(candidate: &ProofCandidate<'_>) -> Result<Option<Self>, ProofError> {
         let lines = Lines::kept();
         Ok(candidate.prove_or_learn(&lines).await?.map(|taken| Self { taken, lines }))
     }
 
     /// Resumes the proof from the digest that was taken before the containers served, and renews it. After an error
     /// they must not serve.
-    pub(crate) async fn resume(candidate: &Candidate<'_>, taken: Taken) -> Result<Self, ProofError> {
+    pub(crate) async fn resume(candidate: &ProofCandidate<'_>, taken: Taken) -> Result<Self, ProofError> {
         let mut proof = Self { taken, lines: Lines::kept() };
         proof.renew(candidate).await?;
         Ok(proof)
     }
 
     /// Compares again as much as `extent` says. After an error the standby must not serve.
-    pub(crate) async fn again(&mut self, candidate: &Candidate<'_>, extent: Extent) -> Result<(), ProofError> {
+    pub(crate) async fn again(&mut self, candidate: &ProofCandidate<'_>, extent: Extent) -> Result<(), ProofError> {
         match extent {
             Extent::Everything => self.taken = candidate.compare(Known::default(), &self.lines, None).await?,
             Extent::Moved => drop(self.renew(candidate).await?),
@@ -290,7 +290,7 @@ impl Proof {
     /// standby must not serve.
     ///
     /// Cancellation: safe; connections that were in use are closed.
-    pub(crate) async fn renew(&mut self, candidate: &Candidate<'_>) -> Result<bool, ProofError> {
+    pub(crate) async fn renew(&mut self, candidate: &ProofCandidate<'_>) -> Result<bool, ProofError> {
         let again = candidate.prove_again(&self.taken, &self.lines).await?;
         let has_moved = again.is_some();
         if let Some(again) = again {

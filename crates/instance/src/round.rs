@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use tokio::task::JoinError;
 use tokio::time::Instant;
 
-use crate::shared::Shared;
+use crate::shared::SharedParts;
 use arenad_engine::ContainerState;
 use arenad_launch::Incarnation;
 use arenad_model::cause::Cause;
@@ -16,7 +16,7 @@ use arenad_model::health::{Depth, Miss};
 use arenad_model::site::Site;
 
 /// A round that has ended.
-pub(super) struct Round {
+pub(super) struct ProbeRound {
     /// The set of probes that were run.
     pub depth: Depth,
     /// When the round began.
@@ -24,19 +24,19 @@ pub(super) struct Round {
     /// The duration of the round.
     pub took: Duration,
     /// The result of the probes and of the inspection.
-    pub sight: Sight,
+    pub sight: RoundResult,
 }
 
-impl Round {
+impl ProbeRound {
     /// Creates the round of a task that panicked; it counts as missed.
     pub(super) fn broken_off(depth: Depth, error: &JoinError) -> Self {
-        let sight = Sight::Missed(Miss { reason: format!("the probes broke off: {error}"), cause: None });
+        let sight = RoundResult::Missed(Miss { reason: format!("the probes broke off: {error}"), cause: None });
         Self { depth, at: Timestamp::now(), took: Duration::ZERO, sight }
     }
 }
 
 /// The result of a round.
-pub(super) enum Sight {
+pub(super) enum RoundResult {
     Fine,
     /// A probe failed, and the containers run.
     Missed(Miss),
@@ -45,20 +45,25 @@ pub(super) enum Sight {
 }
 
 /// Runs the probes of one depth; a site without such probes passes.
-pub(super) async fn run(shared: Arc<Shared>, site: Arc<Site>, incarnation: Incarnation, depth: Depth) -> Round {
+pub(super) async fn run(
+    shared: Arc<SharedParts>,
+    site: Arc<Site>,
+    incarnation: Incarnation,
+    depth: Depth,
+) -> ProbeRound {
     let at = Timestamp::now();
     let begun = Instant::now();
     let sight = sight(&shared, &site, &incarnation, depth).await;
-    Round { depth, at, took: begun.elapsed(), sight }
+    ProbeRound { depth, at, took: begun.elapsed(), sight }
 }
 
-async fn sight(shared: &Shared, site: &Site, incarnation: &Incarnation, depth: Depth) -> Sight {
-    let Some(health) = site.health.at(depth) else { return Sight::Fine };
+async fn sight(shared: &SharedParts, site: &Site, incarnation: &Incarnation, depth: Depth) -> RoundResult {
+    let Some(health) = site.health.at(depth) else { return RoundResult::Fine };
     let probed = shared.prober.round(&health.probes, site, incarnation, Some(health.timeout)).await;
-    let Err(failure) = probed else { return Sight::Fine };
+    let Err(failure) = probed else { return RoundResult::Fine };
     for (service, handle) in &incarnation.containers {
         let gone =
-            |what: &str, cause| Sight::Gone(Miss { reason: format!("the container of {service} {what}"), cause });
+            |what: &str, cause| RoundResult::Gone(Miss { reason: format!("the container of {service} {what}"), cause });
         let is_one_shot = !incarnation.addresses.contains_key(service);
         match shared.engine.inspect(handle).await {
             Ok(status) => match status.state {
@@ -76,9 +81,9 @@ async fn sight(shared: &Shared, site: &Site, incarnation: &Incarnation, depth: D
             Err(error) if error.is_not_found() => return gone("is gone", None),
             Err(error) => {
                 let reason = format!("{failure}; {}", describe(&error));
-                return Sight::Missed(Miss { reason, cause: failure.cause.or_else(|| error.cause()) });
+                return RoundResult::Missed(Miss { reason, cause: failure.cause.or_else(|| error.cause()) });
             }
         }
     }
-    Sight::Missed(Miss { reason: failure.to_string(), cause: failure.cause })
+    RoundResult::Missed(Miss { reason: failure.to_string(), cause: failure.cause })
 }

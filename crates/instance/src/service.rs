@@ -11,10 +11,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use super::context::{Context, Progress};
-use super::failure::Failure;
-use super::reset::Recorded;
-use super::{Entered, Report};
+use super::context::{InstanceContext, OperationProgress};
+use super::failure::OperationFailure;
+use super::reset::RecordedGeneration;
+use super::{Entered, InstanceReport};
 use crate::pristine::Pristine;
 use arenad_digest::Taken;
 use arenad_gateway::{Route, RouteStats, Target};
@@ -29,7 +29,7 @@ use arenad_store::StoredInstance;
 const RETRY_AFTER: Duration = Duration::from_secs(2);
 
 /// A generation that serves, or that is recorded and about to serve.
-pub(super) struct Serving {
+pub(super) struct ServingIncarnation {
     pub(super) incarnation: Incarnation,
     /// The snapshot that its containers were made from or brought back to.
     pub(super) snapshot: Snapshot,
@@ -46,7 +46,7 @@ pub(super) struct Serving {
 
 /// A generation that has left service.
 pub(super) struct Retired {
-    pub(super) serving: Serving,
+    pub(super) serving: ServingIncarnation,
     /// Whether its probes passed when it left service, and no person had run commands in it.
     pub(super) was_well: bool,
     /// Whether a client or the daemon itself can have reached it.
@@ -54,12 +54,12 @@ pub(super) struct Retired {
 }
 
 /// The state, the route and the serving generation of one instance.
-pub(super) struct Service {
-    context: Arc<Context>,
+pub(super) struct InstanceService {
+    context: Arc<InstanceContext>,
     route: Route,
-    report: channel::Sender<Report>,
-    serving: Option<Serving>,
-    progress: Progress,
+    report: channel::Sender<InstanceReport>,
+    serving: Option<ServingIncarnation>,
+    progress: OperationProgress,
     /// The latest generation that a locator or a log-in of the daemon has visited without the gateway.
     looked_at: Arc<AtomicU64>,
     /// The containers in which a person has run commands.
@@ -72,15 +72,15 @@ pub(super) struct Service {
     is_late: bool,
 }
 
-impl Service {
+impl InstanceService {
     pub(super) fn new(
-        context: Arc<Context>,
+        context: Arc<InstanceContext>,
         route: Route,
-        progress: Progress,
+        progress: OperationProgress,
         stored: Option<&StoredInstance>,
     ) -> Self {
         route.refuse(format!("{} is not up", context.site.name), RETRY_AFTER);
-        let report = Report::of_nothing(stored);
+        let report = InstanceReport::of_nothing(stored);
         let report = channel::channel(report).0;
         let pristine = Arc::new(Pristine::of(&context.shared.state_dir.pristine(), &context.id));
         let spoilt = pristine.clone();
@@ -105,7 +105,7 @@ impl Service {
         self.pristine.clone()
     }
 
-    pub(super) fn subscribe(&self) -> channel::Receiver<Report> {
+    pub(super) fn subscribe(&self) -> channel::Receiver<InstanceReport> {
         self.report.subscribe()
     }
 
@@ -126,7 +126,7 @@ impl Service {
         self.report.borrow().state.clone()
     }
 
-    pub(super) fn serving(&self) -> Option<&Serving> {
+    pub(super) fn serving(&self) -> Option<&ServingIncarnation> {
         self.serving.as_ref()
     }
 
@@ -140,7 +140,7 @@ impl Service {
     }
 
     /// Returns the sender of the report, for futures that must not borrow the service.
-    pub(super) fn report(&self) -> &channel::Sender<Report> {
+    pub(super) fn report(&self) -> &channel::Sender<InstanceReport> {
         &self.report
     }
 
@@ -151,7 +151,7 @@ impl Service {
             || self.route.stats().unsafe_requests > 0
     }
 
-    fn next(&self, event: InstanceEvent) -> Result<InstanceState, Failure> {
+    fn next(&self, event: InstanceEvent) -> Result<InstanceState, OperationFailure> {
         Ok(self.state().after(event)?)
     }
 
@@ -161,7 +161,7 @@ impl Service {
         &self,
         next: InstanceState,
         since: Timestamp,
-        change: impl FnOnce(&mut Report),
+        change: impl FnOnce(&mut InstanceReport),
     ) -> Option<(&'static str, String)> {
         let before = self.state();
         // A new reason for the same state does not change when the state began.
@@ -195,7 +195,7 @@ impl Service {
     }
 
     /// Stores and then publishes a state in which nothing serves yet.
-    async fn enter(&mut self, event: InstanceEvent) -> Result<(), Failure> {
+    async fn enter(&mut self, event: InstanceEvent) -> Result<(), OperationFailure> {
         let next = self.next(event)?;
         let since = self.context.shared.clock.now();
         self.context.shared.store.save_state(&self.context.id, &next, since).await?;
@@ -206,7 +206,7 @@ impl Service {
     }
 
     /// Publishes a state that is already a fact, and then tries to store it.
-    async fn accept(&mut self, event: InstanceEvent) -> Result<(), Failure> {
+    async fn accept(&mut self, event: InstanceEvent) -> Result<(), OperationFailure> {
         let next = self.next(event)?;
         let since = self.context.shared.clock.now();
         let event = self.publish(next.clone(), since, |_| ());
@@ -238,14 +238,14 @@ impl Service {
 
     /// Begins to bring the instance up; images and baseline come first. The state need not be stored before, because no
     /// container is made yet. If the store fails, the row must not say that an earlier daemon's containers are down.
-    pub(super) async fn prepare(&mut self) -> Result<(), Failure> {
+    pub(super) async fn prepare(&mut self) -> Result<(), OperationFailure> {
         self.accept(InstanceEvent::UpRequested).await?;
         self.route.refuse(format!("{} is starting", self.context.site.name), RETRY_AFTER);
         Ok(())
     }
 
     /// Notes that the baseline exists and that containers are being made from it.
-    pub(super) async fn start(&mut self) -> Result<(), Failure> {
+    pub(super) async fn start(&mut self) -> Result<(), OperationFailure> {
         self.enter(InstanceEvent::BaselineReady).await
     }
 
@@ -273,7 +273,7 @@ impl Service {
     }
 
     /// Returns the state that a reset begins with, for the store.
-    pub(super) fn resetting(&self) -> Result<InstanceState, Failure> {
+    pub(super) fn resetting(&self) -> Result<InstanceState, OperationFailure> {
         match self.state() {
             state @ (InstanceState::Starting | InstanceState::Resetting) => Ok(state),
             _ => self.next(InstanceEvent::ResetRequested),
@@ -281,7 +281,12 @@ impl Service {
     }
 
     /// Takes the serving generation out of service for good, after the store has recorded that a new one is being made.
-    pub(super) fn begin(&mut self, state: InstanceState, since: Timestamp, generation: u64) -> Option<Serving> {
+    pub(super) fn begin(
+        &mut self,
+        state: InstanceState,
+        since: Timestamp,
+        generation: u64,
+    ) -> Option<ServingIncarnation> {
         self.is_late = false;
         self.announce_later(self.publish(state, since, |report| report.generation = generation));
         self.cut = None;
@@ -290,8 +295,8 @@ impl Service {
 
     /// Opens the route to a generation that is proven and recorded; returns the generation that served before. Clients
     /// could not see anything of the new generation before this call.
-    pub(super) fn switch(&mut self, recorded: Recorded) -> Result<Option<Retired>, Failure> {
-        let Recorded { serving, since } = recorded;
+    pub(super) fn switch(&mut self, recorded: RecordedGeneration) -> Result<Option<Retired>, OperationFailure> {
+        let RecordedGeneration { serving, since } = recorded;
         let was_well = self.state() == InstanceState::Ready;
         let event = if self.state().serves() { InstanceEvent::Swapped } else { InstanceEvent::ProbesPassed };
         let next = self.next(event)?;
@@ -303,7 +308,7 @@ impl Service {
             used.visits.cancel();
         }
         self.cut = None;
-        if let Some(Serving { incarnation, is_adopted, .. }) = &self.serving {
+        if let Some(ServingIncarnation { incarnation, is_adopted, .. }) = &self.serving {
             match is_adopted {
                 true => {
                     self.pristine.spoil(incarnation.generation);
@@ -330,7 +335,7 @@ impl Service {
 
     fn open_route(&self) {
         let entry = &self.context.site.entry;
-        let Some(Serving { incarnation, .. }) = &self.serving else { return };
+        let Some(ServingIncarnation { incarnation, .. }) = &self.serving else { return };
         match incarnation.socket(&entry.service, entry.port) {
             Some(address) => {
                 let instance = self.context.id.to_string();
@@ -346,10 +351,10 @@ impl Service {
     }
 
     /// Writes the serving generation into a report, or that none serves.
-    fn show(&self, report: &mut Report) {
+    fn show(&self, report: &mut InstanceReport) {
         report.incarnation = self.serving.as_ref().map(|serving| serving.incarnation.clone());
         report.containers.clear();
-        let Some(Serving { incarnation, snapshot, visits, .. }) = &self.serving else { return };
+        let Some(ServingIncarnation { incarnation, snapshot, visits, .. }) = &self.serving else { return };
         report.generation = incarnation.generation;
         report.snapshot = Some(snapshot.id.clone());
         report.visits = visits.clone();
@@ -360,21 +365,21 @@ impl Service {
     }
 
     /// Fails the instance after a step that ran once the serving generation had left service: nothing serves.
-    pub(super) async fn fail(&mut self, trouble: Trouble) -> Result<(), Failure> {
+    pub(super) async fn fail(&mut self, trouble: Trouble) -> Result<(), OperationFailure> {
         self.route.refuse(format!("{} has failed: {}", self.context.site.name, trouble.reason), RETRY_AFTER);
         self.leave();
         self.accept(InstanceEvent::StepFailed(trouble)).await
     }
 
     /// Begins to take the instance down.
-    pub(super) async fn stop(&mut self) -> Result<(), Failure> {
+    pub(super) async fn stop(&mut self) -> Result<(), OperationFailure> {
         self.route.refuse(format!("{} is going down", self.context.site.name), RETRY_AFTER);
         self.leave();
         self.accept(InstanceEvent::DownRequested).await
     }
 
     /// Notes that everything of the instance has been removed.
-    pub(super) async fn removed(&mut self) -> Result<(), Failure> {
+    pub(super) async fn removed(&mut self) -> Result<(), OperationFailure> {
         self.enter(InstanceEvent::Removed).await
     }
 
@@ -434,7 +439,7 @@ impl Service {
 }
 
 /// Publishes a description of the step that is running.
-pub(super) fn tell(report: &channel::Sender<Report>, stage: &str) {
+pub(super) fn tell(report: &channel::Sender<InstanceReport>, stage: &str) {
     report.send_modify(|report| report.stage = Some(stage.to_owned()));
 }
 

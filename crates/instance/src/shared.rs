@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::baseline::images::Images;
+use super::baseline::images::ImageCoordinator;
 use super::baseline::kept::KeptBuilds;
 use super::events::EventLog;
 use super::health_log::HealthLog;
@@ -90,7 +90,7 @@ impl StateDir {
 pub type ReadDefinition = Arc<dyn Fn(&StoredEnvironment) -> Result<Environment, Diagnostics> + Send + Sync>;
 
 /// The parts of the daemon that instances, the API and background tasks share.
-pub struct Shared {
+pub struct SharedParts {
     /// The container engine, which all instances share.
     pub engine: Arc<dyn Engine>,
     /// The time of day, which simulations replace.
@@ -110,7 +110,7 @@ pub struct Shared {
     /// Reads values from sites.
     pub locators: Locators,
     /// Builds and pulls images, each at most once at a time.
-    pub images: Images,
+    pub images: ImageCoordinator,
     /// The containers of failed baselines that are kept for inspection.
     pub kept_builds: KeptBuilds,
     /// The digests of snapshots, cached by snapshot id.
@@ -143,7 +143,7 @@ pub struct Shared {
     pub tasks: TaskTracker,
 }
 
-impl Shared {
+impl SharedParts {
     /// Removes the objects of an instance from the engine and the state root.
     pub async fn remove(&self, remains: Remains<'_>) -> Result<(), RemoveError> {
         launch::remove(self.engine.as_ref(), self.storage.as_ref(), remains).await

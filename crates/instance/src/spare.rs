@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 
 use crate::baseline::snapshot;
-use crate::shared::Shared;
+use crate::shared::SharedParts;
 use arenad_launch::{self as launch, Incarnation};
 use arenad_model::error::describe;
 use arenad_model::instance::InstanceId;
@@ -18,15 +18,15 @@ use arenad_model::snapshot::{Snapshot, SnapshotId};
 use arenad_storage::Fresh;
 
 /// Clones for the next rewind, which may still be being made.
-pub(super) struct Spare {
+pub(super) struct SpareClones {
     snapshot: SnapshotId,
     making: JoinHandle<Option<Vec<Fresh>>>,
 }
 
-impl Spare {
+impl SpareClones {
     /// Begins to make the clones in the background; returns `None` if they would be useless or take up space.
     pub(super) fn begin(
-        shared: &Arc<Shared>,
+        shared: &Arc<SharedParts>,
         site: &Arc<Site>,
         id: &InstanceId,
         incarnation: &Incarnation,

@@ -12,11 +12,11 @@ use tokio::time::Instant;
 use super::looks::Looks;
 use super::making::{self, Used};
 use super::operations::Instance;
-use super::pool::{Ended, Finished, MOST_RENEWALS, Standby, WORN, told};
+use super::pool::{Finished, MOST_RENEWALS, PoolTaskOutcome, PooledGeneration, WORN, told};
 use crate::baseline::snapshot;
 use arenad_launch as launch;
 use arenad_model::error::describe;
-use arenad_model::pool::{self, Budget, Lack, PoolAction, Standing, Wanted};
+use arenad_model::pool::{self, Lack, PoolAction, PoolBudget, Standing, Wanted};
 use arenad_model::site::Site;
 use arenad_model::snapshot::{Snapshot, SnapshotId};
 use arenad_model::standby_schedule::count_at;
@@ -55,7 +55,7 @@ impl Instance {
         let just_reset = self.pool.was_reset_within(RESETS_COME_IN_ROWS);
         let most_renewals = if self.can_rewind(&current) { MOST_RENEWALS } else { 0 };
         let wanted = Wanted { count, snapshot: &current.id, expects_reset: is_written || just_reset, most_renewals };
-        let budget = Budget {
+        let budget = PoolBudget {
             memory_free: self.context.shared.machine.free_memory(),
             memory_each: expected_memory(&self.context.site),
             memory_reserve: self.context.shared.memory_reserve,
@@ -97,14 +97,14 @@ impl Instance {
             }
         };
         fault::reach(Point::StandbyRecorded).await;
-        self.pool.add(generation, Standby::new(&snapshot.id, Standing::Making));
+        self.pool.add(generation, PooledGeneration::new(&snapshot.id, Standing::Making));
         // The report shows the standby before its first container exists, because reconciliation spares what the report
         // shows.
         self.show_standbys();
         let (shared, id, site) = (context.shared.clone(), context.id.clone(), context.site.clone());
         let work = making::make(shared, id, site, snapshot.clone(), generation, self.pool.token());
         self.pool.spawn(&context.shared.tasks, generation, async move {
-            work.await.map(|(incarnation, proof)| Ended::ready(incarnation, proof, 0))
+            work.await.map(|(incarnation, proof)| PoolTaskOutcome::ready(incarnation, proof, 0))
         });
     }
 
@@ -143,7 +143,7 @@ impl Instance {
         let (shared, id) = (self.context.shared.clone(), self.context.id.clone());
         self.pool.spawn(&self.context.shared.tasks, made, async move {
             let removed = making::remove(&shared, &id, made).await;
-            Ok(removed.map(|()| Ended::Removed)?)
+            Ok(removed.map(|()| PoolTaskOutcome::Removed)?)
         });
     }
 
@@ -165,7 +165,7 @@ impl Instance {
                 false => launch::thaw(engine, &incarnation).await,
             };
             fault::reach(if frozen { Point::StandbyFrozen } else { Point::StandbyThawed }).await;
-            Ok(Ended::Moved(match done {
+            Ok(PoolTaskOutcome::Moved(match done {
                 Ok(()) if frozen => Standing::Frozen,
                 Ok(()) => Standing::Running,
                 Err(error) => {
@@ -200,8 +200,8 @@ impl Instance {
         let Finished { made, result } = finished;
         self.pool.tend_soon();
         match result {
-            Ok(Ended::Looked(look)) => return self.note_look(made, look),
-            Ok(Ended::Moved(standing)) => {
+            Ok(PoolTaskOutcome::Looked(look)) => return self.note_look(made, look),
+            Ok(PoolTaskOutcome::Moved(standing)) => {
                 if let Some(standby) = self.pool.member_mut(made) {
                     standby.is_resuming = false;
                     // A standby that was given up meanwhile stays given up.
@@ -210,7 +210,7 @@ impl Instance {
                     }
                 }
             }
-            Ok(Ended::Ready { incarnation, proof, rewinds }) => {
+            Ok(PoolTaskOutcome::Ready { incarnation, proof, rewinds }) => {
                 self.pool.note_success();
                 if let Some(standby) = self.pool.member_mut(made) {
                     standby.incarnation = Some(incarnation);
@@ -228,7 +228,7 @@ impl Instance {
                     fault::reach(Point::StandbyKept).await;
                 }
             }
-            Ok(Ended::Removed) => self.pool.drop_member(made),
+            Ok(PoolTaskOutcome::Removed) => self.pool.drop_member(made),
             Err(error) => {
                 self.pool.note_failure();
                 // Reconciliation removes its leftovers.

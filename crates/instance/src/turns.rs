@@ -11,11 +11,11 @@ const WAITING: &str = "waiting for its turn";
 /// The limits of a host. Builds have a limit of their own, so a reset never waits for a build.
 pub struct Turns {
     /// Limits builds and pulls of images.
-    pub builds: Bound,
+    pub builds: ConcurrencyLimit,
     /// Limits boots of sites, for a baseline or to serve.
-    pub boots: Bound,
+    pub boots: ConcurrencyLimit,
     /// Limits boots and renewals of standbys, which run beside the boots that a client waits for and at a low weight.
-    pub standbys: Bound,
+    pub standbys: ConcurrencyLimit,
 }
 
 impl Turns {
@@ -25,17 +25,17 @@ impl Turns {
         let processors = || std::thread::available_parallelism().map_or(2, |processors| processors.get().max(2));
         let count = parallel.map_or_else(processors, NonZeroUsize::get);
         Self {
-            builds: Bound(Semaphore::new(count)),
-            boots: Bound(Semaphore::new(count)),
-            standbys: Bound(Semaphore::new(standbys.get())),
+            builds: ConcurrencyLimit(Semaphore::new(count)),
+            boots: ConcurrencyLimit(Semaphore::new(count)),
+            standbys: ConcurrencyLimit(Semaphore::new(standbys.get())),
         }
     }
 }
 
 /// A limit on concurrent work; waiting callers are served in the order of their arrival.
-pub struct Bound(Semaphore);
+pub struct ConcurrencyLimit(Semaphore);
 
-impl Bound {
+impl ConcurrencyLimit {
     /// Waits for a turn, which ends when the permit is dropped. `stage` is called if the turn does not begin at once.
     pub(crate) async fn turn(&self, stage: &(dyn Fn(&str) + Send + Sync)) -> SemaphorePermit<'_> {
         if let Ok(turn) = self.0.try_acquire() {

@@ -17,9 +17,9 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::failure;
 use super::operations::Instance;
-use super::pool::{Finished, Pool};
-use super::round::{self, Round, Sight};
-use super::writes::Compared;
+use super::pool::{Finished, InstancePool};
+use super::round::{self, ProbeRound, RoundResult};
+use super::writes::BackgroundComparison;
 use arenad_engine::EngineEvent;
 use arenad_model::health::{Depth, Moment, Vigils};
 use arenad_model::instance::Trouble;
@@ -28,7 +28,7 @@ use arenad_seams::wall_clock::WallClock;
 use arenad_store::NewRound;
 
 /// The schedules and the running work of watching one instance.
-pub(super) struct Watch {
+pub(super) struct InstanceWatch {
     /// The origin of the monotonic clock.
     began: Instant,
     clock: WallClock,
@@ -36,14 +36,14 @@ pub(super) struct Watch {
     vigils: Option<Vigils>,
     /// The rounds that are running, as tasks that are aborted when their handles are dropped. They continue while the
     /// driver handles a message or an event: a probe that runs a command causes engine events itself.
-    rounds: [Option<AbortOnDropHandle<Round>>; 2],
+    rounds: [Option<AbortOnDropHandle<ProbeRound>>; 2],
     /// Whether a round was aborted; the site may still be responding to its last probe.
     has_cut_off: bool,
     /// The comparison of a site that is only read, while one runs.
-    comparison: Option<AbortOnDropHandle<Compared>>,
+    comparison: Option<AbortOnDropHandle<BackgroundComparison>>,
 }
 
-impl Watch {
+impl InstanceWatch {
     pub(super) fn new(clock: WallClock) -> Self {
         Self { began: Instant::now(), clock, vigils: None, rounds: [None, None], has_cut_off: false, comparison: None }
     }
@@ -60,7 +60,7 @@ impl Watch {
     }
 
     /// Begins a round, in place of one of the same depth that is running.
-    fn begin(&mut self, depth: Depth, round: AbortOnDropHandle<Round>) {
+    fn begin(&mut self, depth: Depth, round: AbortOnDropHandle<ProbeRound>) {
         self.has_cut_off |= self.slot(depth).replace(round).is_some();
     }
 
@@ -70,7 +70,7 @@ impl Watch {
     }
 
     /// Begins a comparison in the background, unless one is running.
-    pub(super) fn compare(&mut self, begin: impl FnOnce() -> AbortOnDropHandle<Compared>) {
+    pub(super) fn compare(&mut self, begin: impl FnOnce() -> AbortOnDropHandle<BackgroundComparison>) {
         self.comparison.get_or_insert_with(begin);
     }
 
@@ -80,7 +80,7 @@ impl Watch {
         self.vigils = None;
     }
 
-    fn slot(&mut self, depth: Depth) -> &mut Option<AbortOnDropHandle<Round>> {
+    fn slot(&mut self, depth: Depth) -> &mut Option<AbortOnDropHandle<ProbeRound>> {
         let [shallow, deep] = &mut self.rounds;
         match depth {
             Depth::Shallow => shallow,
@@ -90,30 +90,30 @@ impl Watch {
 }
 
 /// Waits for the end of a round; forever if none is running.
-async fn ended(slot: &mut Option<AbortOnDropHandle<Round>>, depth: Depth) -> Round {
+async fn ended(slot: &mut Option<AbortOnDropHandle<ProbeRound>>, depth: Depth) -> ProbeRound {
     let Some(running) = slot else { return std::future::pending().await };
     let round = running.await;
     *slot = None;
     // A panic counts as a failed round. Otherwise the round would begin again at once, repeatedly.
-    round.unwrap_or_else(|error| Round::broken_off(depth, &error))
+    round.unwrap_or_else(|error| ProbeRound::broken_off(depth, &error))
 }
 
 /// Waits for the end of a comparison; forever if none is running.
-async fn compared(comparison: &mut Option<AbortOnDropHandle<Compared>>) -> Compared {
+async fn compared(comparison: &mut Option<AbortOnDropHandle<BackgroundComparison>>) -> BackgroundComparison {
     let Some(running) = comparison else { return std::future::pending().await };
     let compared = running.await;
     *comparison = None;
-    compared.unwrap_or_else(|error| Compared::broken_off(&error))
+    compared.unwrap_or_else(|error| BackgroundComparison::broken_off(&error))
 }
 
 /// An occurrence that the driver must handle.
 pub(super) enum Happening {
     /// A round of probes has ended.
-    Round(Round),
+    Round(ProbeRound),
     /// A standby's task has ended.
     Standby(Finished),
     /// The comparison of a site that is only read has ended.
-    Compared(Box<Compared>),
+    Compared(Box<BackgroundComparison>),
     /// The pool is to be checked.
     Tend,
     /// An action that the store or the engine refused is to be retried.
@@ -134,15 +134,15 @@ impl Instance {
         loop {
             let pause = self.start_due_rounds();
             let (due, retry) = (self.pool.due(), self.retry_at);
-            let Watch { rounds: [shallow, deep], comparison, .. } = &mut self.watch;
+            let InstanceWatch { rounds: [shallow, deep], comparison, .. } = &mut self.watch;
             tokio::select! {
                 biased;
                 round = ended(shallow, Depth::Shallow) => return Happening::Round(round),
                 round = ended(deep, Depth::Deep) => return Happening::Round(round),
                 finished = self.pool.news() => return Happening::Standby(finished),
                 compared = compared(comparison) => return Happening::Compared(Box::new(compared)),
-                () = Pool::tending_due(due) => return Happening::Tend,
-                () = Pool::tending_due(retry) => return Happening::Retry,
+                () = InstancePool::tending_due(due) => return Happening::Tend,
+                () = InstancePool::tending_due(retry) => return Happening::Retry,
                 () = tokio::time::sleep(pause), if pause < Duration::MAX => {}
             }
         }
@@ -153,7 +153,7 @@ impl Instance {
     pub(super) async fn attend_to(&mut self, happening: Happening) -> Option<Want> {
         match happening {
             Happening::Round(round) => {
-                let (depth, is_fine) = (round.depth, matches!(round.sight, Sight::Fine));
+                let (depth, is_fine) = (round.depth, matches!(round.sight, RoundResult::Fine));
                 self.judge(round).await;
                 if is_fine {
                     self.look_for_writes(depth).await;
@@ -211,30 +211,30 @@ impl Instance {
     }
 
     /// Changes route and state by the result of a round.
-    async fn judge(&mut self, round: Round) {
+    async fn judge(&mut self, round: ProbeRound) {
         let now = self.watch.now();
         let Some(vigils) = &mut self.watch.vigils else { return };
         let Some(serving) = self.service.serving() else { return };
         let generation = serving.incarnation.generation;
-        let Round { depth, at, took, sight } = round;
+        let ProbeRound { depth, at, took, sight } = round;
         let reason = match &sight {
-            Sight::Fine => None,
-            Sight::Missed(miss) | Sight::Gone(miss) => Some(miss.reason.clone()),
+            RoundResult::Fine => None,
+            RoundResult::Missed(miss) | RoundResult::Gone(miss) => Some(miss.reason.clone()),
         };
         match &sight {
-            Sight::Fine => vigils.note(depth, Ok(()), now),
-            Sight::Missed(miss) => vigils.note(depth, Err(miss.clone()), now),
-            Sight::Gone(miss) => vigils.note_gone(depth, miss, now),
+            RoundResult::Fine => vigils.note(depth, Ok(()), now),
+            RoundResult::Missed(miss) => vigils.note(depth, Err(miss.clone()), now),
+            RoundResult::Gone(miss) => vigils.note_gone(depth, miss, now),
         }
         let (reported, missed) = (vigils.trouble(), vigils.missed());
         match &sight {
-            Sight::Gone(miss) => self.service.cut(&miss.reason),
-            Sight::Fine if depth == Depth::Shallow => self.service.mend(),
-            Sight::Fine | Sight::Missed(_) => {}
+            RoundResult::Gone(miss) => self.service.cut(&miss.reason),
+            RoundResult::Fine if depth == Depth::Shallow => self.service.mend(),
+            RoundResult::Fine | RoundResult::Missed(_) => {}
         }
         self.service.report().send_modify(|report| {
             report.waiting_for = missed.map(|miss| miss.reason);
-            if matches!(sight, Sight::Fine) && depth == Depth::Shallow {
+            if matches!(sight, RoundResult::Fine) && depth == Depth::Shallow {
                 report.last_passed = Some(self.context.shared.clock.now());
             }
         });
@@ -251,13 +251,13 @@ impl Instance {
 mod tests {
     use super::*;
 
-    fn running() -> AbortOnDropHandle<Round> {
+    fn running() -> AbortOnDropHandle<ProbeRound> {
         AbortOnDropHandle::new(tokio::spawn(std::future::pending()))
     }
 
     #[tokio::test]
     async fn a_replaced_round_counts_as_cut_off() {
-        let mut watch = Watch::new(WallClock::system());
+        let mut watch = InstanceWatch::new(WallClock::system());
         watch.begin(Depth::Shallow, running());
         watch.begin(Depth::Deep, running());
         assert!(!watch.take_cut_off());

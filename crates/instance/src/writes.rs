@@ -9,9 +9,9 @@
 use tokio::task::JoinError;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::context::Context;
+use super::context::InstanceContext;
 use super::operations::Instance;
-use crate::proof::{Candidate, ProofError};
+use crate::proof::{ProofCandidate, ProofError};
 use arenad_digest::{Lines, Taken};
 use arenad_launch::Incarnation;
 use arenad_model::error::describe;
@@ -22,14 +22,14 @@ use arenad_model::snapshot::Snapshot;
 use arenad_store::StoredWrites;
 
 /// The result of a comparison in the background.
-pub(super) struct Compared {
+pub(super) struct BackgroundComparison {
     /// The generation that was compared.
     generation: u64,
     /// `None` if there is nothing to compare or nothing has changed.
     found: Option<Result<Option<Taken>, ProofError>>,
 }
 
-impl Compared {
+impl BackgroundComparison {
     /// Creates the result of a task that panicked, which tells nothing.
     pub(super) fn broken_off(error: &JoinError) -> Self {
         tracing::error!("a comparison broke off: {error}");
@@ -77,13 +77,13 @@ impl Instance {
             let tasks = context.shared.tasks.clone();
             AbortOnDropHandle::new(tasks.spawn(async move {
                 let found = compare(&context, &snapshot, &incarnation, last.as_ref()).await;
-                Compared { generation: incarnation.generation, found }
+                BackgroundComparison { generation: incarnation.generation, found }
             }))
         });
     }
 
     /// Takes in the result of a comparison; returns whether a reset is due.
-    pub(super) async fn note_compared(&mut self, compared: Compared) -> bool {
+    pub(super) async fn note_compared(&mut self, compared: BackgroundComparison) -> bool {
         let is_current =
             self.service.serving().is_some_and(|serving| serving.incarnation.generation == compared.generation);
         match compared.found.filter(|_| is_current) {
@@ -186,13 +186,13 @@ impl Instance {
 /// Compares the stores that have changed with the snapshot's; returns `None` if there is nothing to compare or nothing
 /// has changed.
 async fn compare(
-    context: &Context,
+    context: &InstanceContext,
     snapshot: &Snapshot,
     incarnation: &Incarnation,
     last: Option<&Taken>,
 ) -> Option<Result<Option<Taken>, ProofError>> {
     let (shared, id, site) = (&context.shared, &context.id, &context.site);
-    let candidate = Candidate { shared, id, site, snapshot, incarnation };
+    let candidate = ProofCandidate { shared, id, site, snapshot, incarnation };
     let lines = Lines::passing();
     let compared = match last {
         Some(last) => candidate.prove_again(last, &lines).await,

@@ -34,7 +34,7 @@ use arenad_storage::{Storage, StorageError};
 pub use clock::check_clock;
 pub use command::{CommandError, run};
 pub use frozen::{FreezeError, freeze, thaw};
-pub use inside::{Inside, InsideError};
+pub use inside::{InsideError, InspectedContainers};
 pub use state::{
     StateMount, StateSource, exchange, fingerprint, fingerprint_of, fresh, knows_touched, save_state, state_mounts,
 };
@@ -317,12 +317,12 @@ pub struct Remains<'a> {
     /// The role that their labels name.
     pub role: &'static str,
     /// The generations that the objects belong to.
-    pub which: Which<'a>,
+    pub which: GenerationSelector<'a>,
 }
 
 /// Selects generations by the labels of their containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which<'a> {
+pub enum GenerationSelector<'a> {
     /// Every generation of the instance.
     All,
     /// Only the generation with this number.
@@ -331,7 +331,7 @@ pub enum Which<'a> {
     Except(&'a [u64]),
 }
 
-impl Which<'_> {
+impl GenerationSelector<'_> {
     fn means(self, generation: u64) -> bool {
         match self {
             Self::All => true,
@@ -439,7 +439,8 @@ pub async fn find_containers(
     instance: &InstanceId,
     made: u64,
 ) -> Result<Option<Incarnation>, LaunchError> {
-    let remains = Remains { installation, instance, role: labels::ROLE_INSTANCE, which: Which::Only(made) };
+    let remains =
+        Remains { installation, instance, role: labels::ROLE_INSTANCE, which: GenerationSelector::Only(made) };
     let found = engine.containers(labels::INSTANCE, &remains.instance.to_string()).await?;
     let (containers, addresses) = (BTreeMap::new(), BTreeMap::new());
     let mut incarnation = Incarnation { generation: made, made, containers, addresses, started_at: 0, pristine: None };

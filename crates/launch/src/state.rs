@@ -10,7 +10,7 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{LaunchError, Which};
+use super::{GenerationSelector, LaunchError};
 use arenad_engine::EngineHandle;
 use arenad_model::ids::ServiceName;
 use arenad_model::instance::InstanceId;
@@ -18,7 +18,7 @@ use arenad_model::site::Site;
 use arenad_model::store::{StateLimit, is_within};
 use arenad_seams::fault::{self, Point};
 use arenad_seams::inline::{self, Stop};
-use arenad_storage::{Limits, Storage, StorageError, Tree};
+use arenad_storage::{ArchiveLimits, Storage, StorageError, StoreTree};
 
 /// The time limit for hashing the state of one instance. A site can make a file of many terabytes that takes no space.
 const HASH_LIMIT: Duration = Duration::from_secs(3600);
@@ -47,13 +47,13 @@ pub struct StateMount {
 
 impl StateMount {
     /// Returns the tree that holds this folder in a snapshot.
-    pub fn of_snapshot(&self, snapshot: &str) -> Result<Tree, StorageError> {
-        Tree::snapshot(snapshot, &self.name)
+    pub fn of_snapshot(&self, snapshot: &str) -> Result<StoreTree, StorageError> {
+        StoreTree::snapshot(snapshot, &self.name)
     }
 
     /// Returns the tree that is mounted in the containers created for generation `made`.
-    pub fn of_instance(&self, id: &InstanceId, made: u64) -> Result<Tree, StorageError> {
-        Tree::instance(id, made, &self.name)
+    pub fn of_instance(&self, id: &InstanceId, made: u64) -> Result<StoreTree, StorageError> {
+        StoreTree::instance(id, made, &self.name)
     }
 }
 
@@ -92,9 +92,14 @@ pub(super) async fn clone(
 }
 
 /// Moves the trees of an instance's generations to the trash. The containers must have been removed before.
-pub(super) async fn discard(storage: &Storage, id: &InstanceId, which: Which<'_>) -> Result<(), StorageError> {
+pub(super) async fn discard(
+    storage: &Storage,
+    id: &InstanceId,
+    which: GenerationSelector<'_>,
+) -> Result<(), StorageError> {
     for tree in storage.trees().await? {
-        if matches!(&tree, Tree::Instance { instance, generation, .. } if instance == id && which.means(*generation)) {
+        if matches!(&tree, StoreTree::Instance { instance, generation, .. } if instance == id && which.means(*generation))
+        {
             storage.discard(&tree).await?;
         }
     }
@@ -170,7 +175,7 @@ pub async fn save_state(
         }
         if let Some(handle) = containers.get(&mount.service) {
             let archive = engine.read_archive(handle, &mount.path);
-            storage.receive(archive, &tree, Limits::default()).await?;
+            storage.receive(archive, &tree, ArchiveLimits::default()).await?;
         }
     }
     Ok(())
@@ -193,7 +198,7 @@ pub async fn fingerprint(
 
 /// Returns the BLAKE3 hash (hex) of every path of the trees with its attributes and content; it does not depend on
 /// where the trees lie. Missing trees are left out; `None` if all are missing.
-pub async fn fingerprint_of(storage: &Storage, trees: Vec<Tree>) -> Result<Option<String>, StorageError> {
+pub async fn fingerprint_of(storage: &Storage, trees: Vec<StoreTree>) -> Result<Option<String>, StorageError> {
     let root = storage.root().clone();
     let mut folders: Vec<(String, PathBuf)> = trees
         .iter()

@@ -9,11 +9,11 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Calm<K, T> {
     pause: Duration,
-    sources: BTreeMap<K, Source<T>>,
+    sources: BTreeMap<K, NoticeSource<T>>,
 }
 
 #[derive(Debug)]
-struct Source<T> {
+struct NoticeSource<T> {
     /// The time at which the collected notices are passed on.
     due: Duration,
     waiting: Vec<T>,
@@ -36,7 +36,7 @@ impl<K: Ord + Clone, T: PartialEq> Calm<K, T> {
                 None
             }
             None => {
-                self.sources.insert(source, Source { due: now + self.pause, waiting: Vec::new() });
+                self.sources.insert(source, NoticeSource { due: now + self.pause, waiting: Vec::new() });
                 Some(notice)
             }
         }

@@ -82,8 +82,8 @@ impl Template {
     /// Returns the names of the placeholders: lower-case words in braces. All other braces stand for themselves.
     pub fn places(&self) -> impl Iterator<Item = &str> {
         pieces(&self.0).filter_map(|piece| match piece {
-            Piece::Place(name) => Some(name),
-            Piece::Text(_) => None,
+            TemplatePiece::Place(name) => Some(name),
+            TemplatePiece::Text(_) => None,
         })
     }
 
@@ -93,8 +93,8 @@ impl Template {
         let mut filled = String::new();
         for piece in pieces(&self.0) {
             match piece {
-                Piece::Text(text) => filled.push_str(text),
-                Piece::Place(name) => match value_of(name) {
+                TemplatePiece::Text(text) => filled.push_str(text),
+                TemplatePiece::Place(name) => match value_of(name) {
                     Some(value) => filled.push_str(value),
                     None => filled.extend(["{", name, "}"]),
                 },
@@ -104,12 +104,12 @@ impl Template {
     }
 }
 
-enum Piece<'a> {
+enum TemplatePiece<'a> {
     Text(&'a str),
     Place(&'a str),
 }
 
-fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
+fn pieces(text: &str) -> impl Iterator<Item = TemplatePiece<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -117,7 +117,7 @@ fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
         }
         if let Some((name, after)) = place(rest) {
             rest = after;
-            return Some(Piece::Place(name));
+            return Some(TemplatePiece::Place(name));
         }
         // The text extends to the next brace, but has at least one character, because a brace here opens no
         // placeholder.
@@ -125,7 +125,7 @@ fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
         let end = rest[first..].find('{').map_or(rest.len(), |found| first + found);
         let (piece, after) = rest.split_at(end);
         rest = after;
-        Some(Piece::Text(piece))
+        Some(TemplatePiece::Text(piece))
     })
 }
 

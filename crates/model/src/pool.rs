@@ -73,7 +73,7 @@ pub struct Wanted<'a> {
 
 /// The resources that the pool may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Budget {
+pub struct PoolBudget {
     /// The unused memory of the host, in bytes.
     pub memory_free: u64,
     /// The memory that one standby is expected to use, in bytes.
@@ -115,7 +115,7 @@ pub enum Lack {
 
 /// The next actions, and the obstacle to further ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct PoolPlan {
     /// The actions, in order of execution.
     pub actions: Vec<PoolAction>,
     /// The reason why no standby is created although more are intended.
@@ -124,8 +124,8 @@ pub struct Plan {
 
 /// Plans the next actions.
 #[must_use]
-pub fn plan(wanted: Wanted<'_>, members: &[Member], budget: Budget) -> Plan {
-    let mut plan = Plan::default();
+pub fn plan(wanted: Wanted<'_>, members: &[Member], budget: PoolBudget) -> PoolPlan {
+    let mut plan = PoolPlan::default();
     let mut coming = 0;
     let mut ready: Vec<&Member> = Vec::new();
     for member in members {
@@ -167,7 +167,7 @@ pub fn plan(wanted: Wanted<'_>, members: &[Member], budget: Budget) -> Plan {
     plan
 }
 
-fn lack(budget: Budget) -> Option<Lack> {
+fn lack(budget: PoolBudget) -> Option<Lack> {
     if let Some((failures, since)) = budget.failures
         && let Some(left) = pause(failures).checked_sub(since).filter(|left| !left.is_zero())
     {
@@ -195,8 +195,8 @@ mod tests {
 
     const MEMORY_RESERVE: u64 = 512 << 20;
 
-    const PLENTY: Budget =
-        Budget { memory_free: 64 << 30, memory_each: 1 << 28, memory_reserve: MEMORY_RESERVE, failures: None };
+    const PLENTY: PoolBudget =
+        PoolBudget { memory_free: 64 << 30, memory_each: 1 << 28, memory_reserve: MEMORY_RESERVE, failures: None };
 
     static NOW: LazyLock<SnapshotId> = LazyLock::new(|| "now".to_owned().into());
 
@@ -212,7 +212,7 @@ mod tests {
     fn an_empty_pool_is_filled_one_by_one() {
         assert_eq!(plan(wanted(2), &[], PLENTY).actions, [PoolAction::Make]);
         assert_eq!(plan(wanted(2), &[member(1, Standing::Making)], PLENTY).actions, []);
-        assert_eq!(plan(wanted(0), &[], PLENTY), Plan::default());
+        assert_eq!(plan(wanted(0), &[], PLENTY), PoolPlan::default());
     }
 
     #[test]
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn no_memory_no_standby_and_it_says_so() {
-        let poor = Budget { memory_free: 600 << 20, ..PLENTY };
+        let poor = PoolBudget { memory_free: 600 << 20, ..PLENTY };
         let plan = plan(wanted(1), &[], poor);
         assert_eq!(plan.actions, []);
         assert_eq!(plan.lack, Some(Lack::Memory { needed: (1 << 28) + MEMORY_RESERVE, free: 600 << 20 }));
@@ -249,7 +249,8 @@ mod tests {
 
     #[test]
     fn failures_delay_the_next_attempt_and_only_that() {
-        let failed = |failures, seconds| Budget { failures: Some((failures, Duration::from_secs(seconds))), ..PLENTY };
+        let failed =
+            |failures, seconds| PoolBudget { failures: Some((failures, Duration::from_secs(seconds))), ..PLENTY };
         assert_eq!(plan(wanted(1), &[], failed(1, 4)).lack, Some(Lack::Pause(Duration::from_secs(1))));
         assert_eq!(plan(wanted(1), &[], failed(1, 5)).actions, [PoolAction::Make]);
         assert_eq!(plan(wanted(1), &[], failed(3, 15)).lack, Some(Lack::Pause(Duration::from_secs(5))));
@@ -279,7 +280,7 @@ mod tests {
     }
 
     /// Returns the pool after all actions have completed.
-    fn done(members: &[Member], plan: &Plan) -> Vec<Member> {
+    fn done(members: &[Member], plan: &PoolPlan) -> Vec<Member> {
         let mut after = members.to_vec();
         for action in &plan.actions {
             let set = |after: &mut Vec<Member>, generation: u64, standing| {
@@ -314,7 +315,7 @@ mod tests {
             for _ in 0..20 {
                 now = done(&now, &plan(wanted, &now, PLENTY));
             }
-            prop_assert_eq!(plan(wanted, &now, PLENTY), Plan::default());
+            prop_assert_eq!(plan(wanted, &now, PLENTY), PoolPlan::default());
             prop_assert_eq!(now.len(), count);
             prop_assert!(now.iter().all(|member| member.snapshot.as_ref() == Some(&*NOW)));
             let running = now.iter().filter(|member| member.standing == Standing::Running).count();
@@ -326,7 +327,7 @@ mod tests {
         #[test]
         fn plans_are_consistent(count in 0..4usize, expects_reset: bool, memory_free: u64, start in members()) {
             let wanted = Wanted { expects_reset, ..wanted(count) };
-            let plan = plan(wanted, &start, Budget { memory_free, ..PLENTY });
+            let plan = plan(wanted, &start, PoolBudget { memory_free, ..PLENTY });
             let mut told = BTreeSet::new();
             let mut begun = 0;
             for action in &plan.actions {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// A snapshot with the properties that the choice depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
+pub struct PruneCandidate {
     /// The environment and the site that the snapshot belongs to.
     pub site: (String, String),
     /// Whether a user named the snapshot.
@@ -21,7 +21,7 @@ pub struct Candidate {
 
 /// The limits beyond which unused baselines are removed in addition to those that a newer one has replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Budget {
+pub struct PruneBudget {
     /// The maximum age. Unused baselines that are older are removed.
     pub older: Option<Duration>,
     /// The maximum size of all snapshots together, in bytes. Unused baselines are removed, the oldest first, until the
@@ -53,7 +53,7 @@ impl Reason {
 
 /// Chooses the snapshots to remove: their positions in `snapshots` and the reasons. Those that have been replaced or
 /// are too old come first, then those over the size budget, each from the oldest.
-pub fn choose(snapshots: &[Candidate], budget: Budget) -> Vec<(usize, Reason)> {
+pub fn choose(snapshots: &[PruneCandidate], budget: PruneBudget) -> Vec<(usize, Reason)> {
     let mut by_age: Vec<usize> = (0..snapshots.len()).collect();
     by_age.sort_by_key(|index| std::cmp::Reverse(snapshots[*index].age));
     let newest: BTreeSet<usize> = snapshots
@@ -95,8 +95,8 @@ mod tests {
 
     use super::*;
 
-    fn baseline(site: &str, days: u64, bytes: u64) -> Candidate {
-        Candidate {
+    fn baseline(site: &str, days: u64, bytes: u64) -> PruneCandidate {
+        PruneCandidate {
             site: ("mini".to_owned(), site.to_owned()),
             is_named: false,
             is_used: false,
@@ -111,13 +111,13 @@ mod tests {
             baseline("shop", 9, 10),
             baseline("shop", 1, 10),
             baseline("forum", 5, 10),
-            Candidate { is_used: true, ..baseline("forum", 30, 10) },
-            Candidate { is_named: true, ..baseline("forum", 40, 10) },
+            PruneCandidate { is_used: true, ..baseline("forum", 30, 10) },
+            PruneCandidate { is_named: true, ..baseline("forum", 40, 10) },
         ];
-        assert_eq!(choose(&snapshots, Budget::default()), [(0, Reason::Replaced)]);
-        let older = Budget { older: Some(Duration::from_secs(3 * 86_400)), keep_bytes: None };
+        assert_eq!(choose(&snapshots, PruneBudget::default()), [(0, Reason::Replaced)]);
+        let older = PruneBudget { older: Some(Duration::from_secs(3 * 86_400)), keep_bytes: None };
         assert_eq!(choose(&snapshots, older), [(0, Reason::Replaced), (2, Reason::Old)]);
-        let budget = |keep_bytes| Budget { older: None, keep_bytes: Some(keep_bytes) };
+        let budget = |keep_bytes| PruneBudget { older: None, keep_bytes: Some(keep_bytes) };
         assert_eq!(choose(&snapshots, budget(40)), [(0, Reason::Replaced)]);
         assert_eq!(choose(&snapshots, budget(39)), [(0, Reason::Replaced), (2, Reason::OverBudget)]);
         let all = [(0, Reason::Replaced), (2, Reason::OverBudget), (1, Reason::OverBudget)];
@@ -126,13 +126,13 @@ mod tests {
 
     #[test]
     fn a_named_snapshot_replaces_no_baseline() {
-        let snapshots = [baseline("shop", 9, 10), Candidate { is_named: true, ..baseline("shop", 1, 10) }];
-        assert_eq!(choose(&snapshots, Budget::default()), []);
+        let snapshots = [baseline("shop", 9, 10), PruneCandidate { is_named: true, ..baseline("shop", 1, 10) }];
+        assert_eq!(choose(&snapshots, PruneBudget::default()), []);
     }
 
-    fn candidate() -> impl Strategy<Value = Candidate> {
+    fn candidate() -> impl Strategy<Value = PruneCandidate> {
         (0..4_u8, any::<bool>(), any::<bool>(), 0..50_u64, 0..100_u64).prop_map(
-            |(site, is_named, is_used, days, bytes)| Candidate {
+            |(site, is_named, is_used, days, bytes)| PruneCandidate {
                 is_named,
                 is_used,
                 ..baseline(&site.to_string(), days, bytes)
@@ -148,7 +148,7 @@ mod tests {
             keep_bytes in prop::option::of(0..1000_u64),
         ) {
             let older = older.map(|days| Duration::from_secs(days * 86_400));
-            let chosen = choose(&snapshots, Budget { older, keep_bytes });
+            let chosen = choose(&snapshots, PruneBudget { older, keep_bytes });
             let mut seen = BTreeSet::new();
             for (index, _) in &chosen {
                 prop_assert!(!snapshots[*index].is_named && !snapshots[*index].is_used && seen.insert(*index));

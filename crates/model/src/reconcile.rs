@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// The kind of an object, in the order of removal: networks and volumes are removed after the containers that use them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ObjectKind {
     /// A container of the engine.
     Container,
     /// A network of the engine.
@@ -32,7 +32,7 @@ pub enum Kind {
     Archive,
 }
 
-impl Kind {
+impl ObjectKind {
     fn word(self) -> &'static str {
         match self {
             Self::Container => "container",
@@ -47,7 +47,7 @@ impl Kind {
 
 /// The owner of an object, according to its labels or its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Owner {
+pub enum ObjectOwner {
     /// A generation of an instance, by the number under which its containers were created.
     Generation {
         /// The id of the instance.
@@ -70,13 +70,13 @@ pub enum Owner {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thing {
     /// The kind of the object.
-    pub kind: Kind,
+    pub kind: ObjectKind,
     /// The identifier by which the engine or the directory knows the object.
     pub id: String,
     /// The name that messages show.
     pub name: String,
     /// The owner of the object.
-    pub owner: Owner,
+    pub owner: ObjectOwner,
 }
 
 impl Thing {
@@ -130,25 +130,27 @@ impl Claims {
             generations.get(instance).is_some_and(|known| known.contains(&made))
         };
         let is_claimed = match &thing.owner {
-            Owner::Generation { instance, made } => {
+            ObjectOwner::Generation { instance, made } => {
                 has(&self.generations, instance, *made)
                     // The containers of this generation are on another engine, but its trees are on this host.
-                    || (thing.kind == Kind::Tree && has(&self.elsewhere, instance, *made))
+                    || (thing.kind == ObjectKind::Tree && has(&self.elsewhere, instance, *made))
             }
-            Owner::Builder { instance } => self.kept_builders.contains(instance),
-            Owner::Snapshot(id) => self.snapshots.contains(id),
-            Owner::SnapshotsThatNameIt => match thing.kind {
-                Kind::Image => self.images.contains(&thing.id),
-                Kind::Archive => self.archives.contains(&thing.id),
-                Kind::Container | Kind::Network | Kind::Volume | Kind::Tree => true,
+            ObjectOwner::Builder { instance } => self.kept_builders.contains(instance),
+            ObjectOwner::Snapshot(id) => self.snapshots.contains(id),
+            ObjectOwner::SnapshotsThatNameIt => match thing.kind {
+                ObjectKind::Image => self.images.contains(&thing.id),
+                ObjectKind::Archive => self.archives.contains(&thing.id),
+                ObjectKind::Container | ObjectKind::Network | ObjectKind::Volume | ObjectKind::Tree => true,
             },
         };
         let is_unclear = match &thing.owner {
-            Owner::Generation { instance, .. } | Owner::Builder { instance } => self.busy.contains(instance),
+            ObjectOwner::Generation { instance, .. } | ObjectOwner::Builder { instance } => {
+                self.busy.contains(instance)
+            }
             // A snapshot that is being taken has no row yet.
-            Owner::Snapshot(_) => !self.busy.is_empty(),
-            Owner::SnapshotsThatNameIt => {
-                !self.busy.is_empty() || (self.awaits_archives && thing.kind == Kind::Archive)
+            ObjectOwner::Snapshot(_) => !self.busy.is_empty(),
+            ObjectOwner::SnapshotsThatNameIt => {
+                !self.busy.is_empty() || (self.awaits_archives && thing.kind == ObjectKind::Archive)
             }
         };
         match (is_claimed, is_unclear) {
@@ -211,30 +213,30 @@ mod tests {
     const GRACE: Duration = Duration::from_secs(45);
     const MINUTE: Duration = Duration::from_secs(60);
 
-    fn thing(kind: Kind, name: &str, owner: Owner) -> Thing {
+    fn thing(kind: ObjectKind, name: &str, owner: ObjectOwner) -> Thing {
         Thing { kind, id: name.to_owned(), name: name.to_owned(), owner }
     }
 
-    fn of(kind: Kind, instance: &str, made: u64) -> Thing {
-        let owner = Owner::Generation { instance: instance.into(), made };
+    fn of(kind: ObjectKind, instance: &str, made: u64) -> Thing {
+        let owner = ObjectOwner::Generation { instance: instance.into(), made };
         thing(kind, &format!("{instance}-g{made}"), owner)
     }
 
     fn builder(instance: &str) -> Thing {
-        let owner = Owner::Builder { instance: instance.into() };
-        thing(Kind::Container, &format!("{instance}-builder"), owner)
+        let owner = ObjectOwner::Builder { instance: instance.into() };
+        thing(ObjectKind::Container, &format!("{instance}-builder"), owner)
     }
 
     fn image(name: &str) -> Thing {
-        thing(Kind::Image, name, Owner::SnapshotsThatNameIt)
+        thing(ObjectKind::Image, name, ObjectOwner::SnapshotsThatNameIt)
     }
 
     fn archive(name: &str) -> Thing {
-        thing(Kind::Archive, name, Owner::SnapshotsThatNameIt)
+        thing(ObjectKind::Archive, name, ObjectOwner::SnapshotsThatNameIt)
     }
 
     fn snapshot_tree(id: &str) -> Thing {
-        thing(Kind::Tree, &format!("{id}/db"), Owner::Snapshot(id.into()))
+        thing(ObjectKind::Tree, &format!("{id}/db"), ObjectOwner::Snapshot(id.into()))
     }
 
     fn claims() -> Claims {
@@ -252,7 +254,7 @@ mod tests {
 
     #[test]
     fn what_serves_and_what_stands_by_stays() {
-        let judge = |instance, made| claims().judge(&of(Kind::Container, instance, made));
+        let judge = |instance, made| claims().judge(&of(ObjectKind::Container, instance, made));
         assert_eq!(judge("mini/a/1", 3), Judgement::Claimed);
         assert_eq!(judge("mini/a/1", 5), Judgement::Claimed);
         assert_eq!(judge("mini/a/1", 4), Judgement::LeftOver);
@@ -268,8 +270,8 @@ mod tests {
 
     #[test]
     fn trees_of_a_generation_on_another_engine_stay_and_its_containers_here_do_not() {
-        assert_eq!(claims().judge(&of(Kind::Tree, "mini/a/1", 2)), Judgement::Claimed);
-        assert_eq!(claims().judge(&of(Kind::Container, "mini/a/1", 2)), Judgement::LeftOver);
+        assert_eq!(claims().judge(&of(ObjectKind::Tree, "mini/a/1", 2)), Judgement::Claimed);
+        assert_eq!(claims().judge(&of(ObjectKind::Container, "mini/a/1", 2)), Judgement::LeftOver);
     }
 
     #[test]
@@ -294,8 +296,11 @@ mod tests {
     #[test]
     fn a_thing_goes_when_it_has_been_left_over_for_the_grace() {
         let mut suspects = Suspects::default();
-        let things =
-            [of(Kind::Network, "mini/gone/1", 1), of(Kind::Container, "mini/gone/1", 1), image("sha256:other")];
+        let things = [
+            of(ObjectKind::Network, "mini/gone/1", 1),
+            of(ObjectKind::Container, "mini/gone/1", 1),
+            image("sha256:other"),
+        ];
         let idle = Claims { busy: BTreeSet::new(), ..claims() };
         let pass = |suspects: &mut Suspects, claims: &Claims, now| {
             plan(&things, claims, suspects, now, GRACE).into_iter().map(Thing::describe).collect::<Vec<_>>()
@@ -324,7 +329,7 @@ mod tests {
 
     #[test]
     fn at_a_start_there_is_no_grace() {
-        let things = [of(Kind::Container, "mini/gone/1", 1)];
+        let things = [of(ObjectKind::Container, "mini/gone/1", 1)];
         let due = plan(&things, &claims(), &mut Suspects::default(), MINUTE, Duration::ZERO);
         assert_eq!(due.len(), 1);
     }
@@ -334,7 +339,12 @@ mod tests {
     }
 
     fn things() -> impl Strategy<Value = Thing> {
-        let kinds = prop::sample::select(vec![Kind::Container, Kind::Network, Kind::Volume, Kind::Tree]);
+        let kinds = prop::sample::select(vec![
+            ObjectKind::Container,
+            ObjectKind::Network,
+            ObjectKind::Volume,
+            ObjectKind::Tree,
+        ]);
         let names = (0..6_u8).prop_map(|number| number.to_string());
         prop_oneof![
             (kinds, instances(), 0..5_u64).prop_map(|(kind, instance, made)| of(kind, &instance, made)),
@@ -397,16 +407,16 @@ mod tests {
                 prop_assert!(due.is_sorted_by_key(|thing| thing.kind));
                 for thing in due {
                     let is_wanted = match &thing.owner {
-                        Owner::Generation { instance, made } => {
+                        ObjectOwner::Generation { instance, made } => {
                             claims.busy.contains(instance)
                                 || claims.generations.get(instance).is_some_and(|known| known.contains(made))
-                                || thing.kind == Kind::Tree
+                                || thing.kind == ObjectKind::Tree
                                     && claims.elsewhere.get(instance).is_some_and(|known| known.contains(made))
                         }
-                        Owner::Builder { instance } => claims.busy.contains(instance),
-                        Owner::Snapshot(id) => claims.snapshots.contains(id) || !claims.busy.is_empty(),
-                        Owner::SnapshotsThatNameIt => {
-                            let named = if thing.kind == Kind::Image { &claims.images } else { &claims.archives };
+                        ObjectOwner::Builder { instance } => claims.busy.contains(instance),
+                        ObjectOwner::Snapshot(id) => claims.snapshots.contains(id) || !claims.busy.is_empty(),
+                        ObjectOwner::SnapshotsThatNameIt => {
+                            let named = if thing.kind == ObjectKind::Image { &claims.images } else { &claims.archives };
                             named.contains(&thing.id) || !claims.busy.is_empty()
                         }
                     };

@@ -139,7 +139,7 @@ pub struct Admitted<O> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Entry<O> {
+struct QueueEntry<O> {
     request: Request,
     operation: O,
 }
@@ -147,9 +147,9 @@ struct Entry<O> {
 /// The operations of one instance: the current one and those that wait. `O` is the driver's handle of an operation.
 #[derive(Debug, Clone)]
 pub struct RequestQueue<O> {
-    current: Option<Entry<O>>,
+    current: Option<QueueEntry<O>>,
     cover: Cover,
-    waiting: VecDeque<Entry<O>>,
+    waiting: VecDeque<QueueEntry<O>>,
 }
 
 impl<O> Default for RequestQueue<O> {
@@ -193,8 +193,8 @@ impl<O: Clone> RequestQueue<O> {
 
     /// Admits a `down`, which is always possible. It replaces all waiting operations and cancels the current one.
     fn admit_down(&mut self, request: Request, make: impl FnOnce() -> O) -> Admitted<O> {
-        let superseded = |waiting: VecDeque<Entry<O>>| waiting.into_iter().map(|entry| entry.operation).collect();
-        let is_down = |entry: &Entry<O>| entry.request.want == Want::Down;
+        let superseded = |waiting: VecDeque<QueueEntry<O>>| waiting.into_iter().map(|entry| entry.operation).collect();
+        let is_down = |entry: &QueueEntry<O>| entry.request.want == Want::Down;
         if let Some(current) = self.current.as_ref().filter(|current| is_down(current)) {
             let operation = current.operation.clone();
             let superseded = superseded(std::mem::take(&mut self.waiting));
@@ -215,7 +215,7 @@ impl<O: Clone> RequestQueue<O> {
     }
 
     fn enqueue(&mut self, request: Request, operation: O) -> O {
-        let entry = Entry { request, operation: operation.clone() };
+        let entry = QueueEntry { request, operation: operation.clone() };
         match &self.current {
             None => {
                 self.current = Some(entry);

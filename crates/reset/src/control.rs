@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use arenad_digest::container_socket;
-use arenad_launch::Inside;
+use arenad_launch::InspectedContainers;
 use arenad_model::store::Control;
 
 /// The longest answer that is read, in bytes.
@@ -35,7 +35,12 @@ pub(super) enum ControlError {
 }
 
 /// Sends one word to the server and waits until the server reports that it has done the work.
-pub(super) async fn tell(inside: &Inside, control: &Control, word: &str, within: Duration) -> Result<(), ControlError> {
+pub(super) async fn tell(
+    inside: &InspectedContainers,
+    control: &Control,
+    word: &str,
+    within: Duration,
+) -> Result<(), ControlError> {
     let pid = inside.pid(&control.service).ok_or(ControlError::OutOfReach)?;
     let answer = tokio::time::timeout(within, ask(pid, &control.socket, word)).await;
     let answer = answer.map_err(|_| ControlError::TimedOut(within))?.map_err(ControlError::Socket)?;

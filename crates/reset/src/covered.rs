@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::ResetError;
 use arenad_engine::Engine;
-use arenad_launch::{Incarnation, Inside, InsideError};
+use arenad_launch::{Incarnation, InsideError, InspectedContainers};
 use arenad_model::coverage::{self, Traces};
 use arenad_model::site::Site;
 use arenad_model::snapshot::VolumeFiles;
@@ -37,7 +37,7 @@ pub async fn note_pristine(engine: &dyn Engine, site: &Site, incarnation: &mut I
     if site.rewinds().is_none() || site.stores.is_empty() {
         return;
     }
-    let looked = async { Inside::of(engine, site, incarnation).await?.traces(engine).await };
+    let looked = async { InspectedContainers::of(engine, site, incarnation).await?.traces(engine).await };
     incarnation.pristine = match looked.await {
         Ok(traces) => Some(Arc::new(traces)),
         Err(error) => {
@@ -52,7 +52,7 @@ pub async fn note_pristine(engine: &dyn Engine, site: &Site, incarnation: &mut I
 ///
 /// Errors: `ResetError::Uncovered` names the differences.
 pub async fn check_covered(engine: &dyn Engine, site: &Site, incarnation: &Incarnation) -> Result<(), ResetError> {
-    check_same(engine, site, incarnation, &Inside::of(engine, site, incarnation).await?).await
+    check_same(engine, site, incarnation, &InspectedContainers::of(engine, site, incarnation).await?).await
 }
 
 /// Checks the same as [`check_covered`], for containers that `inside` has already found.
@@ -60,7 +60,7 @@ pub(super) async fn check_same(
     engine: &dyn Engine,
     site: &Site,
     incarnation: &Incarnation,
-    inside: &Inside,
+    inside: &InspectedContainers,
 ) -> Result<(), ResetError> {
     let (pristine, now) = (pristine(incarnation)?, inside.traces(engine).await?);
     let gaps = coverage::gaps(&site.scratch, pristine.as_ref(), &now);
@@ -69,7 +69,7 @@ pub(super) async fn check_same(
 
 /// Checks that stopped writers are at rest: no process holds a store open, and every process ran before the first
 /// client. Then empties the scratch folders that a rewind empties.
-pub(super) async fn check_at_rest(incarnation: &Incarnation, inside: &Inside) -> Result<(), ResetError> {
+pub(super) async fn check_at_rest(incarnation: &Incarnation, inside: &InspectedContainers) -> Result<(), ResetError> {
     let pristine = pristine(incarnation)?;
     let gaps = inside.processes(pristine.as_ref()).await?;
     if !gaps.is_empty() {

@@ -7,7 +7,7 @@
 use tokio::time::Instant;
 
 use super::{ResetContext, ResetError};
-use arenad_launch::{self as launch, Incarnation, Remains, Which};
+use arenad_launch::{self as launch, GenerationSelector, Incarnation, Remains};
 use arenad_model::cause::Cause;
 use arenad_seams::fault::{self, Point};
 
@@ -21,7 +21,7 @@ pub async fn recreate(context: &ResetContext<'_>) -> Result<Incarnation, ResetEr
         installation: &blueprint.ownership.installation,
         instance: blueprint.id,
         role: blueprint.ownership.role,
-        which: Which::Except(context.keep),
+        which: GenerationSelector::Except(context.keep),
     };
     let remove = async {
         let removed = stages.time("remove", launch::remove(*engine, *storage, old)).await;
@@ -38,7 +38,7 @@ pub async fn recreate(context: &ResetContext<'_>) -> Result<Incarnation, ResetEr
     let incarnation = match made {
         // The old containers may have filled the disk. They are gone by now, so a second attempt may succeed.
         Err(error) if error.cause() == Some(Cause::NoSpace) && removed.is_ok() => {
-            let new = Remains { which: Which::Only(blueprint.ownership.generation), ..old };
+            let new = Remains { which: GenerationSelector::Only(blueprint.ownership.generation), ..old };
             launch::remove(*engine, *storage, new).await.map_err(ResetError::Remove)?;
             make(context).await?
         }

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use tokio::sync::SetOnce;
 
 use arenad_digest::{Folders, Rested};
-use arenad_launch::{self as launch, Incarnation, Inside, StateSource};
+use arenad_launch::{self as launch, Incarnation, InspectedContainers, StateSource};
 use arenad_model::instance::InstanceId;
 use arenad_model::site::{ExecStep, Site};
 use arenad_model::store::Writers;
@@ -65,7 +65,7 @@ impl Rewind<'_> {
     ) -> Result<T, ResetError> {
         let Self { prober, id, site, source, stages, .. } = self;
         (self.stage)("stopping what writes");
-        let inside = Inside::of(self.engine, site, incarnation).await?;
+        let inside = InspectedContainers::of(self.engine, site, incarnation).await?;
         let stop = stages.time("stop", self.tell("stop", &self.writers.stop, incarnation, &inside));
         let clones = async {
             match spare.await {
@@ -134,7 +134,7 @@ impl Rewind<'_> {
         word: &str,
         steps: &[ExecStep],
         incarnation: &Incarnation,
-        inside: &Inside,
+        inside: &InspectedContainers,
     ) -> Result<(), ResetError> {
         if let Some(control) = &self.writers.control {
             let within = steps.iter().map(|step| step.timeout).sum();

@@ -30,7 +30,7 @@ const CONTENT_BYTES: u64 = i64::MAX as u64;
 
 /// The kind of an archive's member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ArchiveMemberKind {
     /// A folder; its members follow it.
     Folder,
     /// A regular file, whose content follows its header.
@@ -49,9 +49,9 @@ pub enum Kind {
 
 /// A member of an archive, without its content.
 #[derive(Debug)]
-pub struct Member {
+pub struct ArchiveMember {
     /// The kind, which decides which of the other fields apply.
-    pub kind: Kind,
+    pub kind: ArchiveMemberKind,
     /// The parts of the path, without empty parts and `.`; no part is `..`.
     pub path: Vec<CString>,
     /// The target of a link; that of a symbolic link is not normalized.
@@ -75,7 +75,7 @@ pub struct Member {
 }
 
 /// Reads the members of an archive in order.
-pub struct Archive<R> {
+pub struct ArchiveReader<R> {
     input: R,
     /// The number of bytes of the last member's content that have not been read. `padding` fills its last record.
     left: u64,
@@ -95,14 +95,14 @@ struct Extensions {
     xattrs: Xattrs,
 }
 
-impl<R: Read> Archive<R> {
+impl<R: Read> ArchiveReader<R> {
     /// Starts at the first byte of an archive.
     pub fn new(input: R) -> Self {
         Self { input, left: 0, padding: 0 }
     }
 
     /// Returns the next member, or `None` at the end mark. Skips the unread content of the previous member.
-    pub fn next_member(&mut self) -> Result<Option<Member>, StorageError> {
+    pub fn next_member(&mut self) -> Result<Option<ArchiveMember>, StorageError> {
         let (mut extensions, mut room) = (Extensions::default(), EXTENSION_BYTES);
         loop {
             self.pass_over()?;
@@ -128,7 +128,7 @@ impl<R: Read> Archive<R> {
 
     /// Returns a reader of the last member's content.
     pub fn content(&mut self) -> impl Read + '_ {
-        Content(self)
+        MemberContent(self)
     }
 
     fn expect(&mut self, size: u64) {
@@ -174,9 +174,9 @@ impl<R: Read> Archive<R> {
     }
 }
 
-struct Content<'a, R>(&'a mut Archive<R>);
+struct MemberContent<'a, R>(&'a mut ArchiveReader<R>);
 
-impl<R: Read> Read for Content<'_, R> {
+impl<R: Read> Read for MemberContent<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let most = usize::try_from(self.0.left).unwrap_or(usize::MAX).min(buffer.len());
         let read = self.0.input.read(&mut buffer[..most])?;
@@ -202,12 +202,12 @@ fn text(mut bytes: Vec<u8>) -> Vec<u8> {
 
 arenad_model::text_error! {
     /// The reason why a member of an archive is refused.
-    pub struct Fault;
+    pub struct ArchiveFault;
 }
 
 impl Extensions {
     /// Reads pax records: `LENGTH KEY=VALUE\n`, where the length counts all of it.
-    fn read(&mut self, mut records: &[u8]) -> Result<(), Fault> {
+    fn read(&mut self, mut records: &[u8]) -> Result<(), ArchiveFault> {
         while !records.is_empty() {
             let (record, rest) = record(records).ok_or("its extensions are not pax records")?;
             records = rest;
@@ -233,22 +233,22 @@ impl Extensions {
         Ok(())
     }
 
-    fn complete(&mut self, header: &Header, kind: EntryType, size: u64) -> Result<Member, Fault> {
-        let fault = |error: io::Error| Fault(error.to_string());
+    fn complete(&mut self, header: &Header, kind: EntryType, size: u64) -> Result<ArchiveMember, ArchiveFault> {
+        let fault = |error: io::Error| ArchiveFault(error.to_string());
         let kind = match kind {
-            EntryType::Directory => Kind::Folder,
-            EntryType::Regular | EntryType::Continuous => Kind::File,
-            EntryType::Symlink => Kind::Symlink,
-            EntryType::Link => Kind::HardLink,
-            EntryType::Fifo => Kind::Pipe,
-            EntryType::Char => Kind::CharacterDevice,
-            EntryType::Block => Kind::BlockDevice,
+            EntryType::Directory => ArchiveMemberKind::Folder,
+            EntryType::Regular | EntryType::Continuous => ArchiveMemberKind::File,
+            EntryType::Symlink => ArchiveMemberKind::Symlink,
+            EntryType::Link => ArchiveMemberKind::HardLink,
+            EntryType::Fifo => ArchiveMemberKind::Pipe,
+            EntryType::Char => ArchiveMemberKind::CharacterDevice,
+            EntryType::Block => ArchiveMemberKind::BlockDevice,
             EntryType::GNUSparse => return Err(SPARSE.into()),
             other => return Err(format!("its type `{}` is not known", other.as_byte().escape_ascii()).into()),
         };
         let path = self.path.take().unwrap_or_else(|| header.path_bytes().into_owned());
         let link = self.link.take().or_else(|| header.link_name_bytes().map(|link| link.into_owned()));
-        let is_device = matches!(kind, Kind::CharacterDevice | Kind::BlockDevice);
+        let is_device = matches!(kind, ArchiveMemberKind::CharacterDevice | ArchiveMemberKind::BlockDevice);
         let part = |part: io::Result<Option<u32>>| part.map(Option::unwrap_or_default).map_err(fault);
         let device = if is_device { (part(header.device_major())?, part(header.device_minor())?) } else { (0, 0) };
         let seconds = |seconds: u64| Timespec { tv_sec: seconds.cast_signed(), tv_nsec: 0 };
@@ -256,11 +256,11 @@ impl Extensions {
         if path.len() > PATH_BYTES || link.len() > PATH_BYTES {
             return Err(format!("its path or its link has more than {PATH_BYTES} bytes").into());
         }
-        let size = if kind == Kind::File { self.size.take().unwrap_or(size) } else { size };
+        let size = if kind == ArchiveMemberKind::File { self.size.take().unwrap_or(size) } else { size };
         if size > CONTENT_BYTES {
             return Err(format!("it has {size} bytes; no file is so long").into());
         }
-        Ok(Member {
+        Ok(ArchiveMember {
             kind,
             path: parts(&path)?,
             link,
@@ -279,7 +279,7 @@ impl Extensions {
 const SPARSE: &str = "it is stored with holes, which the engine does not do; make the archive without `--sparse`";
 
 /// Splits a path into its parts. A `..` part is an error, even if the path would remain in the archive.
-pub fn parts(path: &[u8]) -> Result<Vec<CString>, Fault> {
+pub fn parts(path: &[u8]) -> Result<Vec<CString>, ArchiveFault> {
     let named = path.split(|byte| *byte == b'/').filter(|part| !matches!(*part, b"" | b"."));
     named
         .map(|part| match part {
@@ -301,12 +301,12 @@ fn record(records: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((record.get(blank + 1..)?.strip_suffix(b"\n")?, rest))
 }
 
-fn number(value: &[u8]) -> Result<u64, Fault> {
+fn number(value: &[u8]) -> Result<u64, ArchiveFault> {
     let found = str::from_utf8(value).ok().and_then(|text| text.parse().ok());
     found.ok_or_else(|| format!("`{}` is not a number", value.escape_ascii()).into())
 }
 
-fn id(number: u64) -> Result<u32, Fault> {
+fn id(number: u64) -> Result<u32, ArchiveFault> {
     // The kernel interprets the highest number as "no owner".
     u32::try_from(number)
         .ok()
@@ -315,8 +315,8 @@ fn id(number: u64) -> Result<u32, Fault> {
 }
 
 /// Parses a time in seconds since 1970 with a decimal fraction.
-fn time(value: &[u8]) -> Result<Timespec, Fault> {
-    let fault = || Fault(format!("`{}` is not a time", value.escape_ascii()));
+fn time(value: &[u8]) -> Result<Timespec, ArchiveFault> {
+    let fault = || ArchiveFault(format!("`{}` is not a time", value.escape_ascii()));
     let text = str::from_utf8(value).map_err(|_| fault())?;
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     if !fraction.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -6,8 +6,10 @@ use bytes::{Buf, Bytes};
 use futures_util::{Stream, StreamExt};
 use tokio::sync::mpsc;
 
-use super::archive::Archive;
-use super::{Cloned, Exchanged, Fresh, Limits, Received, Removed, Restored, StateRoot, StorageError, Tree, Usage};
+use super::archive::ArchiveReader;
+use super::{
+    ArchiveLimits, Cloned, Exchanged, Fresh, Received, Removed, Restored, StateRoot, StorageError, StoreTree, TreeUsage,
+};
 use arenad_model::store::StateLimit;
 use arenad_seams::inline::Inline;
 use arenad_seams::outstanding::Outstanding;
@@ -51,8 +53,8 @@ impl Storage {
     pub async fn receive<E>(
         &self,
         mut archive: impl Stream<Item = Result<Bytes, E>> + Unpin,
-        tree: &Tree,
-        limits: Limits,
+        tree: &StoreTree,
+        limits: ArchiveLimits,
     ) -> Result<Received, StorageError>
     where
         E: std::error::Error + Send + Sync + 'static,
@@ -70,60 +72,65 @@ impl Storage {
     }
 
     /// Calls [`StateRoot::clone_tree`] on a thread that may block.
-    pub async fn clone_tree(&self, from: &Tree, to: &Tree) -> Result<Cloned, StorageError> {
+    pub async fn clone_tree(&self, from: &StoreTree, to: &StoreTree) -> Result<Cloned, StorageError> {
         let (from, to) = (from.clone(), to.clone());
         self.blocking("clone", move |root| root.clone_tree(&from, &to)).await
     }
 
     /// Calls [`StateRoot::clone_limited`] on a thread that may block.
-    pub async fn clone_limited(&self, from: &Tree, to: &Tree, limit: StateLimit) -> Result<Cloned, StorageError> {
+    pub async fn clone_limited(
+        &self,
+        from: &StoreTree,
+        to: &StoreTree,
+        limit: StateLimit,
+    ) -> Result<Cloned, StorageError> {
         let (from, to) = (from.clone(), to.clone());
         self.blocking("clone", move |root| root.clone_limited(&from, &to, limit)).await
     }
 
     /// Calls [`StateRoot::fresh_limited`] on a thread that may block.
-    pub async fn fresh_limited(&self, from: &Tree, limit: StateLimit) -> Result<Fresh, StorageError> {
+    pub async fn fresh_limited(&self, from: &StoreTree, limit: StateLimit) -> Result<Fresh, StorageError> {
         let from = from.clone();
         self.blocking("fresh", move |root| root.fresh_limited(&from, limit)).await
     }
 
     /// Calls [`StateRoot::exchange`] on a thread that may block.
-    pub async fn exchange(&self, live: &Tree, fresh: Fresh) -> Result<Exchanged, StorageError> {
+    pub async fn exchange(&self, live: &StoreTree, fresh: Fresh) -> Result<Exchanged, StorageError> {
         let live = live.clone();
         self.blocking("exchange", move |root| root.exchange(&live, fresh)).await
     }
 
     /// Calls [`StateRoot::restore`] on a thread that may block.
-    pub async fn restore(&self, live: &Tree, from: &Tree) -> Result<Restored, StorageError> {
+    pub async fn restore(&self, live: &StoreTree, from: &StoreTree) -> Result<Restored, StorageError> {
         let (live, from) = (live.clone(), from.clone());
         self.blocking("restore", move |root| root.restore(&live, &from)).await
     }
 
     /// Calls [`StateRoot::discard`] on a thread that may block.
-    pub async fn discard(&self, tree: &Tree) -> Result<bool, StorageError> {
+    pub async fn discard(&self, tree: &StoreTree) -> Result<bool, StorageError> {
         let tree = tree.clone();
         self.blocking("discard", move |root| root.discard(&tree)).await
     }
 
     /// Calls [`StateRoot::trees`] on a thread that may block.
-    pub async fn trees(&self) -> Result<Vec<Tree>, StorageError> {
+    pub async fn trees(&self) -> Result<Vec<StoreTree>, StorageError> {
         self.blocking("trees", StateRoot::trees).await
     }
 
     /// Calls [`StateRoot::usage`] on a thread that may block.
-    pub async fn usage(&self, tree: &Tree) -> Result<Usage, StorageError> {
+    pub async fn usage(&self, tree: &StoreTree) -> Result<TreeUsage, StorageError> {
         let tree = tree.clone();
         self.blocking("usage", move |root| root.usage(&tree)).await
     }
 
     /// Calls [`StateRoot::check_depth`] on a thread that may block.
-    pub async fn check_depth(&self, tree: &Tree) -> Result<(), StorageError> {
+    pub async fn check_depth(&self, tree: &StoreTree) -> Result<(), StorageError> {
         let tree = tree.clone();
         self.blocking("check_depth", move |root| root.check_depth(&tree)).await
     }
 
     /// Calls [`StateRoot::trash_usage`] on a thread that may block.
-    pub async fn trash_usage(&self) -> Result<Usage, StorageError> {
+    pub async fn trash_usage(&self) -> Result<TreeUsage, StorageError> {
         self.blocking("trash_usage", StateRoot::trash_usage).await
     }
 
@@ -175,7 +182,7 @@ where
 /// Reads an archive that arrives as a stream of pieces, on a thread that may block.
 pub async fn read_stream<E, T>(
     mut archive: impl Stream<Item = Result<Bytes, E>> + Unpin,
-    work: impl FnOnce(Archive<Streamed>) -> T + Send + 'static,
+    work: impl FnOnce(ArchiveReader<Streamed>) -> T + Send + 'static,
 ) -> Result<T, StorageError>
 where
     E: std::error::Error + Send + Sync + 'static,
@@ -183,7 +190,7 @@ where
 {
     let (pieces, received) = mpsc::channel(PIECES);
     let streamed = Streamed { received, current: Bytes::new() };
-    let read = tokio::task::spawn_blocking(move || work(Archive::new(streamed)));
+    let read = tokio::task::spawn_blocking(move || work(ArchiveReader::new(streamed)));
     let ((), read) = tokio::join!(feed(&mut archive, pieces), read);
     read.map_err(|panicked| StorageError::Stream(io::Error::other(panicked)))
 }

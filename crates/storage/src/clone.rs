@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::StorageError;
 use super::attributes::{self, Attributes};
 use super::content::{Copier, Made};
-use super::walk::{Child, Folder, as_path, file_flags};
+use super::walk::{Child, OpenFolder, as_path, file_flags};
 
 /// The counts of one clone operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,9 +33,9 @@ pub struct Cloned {
 /// Fills the empty folder `to` with a clone of `from`.
 ///
 /// Uses one thread: in a test with twenty thousand files, two threads on two processors were not faster.
-pub(super) fn clone_into(from: &Folder, to: &Folder, clones: bool) -> Result<Cloned, StorageError> {
+pub(super) fn clone_into(from: &OpenFolder, to: &OpenFolder, clones: bool) -> Result<Cloned, StorageError> {
     let mut cloning =
-        Cloning { from, to, copier: Copier::new(clones), names: Names::default(), cloned: Cloned::default() };
+        Cloning { from, to, copier: Copier::new(clones), names: HardLinks::default(), cloned: Cloned::default() };
     let mut waiting = vec![PathBuf::new()];
     while let Some(path) = waiting.pop() {
         cloning.folder(&path, &mut waiting)?;
@@ -55,17 +55,17 @@ impl Cloner {
     }
 
     /// Clones an entry, including everything below it, into a folder that has no entry of that name.
-    pub(super) fn entry(&mut self, from: &Folder, to: &Folder, child: &Child) -> Result<(), StorageError> {
+    pub(super) fn entry(&mut self, from: &OpenFolder, to: &OpenFolder, child: &Child) -> Result<(), StorageError> {
         let path = as_path(&child.name);
         if child.is_folder {
             let made = rustix::fs::mkdirat(to, &child.name, Mode::RWXU);
             made.map_err(StorageError::at("make the folder", to.path_of(&child.name)))?;
             return clone_into(&from.below(path)?, &to.below(path)?, self.copier.clones()).map(drop);
         }
-        let here = |folder: &Folder| folder.below(Path::new(""));
-        let pair = Pair { from: here(from)?, to: here(to)? };
+        let here = |folder: &OpenFolder| folder.below(Path::new(""));
+        let pair = FolderPair { from: here(from)?, to: here(to)? };
         let copier = Copier::new(self.copier.clones());
-        let mut cloning = Cloning { from, to, copier, names: Names::default(), cloned: Cloned::default() };
+        let mut cloning = Cloning { from, to, copier, names: HardLinks::default(), cloned: Cloned::default() };
         cloning.entry(&pair, Path::new(""), &child.name)?;
         self.copier = cloning.copier;
         Ok(())
@@ -74,7 +74,7 @@ impl Cloner {
 
 /// The files with several names.
 #[derive(Default)]
-struct Names {
+struct HardLinks {
     /// The first name found for each file, by device and inode.
     first: HashMap<(u64, u64), PathBuf>,
     /// The names still to be created: the file's first name and the new name.
@@ -82,23 +82,23 @@ struct Names {
 }
 
 struct Cloning<'a> {
-    from: &'a Folder,
-    to: &'a Folder,
+    from: &'a OpenFolder,
+    to: &'a OpenFolder,
     copier: Copier,
-    names: Names,
+    names: HardLinks,
     cloned: Cloned,
 }
 
 /// A folder of the original and its counterpart in the clone.
-struct Pair {
-    from: Folder,
-    to: Folder,
+struct FolderPair {
+    from: OpenFolder,
+    to: OpenFolder,
 }
 
 impl Cloning<'_> {
     /// Clones the entries of a folder whose counterpart exists. Creates its subfolders and appends them to `waiting`.
     fn folder(&mut self, path: &Path, waiting: &mut Vec<PathBuf>) -> Result<(), StorageError> {
-        let pair = Pair { from: self.from.below(path)?, to: self.to.below(path)? };
+        let pair = FolderPair { from: self.from.below(path)?, to: self.to.below(path)? };
         for child in pair.from.children()? {
             if child.is_folder {
                 rustix::fs::mkdirat(&pair.to, &child.name, Mode::RWXU)
@@ -116,7 +116,7 @@ impl Cloning<'_> {
         attributes.give_to_open(&pair.to).map_err(StorageError::at("give its attributes to", &pair.to.path))
     }
 
-    fn entry(&mut self, pair: &Pair, folder: &Path, name: &CString) -> Result<(), StorageError> {
+    fn entry(&mut self, pair: &FolderPair, folder: &Path, name: &CString) -> Result<(), StorageError> {
         let found = rustix::fs::statat(&pair.from, name, AtFlags::SYMLINK_NOFOLLOW);
         let found = found.map_err(StorageError::at("look at", pair.from.path_of(name)))?;
         if found.st_nlink > 1 && !self.is_first_name(&found, folder.join(as_path(name))) {
@@ -145,7 +145,7 @@ impl Cloning<'_> {
         }
     }
 
-    fn file(&mut self, pair: &Pair, name: &CStr, found: &Stat) -> Result<(), Errno> {
+    fn file(&mut self, pair: &FolderPair, name: &CStr, found: &Stat) -> Result<(), Errno> {
         let source = rustix::fs::openat(&pair.from, name, file_flags(), Mode::empty())?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let target = rustix::fs::openat(&pair.to, name, flags, Mode::RUSR | Mode::WUSR)?;
@@ -160,18 +160,18 @@ impl Cloning<'_> {
         Ok(())
     }
 
-    fn symlink(&mut self, pair: &Pair, name: &CStr, found: &Stat) -> Result<(), Errno> {
+    fn symlink(&mut self, pair: &FolderPair, name: &CStr, found: &Stat) -> Result<(), Errno> {
         let leads_to = rustix::fs::readlinkat(&pair.from, name, Vec::new())?;
         rustix::fs::symlinkat(&leads_to, &pair.to, name)?;
         self.give(pair, name, found, true)
     }
 
-    fn node(&mut self, pair: &Pair, name: &CStr, kind: FileType, found: &Stat) -> Result<(), Errno> {
+    fn node(&mut self, pair: &FolderPair, name: &CStr, kind: FileType, found: &Stat) -> Result<(), Errno> {
         rustix::fs::mknodat(&pair.to, name, kind, Mode::RUSR | Mode::WUSR, found.st_rdev)?;
         self.give(pair, name, found, false)
     }
 
-    fn give(&mut self, pair: &Pair, name: &CStr, found: &Stat, is_link: bool) -> Result<(), Errno> {
+    fn give(&mut self, pair: &FolderPair, name: &CStr, found: &Stat, is_link: bool) -> Result<(), Errno> {
         self.cloned.others += 1;
         Attributes::of_entry(pair.from.as_fd(), name, found)?.give_to_entry(pair.to.as_fd(), name, is_link)
     }

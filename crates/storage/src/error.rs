@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use rustix::io::Errno;
 
-use super::Tree;
+use super::StoreTree;
 use super::disk::DiskError;
 use arenad_model::cause::Cause;
 
@@ -61,13 +61,13 @@ pub enum StorageError {
     Sink(#[source] io::Error),
     /// A tree of that name exists.
     #[error("make the tree {0}: it is there already")]
-    Exists(Tree),
+    Exists(StoreTree),
     /// The tree does not exist.
     #[error("use the tree {0}: it is not there")]
-    Missing(Tree),
+    Missing(StoreTree),
     /// An exchange of the tree was interrupted.
     #[error("use the tree {0}: its last exchange was cut off")]
-    NotWhole(Tree),
+    NotWhole(StoreTree),
     /// A process wrote to the tree while it was exchanged.
     #[error("exchange {path}: something still writes to its folder")]
     StillWritten {

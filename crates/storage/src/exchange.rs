@@ -14,14 +14,14 @@ use rustix::io::Errno;
 
 use super::StorageError;
 use super::attributes::Attributes;
-use super::walk::Folder;
+use super::walk::OpenFolder;
 
 /// The maximum number of passes over a folder to find entries that were added while it was emptied.
 const ROUNDS: usize = 16;
 
 /// The next step of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum ExchangeStep {
     /// Marks the tree as not whole.
     Mark,
     /// Moves the n-th old entry, counted from 0, to the trash.
@@ -44,26 +44,26 @@ pub struct Exchanged {
 }
 
 /// Called before each step. An error stops the exchange there, as a crash would.
-pub(super) type Before<'a> = &'a mut dyn FnMut(Step) -> Result<(), StorageError>;
+pub(super) type BeforeStep<'a> = &'a mut dyn FnMut(ExchangeStep) -> Result<(), StorageError>;
 
 /// Moves the content; the caller creates and removes the mark.
 pub(super) fn exchange(
-    live: &Folder,
-    fresh: &Folder,
-    trash: &Folder,
-    before: Before<'_>,
+    live: &OpenFolder,
+    fresh: &OpenFolder,
+    trash: &OpenFolder,
+    before: BeforeStep<'_>,
 ) -> Result<Exchanged, StorageError> {
     // The attributes are read before the entries leave the folder, which changes its times.
     let attributes = rustix::fs::fstat(fresh).and_then(|found| Attributes::of_open(fresh.as_fd(), &found));
     let attributes = attributes.map_err(StorageError::at("read the attributes of", &fresh.path))?;
     let moved_out = move_out(live, trash, before)?;
     let moved_in = move_in(live, fresh, before)?;
-    before(Step::Attributes)?;
+    before(ExchangeStep::Attributes)?;
     attributes.replace_on_open(live).map_err(StorageError::at("give its attributes to", &live.path))?;
     Ok(Exchanged { moved_out, moved_in })
 }
 
-fn move_out(live: &Folder, trash: &Folder, before: Before<'_>) -> Result<u64, StorageError> {
+fn move_out(live: &OpenFolder, trash: &OpenFolder, before: BeforeStep<'_>) -> Result<u64, StorageError> {
     let mut moved = 0;
     for _ in 0..ROUNDS {
         let children = live.children()?;
@@ -71,7 +71,7 @@ fn move_out(live: &Folder, trash: &Folder, before: Before<'_>) -> Result<u64, St
             return Ok(moved);
         }
         for child in children {
-            before(Step::MoveOut(moved))?;
+            before(ExchangeStep::MoveOut(moved))?;
             match rustix::fs::renameat_with(live, &child.name, trash, &child.name, RenameFlags::NOREPLACE) {
                 Ok(()) => moved += 1,
                 // A process that is about to stop has removed the entry or replaced it.
@@ -84,10 +84,10 @@ fn move_out(live: &Folder, trash: &Folder, before: Before<'_>) -> Result<u64, St
     Err(StorageError::StillWritten { path: live.path.clone() })
 }
 
-fn move_in(live: &Folder, fresh: &Folder, before: Before<'_>) -> Result<u64, StorageError> {
+fn move_in(live: &OpenFolder, fresh: &OpenFolder, before: BeforeStep<'_>) -> Result<u64, StorageError> {
     let mut moved = 0;
     for child in fresh.children()? {
-        before(Step::MoveIn(moved))?;
+        before(ExchangeStep::MoveIn(moved))?;
         match rustix::fs::renameat_with(fresh, &child.name, live, &child.name, RenameFlags::NOREPLACE) {
             Ok(()) => moved += 1,
             Err(Errno::EXIST) => return Err(StorageError::StillWritten { path: live.path_of(&child.name) }),

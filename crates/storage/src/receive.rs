@@ -13,14 +13,14 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Timestamps};
 use rustix::io::Errno;
 
 use super::StorageError;
-use super::archive::{Archive, Kind, Member, parts, shown};
+use super::archive::{ArchiveMember, ArchiveMemberKind, ArchiveReader, parts, shown};
 use super::attributes::Attributes;
 use super::content::{Cut, write_sparse};
-use super::walk::{Folder, as_path};
+use super::walk::{OpenFolder, as_path};
 
 /// The limits on the content of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ArchiveLimits {
     /// The total size of all files' content, in bytes, including holes.
     pub bytes: u64,
     /// The number of members of all kinds.
@@ -29,7 +29,7 @@ pub struct Limits {
     pub folder_bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for ArchiveLimits {
     /// The default limits are higher than the needs of any known site, but low enough that every archive ends.
     fn default() -> Self {
         Self { bytes: 1 << 40, members: 50_000_000, folder_bytes: 256 << 20 }
@@ -52,11 +52,11 @@ pub struct Received {
 }
 
 /// Fills the empty folder `to` with the content of an archive's single folder.
-pub(super) fn receive(archive: impl Read, to: &Folder, limits: Limits) -> Result<Received, StorageError> {
-    let mut archive = Archive::new(archive);
-    let first = archive.next_member()?.filter(|first| first.kind == Kind::Folder);
+pub(super) fn receive(archive: impl Read, to: &OpenFolder, limits: ArchiveLimits) -> Result<Received, StorageError> {
+    let mut archive = ArchiveReader::new(archive);
+    let first = archive.next_member()?.filter(|first| first.kind == ArchiveMemberKind::Folder);
     let first = first.ok_or_else(|| refused(&[], "the archive does not begin with a folder: is the store one?"))?;
-    let mut unpacking = Unpacking {
+    let mut unpacking = ArchiveUnpacking {
         to,
         top: first.path.clone(),
         at: None,
@@ -72,22 +72,22 @@ pub(super) fn receive(archive: impl Read, to: &Folder, limits: Limits) -> Result
     unpacking.finish()
 }
 
-struct Unpacking<'a> {
-    to: &'a Folder,
+struct ArchiveUnpacking<'a> {
+    to: &'a OpenFolder,
     /// The path of the archive's single folder.
     top: Vec<CString>,
     /// The folder of the last member; the next member is usually in the same folder.
-    at: Option<(PathBuf, Folder)>,
+    at: Option<(PathBuf, OpenFolder)>,
     /// The folders, whose attributes are set when their content is complete.
     folders: Vec<(PathBuf, Attributes)>,
     /// The memory that `folders` occupies, in bytes.
     folder_bytes: usize,
-    limits: Limits,
+    limits: ArchiveLimits,
     received: Received,
 }
 
-impl Unpacking<'_> {
-    fn member(&mut self, member: &Member, content: impl Read) -> Result<(), StorageError> {
+impl ArchiveUnpacking<'_> {
+    fn member(&mut self, member: &ArchiveMember, content: impl Read) -> Result<(), StorageError> {
         let counted = self.received.files + self.received.folders + self.received.others;
         if counted >= self.limits.members {
             return Err(refused(&member.path, format!("the archive has more than {} members", self.limits.members)));
@@ -99,13 +99,16 @@ impl Unpacking<'_> {
         let name = member.path.last().map(CString::as_c_str).unwrap_or_default();
         let folder = self.enter(path.parent().map(PathBuf::from).unwrap_or_default(), member)?;
         match member.kind {
-            Kind::Folder => {
+            ArchiveMemberKind::Folder => {
                 rustix::fs::mkdirat(folder, name, Mode::RWXU).map_err(made(member, folder))?;
                 self.keep(path, member)?;
             }
-            Kind::File => self.file(member, name, content)?,
-            Kind::HardLink => self.hard_link(member, name)?,
-            Kind::Symlink | Kind::Pipe | Kind::CharacterDevice | Kind::BlockDevice => {
+            ArchiveMemberKind::File => self.file(member, name, content)?,
+            ArchiveMemberKind::HardLink => self.hard_link(member, name)?,
+            ArchiveMemberKind::Symlink
+            | ArchiveMemberKind::Pipe
+            | ArchiveMemberKind::CharacterDevice
+            | ArchiveMemberKind::BlockDevice => {
                 node(member, folder, name).map_err(made(member, folder))?;
                 self.received.others += 1;
             }
@@ -114,7 +117,7 @@ impl Unpacking<'_> {
     }
 
     /// Remembers the attributes of a folder, which are set at the end.
-    fn keep(&mut self, path: PathBuf, member: &Member) -> Result<(), StorageError> {
+    fn keep(&mut self, path: PathBuf, member: &ArchiveMember) -> Result<(), StorageError> {
         let xattrs = member
             .xattrs
             .iter()
@@ -139,7 +142,7 @@ impl Unpacking<'_> {
     }
 
     /// Opens the folder that will contain a member, unless it is open.
-    fn enter(&mut self, path: PathBuf, member: &Member) -> Result<&Folder, StorageError> {
+    fn enter(&mut self, path: PathBuf, member: &ArchiveMember) -> Result<&OpenFolder, StorageError> {
         if self.at.as_ref().is_none_or(|(at, _)| *at != path) {
             let folder = self.open(&path, member)?;
             self.at = Some((path, folder));
@@ -148,14 +151,14 @@ impl Unpacking<'_> {
         self.at.as_ref().map(|(_, folder)| folder).ok_or_else(|| refused(&member.path, NO_FOLDER))
     }
 
-    fn open(&self, path: &std::path::Path, member: &Member) -> Result<Folder, StorageError> {
+    fn open(&self, path: &std::path::Path, member: &ArchiveMember) -> Result<OpenFolder, StorageError> {
         self.to.try_below(path).map_err(|error| match error {
             Errno::NOENT | Errno::NOTDIR | Errno::LOOP => refused(&member.path, NO_FOLDER),
             error => StorageError::at("open the folder", self.to.path.join(path))(error),
         })
     }
 
-    fn file(&mut self, member: &Member, name: &CStr, content: impl Read) -> Result<(), StorageError> {
+    fn file(&mut self, member: &ArchiveMember, name: &CStr, content: impl Read) -> Result<(), StorageError> {
         if member.size > self.limits.bytes.saturating_sub(self.received.bytes) {
             let what = format!("the archive holds more than {} bytes", self.limits.bytes);
             return Err(refused(&member.path, what));
@@ -177,7 +180,7 @@ impl Unpacking<'_> {
         Ok(())
     }
 
-    fn hard_link(&mut self, member: &Member, name: &CStr) -> Result<(), StorageError> {
+    fn hard_link(&mut self, member: &ArchiveMember, name: &CStr) -> Result<(), StorageError> {
         let linked = parts(&member.link).map_err(|fault| refused(&member.path, fault.to_string()))?;
         let path = self.within(&linked, &member.path)?;
         let source = self.open(path.parent().unwrap_or(&path), member)?;
@@ -211,7 +214,7 @@ fn refused(member: &[CString], what: impl Into<String>) -> StorageError {
 }
 
 /// Translates the error of creating a member.
-fn made(member: &Member, folder: &Folder) -> impl FnOnce(Errno) -> StorageError {
+fn made(member: &ArchiveMember, folder: &OpenFolder) -> impl FnOnce(Errno) -> StorageError {
     let path = folder.path.join(member.path.last().map(|name| as_path(name)).unwrap_or(std::path::Path::new("")));
     let member = member.path.clone();
     move |error| match error {
@@ -220,17 +223,17 @@ fn made(member: &Member, folder: &Folder) -> impl FnOnce(Errno) -> StorageError 
     }
 }
 
-fn attributes(member: &Member) -> Attributes {
+fn attributes(member: &ArchiveMember) -> Attributes {
     let times =
         Timestamps { last_access: member.accessed.unwrap_or(member.modified), last_modification: member.modified };
     Attributes { uid: member.uid, gid: member.gid, mode: member.mode, times, xattrs: member.xattrs.clone() }
 }
 
-fn node(member: &Member, folder: &Folder, name: &CStr) -> Result<(), Errno> {
+fn node(member: &ArchiveMember, folder: &OpenFolder, name: &CStr) -> Result<(), Errno> {
     let kind = match member.kind {
-        Kind::Symlink => None,
-        Kind::CharacterDevice => Some(FileType::CharacterDevice),
-        Kind::BlockDevice => Some(FileType::BlockDevice),
+        ArchiveMemberKind::Symlink => None,
+        ArchiveMemberKind::CharacterDevice => Some(FileType::CharacterDevice),
+        ArchiveMemberKind::BlockDevice => Some(FileType::BlockDevice),
         _ => Some(FileType::Fifo),
     };
     match kind {

@@ -7,7 +7,7 @@ use rustix::fs::{AtFlags, RenameFlags};
 use rustix::io::Errno;
 
 use super::StorageError;
-use super::walk::{Child, Folder, as_path};
+use super::walk::{Child, OpenFolder, as_path};
 
 /// The counts of emptying the trash once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -20,7 +20,7 @@ pub struct Removed {
 
 /// Removes everything in a folder. Entries that are added meanwhile may remain. A failed removal does not stop the
 /// others: the first error is returned after everything else has been removed.
-pub(super) fn empty(trash: &Folder) -> Result<Removed, StorageError> {
+pub(super) fn empty(trash: &OpenFolder) -> Result<Removed, StorageError> {
     let mut removed = Removed::default();
     let mut waiting = trash.children()?;
     let mut failed = None;
@@ -36,7 +36,7 @@ pub(super) fn empty(trash: &Folder) -> Result<Removed, StorageError> {
 }
 
 fn remove_folder(
-    trash: &Folder,
+    trash: &OpenFolder,
     name: &CString,
     waiting: &mut Vec<Child>,
     removed: &mut Removed,
@@ -59,8 +59,8 @@ fn remove_folder(
 }
 
 fn remove_child(
-    trash: &Folder,
-    folder: &Folder,
+    trash: &OpenFolder,
+    folder: &OpenFolder,
     child: &Child,
     waiting: &mut Vec<Child>,
     removed: &mut Removed,
@@ -77,7 +77,7 @@ fn remove_child(
     Ok(())
 }
 
-fn bring_up(trash: &Folder, folder: &Folder, name: &CString) -> Result<Child, StorageError> {
+fn bring_up(trash: &OpenFolder, folder: &OpenFolder, name: &CString) -> Result<Child, StorageError> {
     let new = unique_name();
     rustix::fs::renameat_with(folder, name, trash, &new, RenameFlags::NOREPLACE)
         .map_err(StorageError::at("move to the trash", folder.path_of(name)))?;
@@ -85,7 +85,7 @@ fn bring_up(trash: &Folder, folder: &Folder, name: &CString) -> Result<Child, St
 }
 
 /// Removes an entry, and returns whether it existed.
-fn unlink(folder: &Folder, name: &CString, flags: AtFlags) -> Result<bool, StorageError> {
+fn unlink(folder: &OpenFolder, name: &CString, flags: AtFlags) -> Result<bool, StorageError> {
     match rustix::fs::unlinkat(folder, name, flags) {
         Ok(()) => Ok(true),
         Err(Errno::NOENT) => Ok(false),

@@ -13,14 +13,14 @@ use rustix::io::Errno;
 
 use super::clone::{self, Cloned};
 use super::disk::{Allowance, Project, Quotas};
-use super::exchange::{self, Before, Exchanged, Step};
-use super::receive::{self, Limits, Received};
+use super::exchange::{self, BeforeStep, ExchangeStep, Exchanged};
+use super::receive::{self, ArchiveLimits, Received};
 use super::remove::{self, Removed};
 use super::send;
 use super::touched::{Restored, Restoring, Stamps};
-use super::tree::{INSTANCES, MARK, SNAPSHOTS, Tree, parse_instance};
-use super::usage::{self, Usage};
-use super::walk::Folder;
+use super::tree::{INSTANCES, MARK, SNAPSHOTS, StoreTree, parse_instance};
+use super::usage::{self, TreeUsage};
+use super::walk::OpenFolder;
 use super::{StorageError, disk, trial};
 use arenad_folders as folders;
 use arenad_model::store::StateLimit;
@@ -47,7 +47,7 @@ struct Inner {
     /// empty at first and must not be removed.
     layout: Mutex<()>,
     /// The stamps that show whether instances' trees are unchanged clones.
-    stamps: Mutex<HashMap<Tree, Stamps>>,
+    stamps: Mutex<HashMap<StoreTree, Stamps>>,
     /// Whether stamps are kept.
     is_stamping: bool,
 }
@@ -55,9 +55,9 @@ struct Inner {
 /// A whole clone that has no name yet, for [`StateRoot::exchange`]. It is moved to the trash when dropped.
 #[derive(Debug)]
 pub struct Fresh {
-    partial: Partial,
+    partial: UnnamedFolder,
     /// The tree that was cloned.
-    of: Tree,
+    of: StoreTree,
     /// The project number of the clone, if the file system has quotas.
     project: Option<Project>,
     /// The counts of the clone operation.
@@ -66,7 +66,7 @@ pub struct Fresh {
 
 /// A folder that has no name yet. It is moved to the trash when dropped, unless it has been named.
 #[derive(Debug)]
-struct Partial {
+struct UnnamedFolder {
     inner: Arc<Inner>,
     path: PathBuf,
     is_named: bool,
@@ -121,21 +121,21 @@ impl StateRoot {
     }
 
     /// Returns the path of a tree's folder, for mounting it.
-    pub fn folder(&self, tree: &Tree) -> PathBuf {
+    pub fn folder(&self, tree: &StoreTree) -> PathBuf {
         self.inner.path.join(tree.folder())
     }
 
     /// Returns whether a tree exists and is whole.
-    pub fn is_whole(&self, tree: &Tree) -> bool {
+    pub fn is_whole(&self, tree: &StoreTree) -> bool {
         self.check(tree).is_ok()
     }
 
     /// Returns all trees, whole or not, sorted by name.
-    pub fn trees(&self) -> Result<Vec<Tree>, StorageError> {
+    pub fn trees(&self) -> Result<Vec<StoreTree>, StorageError> {
         let mut trees = Vec::new();
         for snapshot in names(&self.inner.path.join(SNAPSHOTS))? {
             let stores = names(&self.inner.path.join(SNAPSHOTS).join(&snapshot))?;
-            trees.extend(stores.iter().filter_map(|store| Tree::snapshot(&snapshot, store).ok()));
+            trees.extend(stores.iter().filter_map(|store| StoreTree::snapshot(&snapshot, store).ok()));
         }
         for folder in names(&self.inner.path.join(INSTANCES))? {
             let Some(instance) = parse_instance(&folder) else { continue };
@@ -143,7 +143,7 @@ impl StateRoot {
             for name in names(&path)? {
                 let Some(generation) = name.strip_prefix('g').and_then(|number| number.parse().ok()) else { continue };
                 let stores = names(&path.join(&name))?;
-                trees.extend(stores.iter().filter_map(|store| Tree::instance(&instance, generation, store).ok()));
+                trees.extend(stores.iter().filter_map(|store| StoreTree::instance(&instance, generation, store).ok()));
             }
         }
         trees.sort();
@@ -151,33 +151,38 @@ impl StateRoot {
     }
 
     /// Creates a tree from the single folder of a tar archive. Blocks until the whole archive has arrived.
-    pub fn receive(&self, archive: impl Read, tree: &Tree, limits: Limits) -> Result<Received, StorageError> {
+    pub fn receive(
+        &self,
+        archive: impl Read,
+        tree: &StoreTree,
+        limits: ArchiveLimits,
+    ) -> Result<Received, StorageError> {
         self.check_free(tree)?;
         let partial = self.begin()?;
-        let received = receive::receive(archive, &Folder::open(&partial.path)?, limits)?;
+        let received = receive::receive(archive, &OpenFolder::open(&partial.path)?, limits)?;
         self.name(partial, tree)?;
         Ok(received)
     }
 
     /// Writes a tree as a tar archive of one folder, for [`Self::receive`].
-    pub fn send(&self, tree: &Tree, to: impl io::Write) -> Result<(), StorageError> {
+    pub fn send(&self, tree: &StoreTree, to: impl io::Write) -> Result<(), StorageError> {
         self.check(tree)?;
-        send::send(&Folder::open(self.folder(tree))?, to)
+        send::send(&OpenFolder::open(self.folder(tree))?, to)
     }
 
     /// Creates a tree as a clone of another one, to which no process may write meanwhile.
-    pub fn clone_tree(&self, from: &Tree, to: &Tree) -> Result<Cloned, StorageError> {
+    pub fn clone_tree(&self, from: &StoreTree, to: &StoreTree) -> Result<Cloned, StorageError> {
         self.clone_limited(from, to, StateLimit::default())
     }
 
     /// Creates a clone like [`Self::clone_tree`]. If the file system has quotas, the growth of an instance's tree is
     /// limited.
-    pub fn clone_limited(&self, from: &Tree, to: &Tree, limit: StateLimit) -> Result<Cloned, StorageError> {
+    pub fn clone_limited(&self, from: &StoreTree, to: &StoreTree, limit: StateLimit) -> Result<Cloned, StorageError> {
         self.check_free(to)?;
         let fresh = match to {
-            Tree::Instance { .. } => self.fresh_limited(from, limit)?,
+            StoreTree::Instance { .. } => self.fresh_limited(from, limit)?,
             // Snapshots never change, so they need no limit.
-            Tree::Snapshot { .. } => self.make(from, None, limit)?,
+            StoreTree::Snapshot { .. } => self.make(from, None, limit)?,
         };
         self.name(fresh.partial, to)?;
         self.stamp(to, from.clone());
@@ -185,32 +190,35 @@ impl StateRoot {
     }
 
     /// Creates a tree as a copy of another root's tree with the same name.
-    pub(crate) fn import(&self, from: &StateRoot, tree: &Tree) -> Result<Cloned, StorageError> {
+    pub(crate) fn import(&self, from: &StateRoot, tree: &StoreTree) -> Result<Cloned, StorageError> {
         from.check(tree)?;
         self.check_free(tree)?;
         let partial = self.begin()?;
-        let source = Folder::open(from.folder(tree))?;
-        let copied = clone::clone_into(&source, &Folder::open(&partial.path)?, self.inner.clones)?;
+        let source = OpenFolder::open(from.folder(tree))?;
+        let copied = clone::clone_into(&source, &OpenFolder::open(&partial.path)?, self.inner.clones)?;
         self.name(partial, tree)?;
         Ok(copied)
     }
 
     /// Creates a clone for an instance. If the file system has quotas, the clone's growth is limited.
-    pub fn fresh(&self, from: &Tree) -> Result<Fresh, StorageError> {
+    pub fn fresh(&self, from: &StoreTree) -> Result<Fresh, StorageError> {
         self.fresh_limited(from, StateLimit::default())
     }
 
     /// Creates a clone like [`Self::fresh`], with the declared limit of its stores.
-    pub fn fresh_limited(&self, from: &Tree, limit: StateLimit) -> Result<Fresh, StorageError> {
+    pub fn fresh_limited(&self, from: &StoreTree, limit: StateLimit) -> Result<Fresh, StorageError> {
         self.make(from, self.inner.quotas.as_ref(), limit)
     }
 
-    fn make(&self, from: &Tree, quotas: Option<&Quotas>, limit: StateLimit) -> Result<Fresh, StorageError> {
+    fn make(&self, from: &StoreTree, quotas: Option<&Quotas>, limit: StateLimit) -> Result<Fresh, StorageError> {
         self.check(from)?;
         let partial = self.begin()?;
         let project = quotas.map(|quotas| quotas.number(&partial.path)).transpose()?;
-        let cloned =
-            clone::clone_into(&Folder::open(self.folder(from))?, &Folder::open(&partial.path)?, self.inner.clones)?;
+        let cloned = clone::clone_into(
+            &OpenFolder::open(self.folder(from))?,
+            &OpenFolder::open(&partial.path)?,
+            self.inner.clones,
+        )?;
         if let (Some(quotas), Some(project)) = (quotas, project) {
             quotas.limit(project, Allowance::of(&cloned, limit))?;
         }
@@ -218,20 +226,25 @@ impl StateRoot {
     }
 
     /// Returns whether a tree can be restored to another one by its touched entries.
-    pub fn knows_touched(&self, live: &Tree, from: &Tree) -> bool {
+    pub fn knows_touched(&self, live: &StoreTree, from: &StoreTree) -> bool {
         self.inner.hold_stamps().get(live).is_some_and(|stamps| stamps.of == *from)
     }
 
     /// Restores the content and attributes of a tree, which may be mounted, to those of another one: only its touched
     /// entries if they are known, otherwise the whole tree. No process may write to it meanwhile. After an error the
     /// tree may not be whole.
-    pub fn restore(&self, live: &Tree, from: &Tree) -> Result<Restored, StorageError> {
+    pub fn restore(&self, live: &StoreTree, from: &StoreTree) -> Result<Restored, StorageError> {
         self.restore_stepwise(live, from, &mut |_| Ok(()))
     }
 
     /// Restores a tree like [`Self::restore`], and calls `before` before each step. If restoring the touched entries
     /// fails, the tree is exchanged.
-    pub fn restore_stepwise(&self, live: &Tree, from: &Tree, before: Before<'_>) -> Result<Restored, StorageError> {
+    pub fn restore_stepwise(
+        &self,
+        live: &StoreTree,
+        from: &StoreTree,
+        before: BeforeStep<'_>,
+    ) -> Result<Restored, StorageError> {
         self.check(from)?;
         let known = self.inner.hold_stamps().remove(live).filter(|stamps| stamps.of == *from && self.is_whole(live));
         if let Some(stamps) = known {
@@ -248,20 +261,20 @@ impl StateRoot {
 
     fn restore_touched(
         &self,
-        live: &Tree,
-        from: &Tree,
+        live: &StoreTree,
+        from: &StoreTree,
         stamps: Stamps,
-        before: Before<'_>,
+        before: BeforeStep<'_>,
     ) -> Result<Restored, StorageError> {
-        let (folder, snapshot) = (Folder::open(self.folder(live))?, Folder::open(self.folder(from))?);
+        let (folder, snapshot) = (OpenFolder::open(self.folder(live))?, OpenFolder::open(self.folder(from))?);
         let old = self.begin()?;
-        let trash = Folder::open(&old.path)?;
+        let trash = OpenFolder::open(&old.path)?;
         let mark = self.inner.path.join(live.mark());
-        before(Step::Mark)?;
+        before(ExchangeStep::Mark)?;
         File::create(&mark).map_err(StorageError::at("make the mark", &mark))?;
         let restoring = Restoring { live: &folder, snapshot: &snapshot, trash: &trash, clones: self.inner.clones };
         let (restored, stamps) = restoring.run(stamps, before)?;
-        before(Step::Unmark)?;
+        before(ExchangeStep::Unmark)?;
         fs::remove_file(&mark).map_err(StorageError::at("remove the mark", &mark))?;
         if let Some(stamps) = stamps {
             self.inner.hold_stamps().insert(live.clone(), stamps);
@@ -270,13 +283,13 @@ impl StateRoot {
     }
 
     /// Stores the stamps of an instance's tree that is a clone of a snapshot's.
-    fn stamp(&self, tree: &Tree, of: Tree) {
-        if !self.inner.is_stamping || !matches!((tree, &of), (Tree::Instance { .. }, Tree::Snapshot { .. })) {
+    fn stamp(&self, tree: &StoreTree, of: StoreTree) {
+        if !self.inner.is_stamping || !matches!((tree, &of), (StoreTree::Instance { .. }, StoreTree::Snapshot { .. })) {
             return;
         }
         let beside = self.inner.path.join(PARTIAL);
-        let stamped =
-            Folder::open(self.folder(tree)).and_then(|folder| Stamps::take(&folder, of, &Folder::open(beside)?));
+        let stamped = OpenFolder::open(self.folder(tree))
+            .and_then(|folder| Stamps::take(&folder, of, &OpenFolder::open(beside)?));
         match stamped {
             Ok(Some(stamps)) => drop(self.inner.hold_stamps().insert(tree.clone(), stamps)),
             Ok(None) => {}
@@ -287,14 +300,19 @@ impl StateRoot {
     /// Replaces the content and attributes of a tree, which may be mounted, by those of a fresh clone; the old content
     /// is moved to the trash. No process may write to the tree meanwhile. After an error the tree may not be whole
     /// until an exchange succeeds.
-    pub fn exchange(&self, live: &Tree, fresh: Fresh) -> Result<Exchanged, StorageError> {
+    pub fn exchange(&self, live: &StoreTree, fresh: Fresh) -> Result<Exchanged, StorageError> {
         self.exchange_stepwise(live, fresh, &mut |_| Ok(()))
     }
 
     /// Exchanges a tree like [`Self::exchange`], and calls `before` before each step. If `before` returns an error, the
     /// exchange stops and leaves the state of a crash at this step.
-    pub fn exchange_stepwise(&self, live: &Tree, fresh: Fresh, before: Before<'_>) -> Result<Exchanged, StorageError> {
-        let folder = match Folder::open(self.folder(live)) {
+    pub fn exchange_stepwise(
+        &self,
+        live: &StoreTree,
+        fresh: Fresh,
+        before: BeforeStep<'_>,
+    ) -> Result<Exchanged, StorageError> {
+        let folder = match OpenFolder::open(self.folder(live)) {
             Err(StorageError::File { cause, .. }) if cause.kind() == io::ErrorKind::NotFound => {
                 return Err(StorageError::Missing(live.clone()));
             }
@@ -303,21 +321,25 @@ impl StateRoot {
         self.inner.hold_stamps().remove(live);
         let old = self.begin()?;
         let mark = self.inner.path.join(live.mark());
-        before(Step::Mark)?;
+        before(ExchangeStep::Mark)?;
         File::create(&mark).map_err(StorageError::at("make the mark", &mark))?;
         if let (Some(quotas), Some(project)) = (&self.inner.quotas, fresh.project) {
             quotas.renumber(&folder.path, project)?;
         }
-        let exchanged =
-            exchange::exchange(&folder, &Folder::open(&fresh.partial.path)?, &Folder::open(&old.path)?, before)?;
-        before(Step::Unmark)?;
+        let exchanged = exchange::exchange(
+            &folder,
+            &OpenFolder::open(&fresh.partial.path)?,
+            &OpenFolder::open(&old.path)?,
+            before,
+        )?;
+        before(ExchangeStep::Unmark)?;
         fs::remove_file(&mark).map_err(StorageError::at("remove the mark", &mark))?;
         self.stamp(live, fresh.of);
         Ok(exchanged)
     }
 
     /// Moves a tree to the trash, which takes one rename, and returns whether the tree existed.
-    pub fn discard(&self, tree: &Tree) -> Result<bool, StorageError> {
+    pub fn discard(&self, tree: &StoreTree) -> Result<bool, StorageError> {
         let folder = self.folder(tree);
         self.inner.hold_stamps().remove(tree);
         let was_there = match self.inner.discard(&folder) {
@@ -333,29 +355,29 @@ impl StateRoot {
 
     /// Removes the content of the trash, which may take long.
     pub fn empty_trash(&self) -> Result<Removed, StorageError> {
-        remove::empty(&Folder::open(self.inner.path.join(TRASH))?)
+        remove::empty(&OpenFolder::open(self.inner.path.join(TRASH))?)
     }
 
     /// Measures the size of a tree.
-    pub fn usage(&self, tree: &Tree) -> Result<Usage, StorageError> {
+    pub fn usage(&self, tree: &StoreTree) -> Result<TreeUsage, StorageError> {
         match self.check(tree) {
             Err(error @ StorageError::Missing(_)) => Err(error),
-            _ => usage::measure(&Folder::open(self.folder(tree))?),
+            _ => usage::measure(&OpenFolder::open(self.folder(tree))?),
         }
     }
 
     /// Checks that a tree, which may be in use, has no folder that is too deep to be cloned.
-    pub(crate) fn check_depth(&self, tree: &Tree) -> Result<(), StorageError> {
+    pub(crate) fn check_depth(&self, tree: &StoreTree) -> Result<(), StorageError> {
         self.check(tree)?;
-        usage::check_depth(&Folder::open(self.folder(tree))?)
+        usage::check_depth(&OpenFolder::open(self.folder(tree))?)
     }
 
     /// Measures the size of the trash.
-    pub fn trash_usage(&self) -> Result<Usage, StorageError> {
-        usage::measure(&Folder::open(self.inner.path.join(TRASH))?)
+    pub fn trash_usage(&self) -> Result<TreeUsage, StorageError> {
+        usage::measure(&OpenFolder::open(self.inner.path.join(TRASH))?)
     }
 
-    fn check(&self, tree: &Tree) -> Result<(), StorageError> {
+    fn check(&self, tree: &StoreTree) -> Result<(), StorageError> {
         if !self.folder(tree).is_dir() {
             return Err(StorageError::Missing(tree.clone()));
         }
@@ -367,7 +389,7 @@ impl StateRoot {
         }
     }
 
-    fn check_free(&self, tree: &Tree) -> Result<(), StorageError> {
+    fn check_free(&self, tree: &StoreTree) -> Result<(), StorageError> {
         let folder = self.folder(tree);
         match folder.try_exists() {
             Ok(false) => Ok(()),
@@ -376,17 +398,17 @@ impl StateRoot {
         }
     }
 
-    fn begin(&self) -> Result<Partial, StorageError> {
+    fn begin(&self) -> Result<UnnamedFolder, StorageError> {
         let path = self.inner.path.join(PARTIAL).join(unique_name());
         make_folder(&path)?;
-        Ok(Partial { inner: self.inner.clone(), path, is_named: false })
+        Ok(UnnamedFolder { inner: self.inner.clone(), path, is_named: false })
     }
 
     /// Names a tree that is whole. A snapshot, which must survive a restart of the host, is synced to disk first.
-    fn name(&self, mut partial: Partial, tree: &Tree) -> Result<(), StorageError> {
-        let is_lasting = matches!(tree, Tree::Snapshot { .. });
+    fn name(&self, mut partial: UnnamedFolder, tree: &StoreTree) -> Result<(), StorageError> {
+        let is_lasting = matches!(tree, StoreTree::Snapshot { .. });
         if is_lasting {
-            let made = Folder::open(&partial.path)?;
+            let made = OpenFolder::open(&partial.path)?;
             rustix::fs::syncfs(&made).map_err(StorageError::at("bring to disk", &made.path))?;
         }
         let folder = self.folder(tree);
@@ -453,7 +475,7 @@ impl Inner {
         self.layout.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hold_stamps(&self) -> MutexGuard<'_, HashMap<Tree, Stamps>> {
+    fn hold_stamps(&self) -> MutexGuard<'_, HashMap<StoreTree, Stamps>> {
         self.stamps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -462,7 +484,7 @@ impl Inner {
     }
 }
 
-impl Drop for Partial {
+impl Drop for UnnamedFolder {
     fn drop(&mut self) {
         // If the move fails, the next opening of the root removes the folder.
         if !self.is_named

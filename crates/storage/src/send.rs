@@ -13,7 +13,7 @@ use tar::{EntryType, Header};
 
 use super::StorageError;
 use super::attributes::Attributes;
-use super::walk::{Folder, as_path, file_flags};
+use super::walk::{OpenFolder, as_path, file_flags};
 
 /// The name of the archive's single folder.
 const TOP: &str = "store";
@@ -26,7 +26,7 @@ const BLOCK: usize = 256 << 10;
 
 /// Writes a tree as an archive of one folder. No process may change the tree meanwhile. The same tree yields the same
 /// bytes.
-pub(super) fn send(tree: &Folder, to: impl Write) -> Result<(), StorageError> {
+pub(super) fn send(tree: &OpenFolder, to: impl Write) -> Result<(), StorageError> {
     let mut sending = Sending { tree, to: tar::Builder::new(to), first_names: HashMap::new() };
     let mut waiting = vec![PathBuf::new()];
     while let Some(path) = waiting.pop() {
@@ -36,7 +36,7 @@ pub(super) fn send(tree: &Folder, to: impl Write) -> Result<(), StorageError> {
 }
 
 struct Sending<'a, W: Write> {
-    tree: &'a Folder,
+    tree: &'a OpenFolder,
     to: tar::Builder<W>,
     /// The first name of each file with several names, by device and inode.
     first_names: HashMap<(u64, u64), PathBuf>,
@@ -57,7 +57,7 @@ impl<W: Write> Sending<'_, W> {
         children.iter().filter(|child| !child.is_folder).try_for_each(|child| self.entry(&folder, path, &child.name))
     }
 
-    fn entry(&mut self, folder: &Folder, path: &Path, name: &CStr) -> Result<(), StorageError> {
+    fn entry(&mut self, folder: &OpenFolder, path: &Path, name: &CStr) -> Result<(), StorageError> {
         let at = folder.path_of(name);
         let path = path.join(as_path(name));
         let found = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
@@ -91,7 +91,7 @@ impl<W: Write> Sending<'_, W> {
         self.header(&path, kind, &found, &attributes, None, 0)
     }
 
-    fn file(&mut self, folder: &Folder, name: &CStr, path: &Path, found: &Stat) -> Result<(), StorageError> {
+    fn file(&mut self, folder: &OpenFolder, name: &CStr, path: &Path, found: &Stat) -> Result<(), StorageError> {
         let at = folder.path_of(name);
         let file = rustix::fs::openat(folder, name, file_flags(), Mode::empty());
         let file = file.map_err(StorageError::at("open", &at))?;
@@ -119,7 +119,7 @@ impl<W: Write> Sending<'_, W> {
     }
 
     fn content(&mut self, file: BorrowedFd<'_>, at: &Path, size: u64) -> Result<(), StorageError> {
-        let mut content = Descriptor(file).take(size);
+        let mut content = DescriptorReader(file).take(size);
         let mut buffer = vec![0; BLOCK];
         let mut left = size;
         let to = self.to.get_mut();
@@ -196,9 +196,9 @@ fn time(time: rustix::fs::Timespec) -> Vec<u8> {
     format!("{sign}{}.{:09}", size / 1_000_000_000, size % 1_000_000_000).into_bytes()
 }
 
-struct Descriptor<'a>(BorrowedFd<'a>);
+struct DescriptorReader<'a>(BorrowedFd<'a>);
 
-impl Read for Descriptor<'_> {
+impl Read for DescriptorReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         Ok(rustix::io::read(self.0, buffer)?)
     }

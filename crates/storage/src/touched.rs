@@ -21,10 +21,10 @@ use rustix::io::Errno;
 
 use super::attributes::Attributes;
 use super::clone::Cloner;
-use super::exchange::{Before, Step};
+use super::exchange::{BeforeStep, ExchangeStep};
 use super::remove::unique_name;
-use super::walk::{Folder, as_path};
-use super::{StorageError, Tree};
+use super::walk::{OpenFolder, as_path};
+use super::{StorageError, StoreTree};
 
 /// The maximum number of entries of a tree whose stamps are kept; they take about twenty megabytes of memory.
 const ENTRIES_MAX: usize = 200_000;
@@ -57,14 +57,14 @@ pub struct Restored {
 
 /// The values that change whenever an entry changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct EntryStamp {
     inode: u64,
     /// The ctime, as seconds and nanoseconds.
     changed: (i64, i64),
     is_folder: bool,
 }
 
-impl Stamp {
+impl EntryStamp {
     fn of(found: &Stat) -> Self {
         Self {
             inode: found.st_ino,
@@ -78,9 +78,9 @@ impl Stamp {
 #[derive(Debug)]
 pub(super) struct Stamps {
     /// The tree of the snapshot.
-    pub(super) of: Tree,
+    pub(super) of: StoreTree,
     /// Stamps by path relative to the tree; the path of the tree's own folder is empty. A folder precedes its content.
-    entries: BTreeMap<PathBuf, Stamp>,
+    entries: BTreeMap<PathBuf, EntryStamp>,
 }
 
 impl Stamps {
@@ -89,20 +89,20 @@ impl Stamps {
     ///
     /// Returns `None` if the tree has files with several names, which share their times, if the tree is too large, or
     /// if the clock was set back.
-    pub(super) fn take(tree: &Folder, of: Tree, beside: &Folder) -> Result<Option<Self>, StorageError> {
+    pub(super) fn take(tree: &OpenFolder, of: StoreTree, beside: &OpenFolder) -> Result<Option<Self>, StorageError> {
         let mut stamps = Self { of, entries: BTreeMap::new() };
         let is_past = stamps.add(tree, Path::new(""))? && stamps.is_past(beside)?;
         Ok(is_past.then_some(stamps))
     }
 
     /// Waits until the clock of the file system has passed the times of all stamps, and returns whether it has.
-    fn is_past(&self, beside: &Folder) -> Result<bool, StorageError> {
+    fn is_past(&self, beside: &OpenFolder) -> Result<bool, StorageError> {
         let newest = self.entries.values().map(|stamp| stamp.changed).max().unwrap_or_default();
         for _ in 0..TICK_LOOKS {
             // A change of the folder's times shows the time that the file system would assign to any change now.
             let stamped = rustix::fs::futimens(beside, &NOW).and_then(|()| rustix::fs::fstat(beside));
             let stamped = stamped.map_err(StorageError::at("look at the time of", &beside.path))?;
-            if Stamp::of(&stamped).changed > newest {
+            if EntryStamp::of(&stamped).changed > newest {
                 return Ok(true);
             }
             std::thread::sleep(TICK_LOOK);
@@ -112,11 +112,11 @@ impl Stamps {
 
     /// Adds the stamps of an entry and everything below it. Returns `false` if stamps cannot show the changes of one of
     /// these entries, or if a limit is exceeded.
-    fn add(&mut self, tree: &Folder, path: &Path) -> Result<bool, StorageError> {
+    fn add(&mut self, tree: &OpenFolder, path: &Path) -> Result<bool, StorageError> {
         let mut waiting = vec![path.to_owned()];
         while let Some(path) = waiting.pop() {
             let found = look(tree, &path).map_err(StorageError::at("look at", tree.path.join(&path)))?;
-            let stamp = Stamp::of(&found);
+            let stamp = EntryStamp::of(&found);
             let is_telling = stamp.is_folder || found.st_nlink == 1;
             if !is_telling || self.entries.len() >= ENTRIES_MAX || path.as_os_str().len() > PATH_MAX {
                 return Ok(false);
@@ -140,12 +140,12 @@ impl Stamps {
     }
 
     /// Returns the entries that have changed.
-    fn touched(&self, tree: &Folder) -> Touched {
+    fn touched(&self, tree: &OpenFolder) -> Touched {
         let mut touched = Touched::default();
         for (path, stamp) in &self.entries {
             // This may follow a link that has replaced a folder. In that case the folder itself is gone, and was
             // visited earlier.
-            let now = look(tree, path).map(|found| Stamp::of(&found));
+            let now = look(tree, path).map(|found| EntryStamp::of(&found));
             if now.as_ref() == Ok(stamp) || touched.is_gone(path) {
                 continue;
             }
@@ -183,11 +183,11 @@ impl Touched {
 /// The folders of one restore.
 pub(super) struct Restoring<'a> {
     /// The tree that is restored.
-    pub(super) live: &'a Folder,
+    pub(super) live: &'a OpenFolder,
     /// The tree of the snapshot.
-    pub(super) snapshot: &'a Folder,
+    pub(super) snapshot: &'a OpenFolder,
     /// The folder that receives the touched entries.
-    pub(super) trash: &'a Folder,
+    pub(super) trash: &'a OpenFolder,
     /// Whether files can share their blocks.
     pub(super) clones: bool,
 }
@@ -200,7 +200,7 @@ impl Restoring<'_> {
     pub(super) fn run(
         &self,
         mut stamps: Stamps,
-        before: Before<'_>,
+        before: BeforeStep<'_>,
     ) -> Result<(Restored, Option<Stamps>), StorageError> {
         let touched = stamps.touched(self.live);
         let mut restored = Restored::default();
@@ -223,7 +223,7 @@ impl Restoring<'_> {
                 is_whole = is_whole && stamps.add(self.live, &entry)?;
             }
             let found = look(self.live, path).map_err(StorageError::at("look at", self.live.path.join(path)))?;
-            stamps.entries.insert(path.clone(), Stamp::of(&found));
+            stamps.entries.insert(path.clone(), EntryStamp::of(&found));
         }
         let is_past = is_whole && stamps.is_past(self.trash)?;
         Ok((restored, is_past.then_some(stamps)))
@@ -236,7 +236,7 @@ impl Restoring<'_> {
         path: &Path,
         stamps: &Stamps,
         restored: &mut Restored,
-        before: Before<'_>,
+        before: BeforeStep<'_>,
     ) -> Result<Vec<CString>, StorageError> {
         let (live, snapshot) = (self.live.below(path)?, self.snapshot.below(path)?);
         let mut present = BTreeSet::new();
@@ -246,19 +246,19 @@ impl Restoring<'_> {
                 present.insert(child.name);
                 continue;
             }
-            before(Step::MoveOut(restored.moved_out))?;
+            before(ExchangeStep::MoveOut(restored.moved_out))?;
             self.discard(&live, &child.name)?;
             restored.moved_out += 1;
         }
         let mut cloner = Cloner::new(self.clones);
         let mut renewed = Vec::new();
         for child in snapshot.children()?.into_iter().filter(|child| !present.contains(&child.name)) {
-            before(Step::MoveIn(restored.cloned))?;
+            before(ExchangeStep::MoveIn(restored.cloned))?;
             cloner.entry(&snapshot, &live, &child)?;
             restored.cloned += 1;
             renewed.push(child.name);
         }
-        before(Step::Attributes)?;
+        before(ExchangeStep::Attributes)?;
         let found = rustix::fs::fstat(&snapshot);
         let attributes = found.and_then(|found| Attributes::of_open(snapshot.as_fd(), &found));
         let attributes = attributes.map_err(StorageError::at("read the attributes of", &snapshot.path))?;
@@ -266,7 +266,7 @@ impl Restoring<'_> {
         Ok(renewed)
     }
 
-    fn discard(&self, folder: &Folder, name: &CStr) -> Result<(), StorageError> {
+    fn discard(&self, folder: &OpenFolder, name: &CStr) -> Result<(), StorageError> {
         match rustix::fs::renameat_with(folder, name, self.trash, unique_name(), RenameFlags::NOREPLACE) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(error) => Err(StorageError::at("move to the trash", folder.path_of(name))(error)),
@@ -274,7 +274,7 @@ impl Restoring<'_> {
     }
 }
 
-fn look(tree: &Folder, path: &Path) -> Result<Stat, Errno> {
+fn look(tree: &OpenFolder, path: &Path) -> Result<Stat, Errno> {
     if path.as_os_str().as_bytes().is_empty() {
         return rustix::fs::fstat(tree);
     }

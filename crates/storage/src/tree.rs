@@ -11,7 +11,7 @@ const NAME_MAX: usize = 100;
 
 /// One store of a snapshot or of a generation of an instance.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Tree {
+pub enum StoreTree {
     /// `snapshots/SNAPSHOT/STORE`: never changes.
     Snapshot {
         /// The id of the snapshot.
@@ -30,7 +30,7 @@ pub enum Tree {
     },
 }
 
-impl Tree {
+impl StoreTree {
     /// Creates the name of a snapshot's tree.
     ///
     /// Errors: [`StorageError::Name`] if a name is not valid for a folder.
@@ -119,7 +119,7 @@ fn name(text: &str) -> Result<String, StorageError> {
     if is_sound { Ok(text.to_owned()) } else { Err(StorageError::Name(text.to_owned())) }
 }
 
-impl fmt::Display for Tree {
+impl fmt::Display for StoreTree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.folder().display())
     }

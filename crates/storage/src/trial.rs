@@ -58,7 +58,7 @@ pub fn nameless_file(folder: &Path) -> Result<File, Errno> {
 
 /// The free and total space of a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Room {
+pub struct FreeSpace {
     /// The free space, in bytes.
     pub free_bytes: u64,
     /// The total space, in bytes.
@@ -68,9 +68,9 @@ pub struct Room {
 }
 
 /// Returns the free and total space of a folder's file system.
-pub fn room(folder: &Path) -> Result<Room, Errno> {
+pub fn room(folder: &Path) -> Result<FreeSpace, Errno> {
     let found = rustix::fs::statvfs(folder)?;
-    Ok(Room {
+    Ok(FreeSpace {
         free_bytes: found.f_bavail.saturating_mul(found.f_frsize),
         total_bytes: found.f_blocks.saturating_mul(found.f_frsize),
         free_files: (found.f_files > 0).then_some(found.f_favail),

@@ -10,14 +10,14 @@ use rustix::fs::{AtFlags, FileType, Mode, Stat};
 use rustix::io::Errno;
 
 use super::StorageError;
-use super::walk::{Folder, as_path, file_flags};
+use super::walk::{OpenFolder, as_path, file_flags};
 
 /// The unit of `st_blocks` on every file system, in bytes (`stat(2)`).
 const STAT_BLOCK: u64 = 512;
 
 /// The space that a tree takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Usage {
+pub struct TreeUsage {
     /// The number of entries that are not folders; a file with several names counts once.
     pub files: u64,
     /// The number of folders, including the tree's own.
@@ -32,8 +32,8 @@ pub struct Usage {
 }
 
 /// Measures a tree, which may change meanwhile. Entries that disappear or lie too deep for a path are left out.
-pub(super) fn measure(tree: &Folder) -> Result<Usage, StorageError> {
-    let mut measuring = Measuring { usage: Usage::default(), seen: HashSet::new() };
+pub(super) fn measure(tree: &OpenFolder) -> Result<TreeUsage, StorageError> {
+    let mut measuring = Measuring { usage: TreeUsage::default(), seen: HashSet::new() };
     let mut waiting = vec![PathBuf::new()];
     while let Some(path) = waiting.pop() {
         let folder = match tree.try_below(&path) {
@@ -55,7 +55,7 @@ pub(super) fn measure(tree: &Folder) -> Result<Usage, StorageError> {
 
 /// Checks that no folder of a tree, which may change meanwhile, lies deeper than the maximum length of paths, because
 /// deeper folders can be neither cloned nor compared.
-pub(super) fn check_depth(tree: &Folder) -> Result<(), StorageError> {
+pub(super) fn check_depth(tree: &OpenFolder) -> Result<(), StorageError> {
     let mut waiting = vec![PathBuf::new()];
     while let Some(path) = waiting.pop() {
         let folder = match tree.try_below(&path) {
@@ -71,13 +71,13 @@ pub(super) fn check_depth(tree: &Folder) -> Result<(), StorageError> {
 }
 
 struct Measuring {
-    usage: Usage,
+    usage: TreeUsage,
     /// Files with several names, by device and inode.
     seen: HashSet<(u64, u64)>,
 }
 
 impl Measuring {
-    fn entry(&mut self, folder: &Folder, name: &CStr) -> Result<(), StorageError> {
+    fn entry(&mut self, folder: &OpenFolder, name: &CStr) -> Result<(), StorageError> {
         let failed = |error: Errno| StorageError::at("look at", folder.path_of(name))(error);
         let found = match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) => found,

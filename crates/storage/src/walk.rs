@@ -15,7 +15,7 @@ const LISTING_BYTES: usize = 32 << 10;
 
 /// An open folder, with its path for error messages.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct OpenFolder {
     pub fd: OwnedFd,
     pub path: PathBuf,
 }
@@ -27,7 +27,7 @@ pub(super) struct Child {
     pub is_folder: bool,
 }
 
-impl Folder {
+impl OpenFolder {
     /// Opens a folder at any path.
     pub(crate) fn open(path: impl Into<PathBuf>) -> Result<Self, StorageError> {
         let path = path.into();
@@ -88,7 +88,7 @@ impl Folder {
     }
 }
 
-impl AsFd for Folder {
+impl AsFd for OpenFolder {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }

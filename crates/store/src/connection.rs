@@ -197,28 +197,28 @@ async fn flushed<'q>(
     pool: &SqlitePool,
     flusher: &Flusher,
     query: impl Execute<'q, Sqlite> + 'q,
-) -> Result<Vec<Step>, sqlx::Error> {
+) -> Result<Vec<QueryStep>, sqlx::Error> {
     // Read to the end: a statement that returns rows is committed after the last row.
-    let all: Vec<Result<Step, sqlx::Error>> = pool.fetch_many(query).collect().await;
+    let all: Vec<Result<QueryStep, sqlx::Error>> = pool.fetch_many(query).collect().await;
     let steps = all.into_iter().collect::<Result<Vec<_>, _>>()?;
     flusher.flush().await?;
     Ok(steps)
 }
 
-type Step = Either<SqliteQueryResult, SqliteRow>;
+type QueryStep = Either<SqliteQueryResult, SqliteRow>;
 
 /// Runs a statement at once and returns all its results.
 fn steps<'q>(
     connection: &mut SqliteConnection,
     query: impl Execute<'q, Sqlite> + 'q,
-) -> Result<Vec<Step>, sqlx::Error> {
-    let all: Vec<Result<Step, sqlx::Error>> = inline::wait(connection.fetch_many(query).collect());
+) -> Result<Vec<QueryStep>, sqlx::Error> {
+    let all: Vec<Result<QueryStep, sqlx::Error>> = inline::wait(connection.fetch_many(query).collect());
     all.into_iter().collect()
 }
 
 fn as_stream<'e>(
-    steps: impl Future<Output = Result<Vec<Step>, sqlx::Error>> + Send + 'e,
-) -> BoxStream<'e, Result<Step, sqlx::Error>> {
+    steps: impl Future<Output = Result<Vec<QueryStep>, sqlx::Error>> + Send + 'e,
+) -> BoxStream<'e, Result<QueryStep, sqlx::Error>> {
     stream::once(steps)
         .flat_map(|steps| match steps {
             Ok(steps) => stream::iter(steps.into_iter().map(Ok).collect::<Vec<_>>()),
@@ -227,14 +227,14 @@ fn as_stream<'e>(
         .boxed()
 }
 
-fn first_row(steps: Vec<Step>) -> Option<SqliteRow> {
+fn first_row(steps: Vec<QueryStep>) -> Option<SqliteRow> {
     steps.into_iter().find_map(Either::right)
 }
 
 impl<'c> Executor<'c> for &'c Connection {
     type Database = Sqlite;
 
-    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Step, sqlx::Error>>
+    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<QueryStep, sqlx::Error>>
     where
         'c: 'e,
         E: 'q + Execute<'q, Sqlite>,
@@ -300,7 +300,7 @@ impl<'c> Executor<'c> for &'c Connection {
 impl<'c> Executor<'c> for &'c mut Transaction {
     type Database = Sqlite;
 
-    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Step, sqlx::Error>>
+    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<QueryStep, sqlx::Error>>
     where
         'c: 'e,
         E: 'q + Execute<'q, Sqlite>,

@@ -25,7 +25,7 @@ pub struct StoredInstance {
     /// The newest generation: the highest number that has been assigned.
     pub generation: u64,
     /// The generation that serves or is being made to serve; `None` before the first one.
-    pub serving: Option<Serving>,
+    pub serving: Option<ServingGeneration>,
     /// The id of the snapshot that the instance starts from.
     pub snapshot: Option<SnapshotId>,
     /// The id of the snapshot that a reset leads to.
@@ -36,7 +36,7 @@ pub struct StoredInstance {
 
 /// The generation of an instance that clients reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Serving {
+pub struct ServingGeneration {
     /// The number of the generation that serves.
     pub generation: u64,
     /// The generation that the containers were made for; their labels name it. It is lower than `generation` after a
@@ -56,14 +56,14 @@ pub struct NewGeneration<'a> {
     /// The time when that state begins.
     pub since: Timestamp,
     /// The reset that needs the generation; `None` outside a reset.
-    pub reset: Option<ResetRequest<'a>>,
+    pub reset: Option<StoredResetRequest<'a>>,
     /// The way of resetting that is being tried.
     pub strategy: ResetWay,
 }
 
 /// A reset as it was requested.
 #[derive(Debug, Clone, Copy)]
-pub struct ResetRequest<'a> {
+pub struct StoredResetRequest<'a> {
     /// The id of the reset.
     pub id: &'a str,
     /// The time of the request.
@@ -101,10 +101,10 @@ fn from_row(row: &SqliteRow) -> Result<StoredInstance, StoreError> {
     })
 }
 
-fn serving(row: &SqliteRow) -> Option<Serving> {
+fn serving(row: &SqliteRow) -> Option<ServingGeneration> {
     let generation = row.get::<Option<i64>, _>("serving")?.unsigned_abs();
     let made = row.get::<Option<i64>, _>("made")?.unsigned_abs();
-    Some(Serving { generation, made })
+    Some(ServingGeneration { generation, made })
 }
 
 /// Records whether an instance should be up, and creates its row if it has none.

@@ -44,7 +44,7 @@ pub use engines::{SnapshotPlace, StoredEngine};
 pub use environments::StoredEnvironment;
 pub use events::StoredEvent;
 pub use imports::{ImportOutline, StoredImport};
-pub use instances::{NewGeneration, NewServing, ResetRequest, Serving, StoredInstance};
+pub use instances::{NewGeneration, NewServing, ServingGeneration, StoredInstance, StoredResetRequest};
 pub use resets::{NewReset, StageTime, StoredCompared, StoredReset};
 pub use rounds::{NewRound, StoredRound};
 pub use standbys::StoredStandby;

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use arenad_images::watch::{Look, Watch};
+use arenad_images::watch::{ProgressReading, WorkProgress};
 
 /// The interval at which the progress is polled.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Shows the progress until the work has ended.
-pub async fn follow<T>(name: &str, is_silent: bool, watch: &Arc<Watch>, work: impl Future<Output = T>) -> T {
+pub async fn follow<T>(name: &str, is_silent: bool, watch: &Arc<WorkProgress>, work: impl Future<Output = T>) -> T {
     let mut board = Board::new(is_silent);
     let mut work = std::pin::pin!(work);
     let mut look = tokio::time::interval(LOOK_INTERVAL);
@@ -49,7 +49,7 @@ impl Board {
         Self { bar, is_terminal, is_silent, said: (String::new(), 0) }
     }
 
-    fn show(&mut self, name: &str, look: &Look) {
+    fn show(&mut self, name: &str, look: &ProgressReading) {
         if self.is_silent || look.stage.is_empty() {
             return;
         }
@@ -60,7 +60,7 @@ impl Board {
         }
     }
 
-    fn draw(&mut self, look: &Look) {
+    fn draw(&mut self, look: &ProgressReading) {
         if self.said.0 != look.stage {
             let template = match look.total_bytes {
                 Some(_) => {
@@ -82,7 +82,7 @@ impl Board {
         self.bar.tick();
     }
 
-    fn say(&mut self, name: &str, look: &Look) {
+    fn say(&mut self, name: &str, look: &ProgressReading) {
         for stage in &look.begun {
             errln!("{name}: {stage}");
             self.said = (stage.clone(), 0);

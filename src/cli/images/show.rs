@@ -4,14 +4,14 @@ use comfy_table::Cell;
 
 use crate::cli::output::{self, bytes};
 use arenad_api::{ImageArchive, ImageItem, Images};
-use arenad_images::inventory::{Standing, State};
+use arenad_images::inventory::{InventoryState, InventoryStatus};
 use arenad_images::load::Works;
-use arenad_images::shelf::Place;
+use arenad_images::shelf::ArchivePaths;
 use arenad_model::archive::{Archive, DataSource, NeededImage, Origin};
 use arenad_model::site::Environment;
 
 /// Returns the description of an image.
-pub(super) fn image(image: &NeededImage, standing: &Standing, works: &Works) -> ImageItem {
+pub(super) fn image(image: &NeededImage, standing: &InventoryStatus, works: &Works) -> ImageItem {
     let (origin, archive) = match &image.origin {
         Origin::Built => ("built", None),
         Origin::Registry => ("registry", None),
@@ -22,7 +22,12 @@ pub(super) fn image(image: &NeededImage, standing: &Standing, works: &Works) -> 
 }
 
 /// Returns the description of a piece of data.
-pub(super) fn data(environment: &Environment, data: &DataSource, standing: &Standing, works: &Works) -> ImageItem {
+pub(super) fn data(
+    environment: &Environment,
+    data: &DataSource,
+    standing: &InventoryStatus,
+    works: &Works,
+) -> ImageItem {
     let mut sites: Vec<String> = environment.users_of(data).iter().map(|(site, _)| site.to_string()).collect();
     sites.dedup();
     let place = works.shelf.place_of_data(data);
@@ -34,7 +39,7 @@ fn item(
     kind: &str,
     origin: &str,
     sites: Vec<String>,
-    standing: &Standing,
+    standing: &InventoryStatus,
     archive: Option<ImageArchive>,
 ) -> ImageItem {
     ImageItem {
@@ -53,7 +58,7 @@ fn item(
     }
 }
 
-fn archive(archive: &Archive, place: &Place, standing: &Standing) -> ImageArchive {
+fn archive(archive: &Archive, place: &ArchivePaths, standing: &InventoryStatus) -> ImageArchive {
     ImageArchive {
         file: archive.file.clone(),
         path: place.file.display().to_string(),
@@ -104,7 +109,7 @@ fn state_cell(item: &ImageItem) -> Cell {
         // A download that lacks a single byte must not show as 100 %.
         Some(percent.min(99))
     });
-    let text = match percent.filter(|_| item.state == State::Partial.word()) {
+    let text = match percent.filter(|_| item.state == InventoryState::Partial.word()) {
         Some(percent) => format!("{} {percent} %", item.state),
         None => item.state.clone(),
     };

@@ -11,14 +11,14 @@ use super::choice::Choice;
 use crate::cli::failure::Failure;
 use arenad_api::ImageItem;
 use arenad_images::ImagesError;
-use arenad_images::fetch::{Fetcher, Room};
-use arenad_images::inventory::State;
-use arenad_images::load::{Done, Wanted, Works};
+use arenad_images::fetch::{Fetcher, SpaceCheck};
+use arenad_images::inventory::InventoryState;
+use arenad_images::load::{ArchiveSelection, Done, Works};
 use arenad_images::place::is_placed;
-use arenad_images::shelf::Place;
+use arenad_images::shelf::ArchivePaths;
 use arenad_images::space::Need;
-use arenad_images::verify::Report;
-use arenad_images::watch::Watch;
+use arenad_images::verify::VerificationReport;
+use arenad_images::watch::WorkProgress;
 use arenad_model::archive::{Archive, DataSource, NeededImage, Origin, Placement};
 use arenad_model::error::describe;
 
@@ -39,7 +39,7 @@ pub(super) enum Told {
     /// The command does not apply to the item, for this reason.
     Skipped(&'static str),
     /// The facts that were verified.
-    Verified(Report),
+    Verified(VerificationReport),
 }
 
 /// The state that one command shares across its items.
@@ -74,7 +74,7 @@ impl Task {
 impl Session {
     /// Processes one image, until it is done or cancelled.
     pub(super) async fn image(&self, image: &NeededImage, cancel: &CancellationToken) -> Result<Told, ImagesError> {
-        let watch = Arc::new(Watch::new(cancel.clone()));
+        let watch = Arc::new(WorkProgress::new(cancel.clone()));
         if cancel.is_cancelled() {
             return Err(ImagesError::Cancelled);
         }
@@ -82,7 +82,7 @@ impl Session {
         board::follow(&image.reference, self.is_silent, &watch, work).await
     }
 
-    async fn image_in_silence(&self, image: &NeededImage, watch: &Arc<Watch>) -> Result<Told, ImagesError> {
+    async fn image_in_silence(&self, image: &NeededImage, watch: &Arc<WorkProgress>) -> Result<Told, ImagesError> {
         let reference = &image.reference;
         let archive = match (&image.origin, &self.task) {
             (Origin::Archive(archive), _) => archive,
@@ -104,11 +104,11 @@ impl Session {
             Task::Pull(fetcher) => {
                 let standing = self.works.standing(image).await?;
                 match (standing.state, standing.id) {
-                    (State::Present, _) => Done::Present,
-                    (State::Unverified, _) if !self.works.replace => {
+                    (InventoryState::Present, _) => Done::Present,
+                    (InventoryState::Unverified, _) if !self.works.replace => {
                         return Ok(Told::Skipped("the engine has an image of that name; `--replace` fetches it again"));
                     }
-                    (State::Different, Some(found)) if !self.works.replace => {
+                    (InventoryState::Different, Some(found)) if !self.works.replace => {
                         let (path, reference) = (place.file, reference.clone());
                         return Err(ImagesError::WouldReplace { path, reference, found });
                     }
@@ -117,7 +117,7 @@ impl Session {
                             let of_engine = self.works.need_of_engine(total.max(image.loaded_bytes.unwrap_or(0)));
                             self.room(&place, total, here, of_engine)
                         };
-                        self.fetch(fetcher, archive, &place, Wanted::Image(reference), &room, watch).await?;
+                        self.fetch(fetcher, archive, &place, ArchiveSelection::Image(reference), &room, watch).await?;
                         self.works.load(reference, archive, None, watch).await?
                     }
                 }
@@ -129,14 +129,14 @@ impl Session {
 
     /// Processes one piece of data, until it is done or cancelled.
     pub(super) async fn data(&self, data: &DataSource, cancel: &CancellationToken) -> Result<Told, ImagesError> {
-        let watch = Arc::new(Watch::new(cancel.clone()));
+        let watch = Arc::new(WorkProgress::new(cancel.clone()));
         if cancel.is_cancelled() {
             return Err(ImagesError::Cancelled);
         }
         board::follow(&data.name, self.is_silent, &watch, self.data_in_silence(data, &watch)).await
     }
 
-    async fn data_in_silence(&self, data: &DataSource, watch: &Arc<Watch>) -> Result<Told, ImagesError> {
+    async fn data_in_silence(&self, data: &DataSource, watch: &Arc<WorkProgress>) -> Result<Told, ImagesError> {
         let archive = &data.archive;
         let place = self.works.shelf.place_of_data(data);
         let _turn = place.take_turn()?;
@@ -149,8 +149,8 @@ impl Session {
             Task::Pull(_) if is_placed(data, &place) => Done::Present,
             Task::Pull(fetcher) => {
                 let (wanted, first) = match &data.placement {
-                    Placement::Folder(_) => (Wanted::Itself, None),
-                    Placement::Unpacked(parts) => (Wanted::Files, parts.first()),
+                    Placement::Folder(_) => (ArchiveSelection::Itself, None),
+                    Placement::Unpacked(parts) => (ArchiveSelection::Files, parts.first()),
                 };
                 let room = |total: u64, here: u64| {
                     let unpacked = first.map(|part| Need { folder: part.to.clone(), bytes: total });
@@ -171,10 +171,10 @@ impl Session {
         &self,
         fetcher: &Fetcher,
         archive: &Archive,
-        place: &Place,
-        wanted: Wanted<'_>,
-        room: Room<'_>,
-        watch: &Arc<Watch>,
+        place: &ArchivePaths,
+        wanted: ArchiveSelection<'_>,
+        room: SpaceCheck<'_>,
+        watch: &Arc<WorkProgress>,
     ) -> Result<(), ImagesError> {
         if archive.mirrors.is_empty() && !place.file.is_file() {
             let (file, looked_at) = (archive.file.clone(), place.file.clone());
@@ -184,7 +184,7 @@ impl Session {
     }
 
     /// Checks that there is space for the rest of a download, and for the content that is unpacked from it.
-    fn room(&self, place: &Place, total: u64, here: u64, then: Option<Need>) -> Result<(), ImagesError> {
+    fn room(&self, place: &ArchivePaths, total: u64, here: u64, then: Option<Need>) -> Result<(), ImagesError> {
         let folder = place.file.parent().unwrap_or(Path::new("/")).to_owned();
         let rest = Need { folder, bytes: total.saturating_sub(here) };
         let needs: Vec<Need> = [rest].into_iter().chain(then).collect();
@@ -192,7 +192,7 @@ impl Session {
     }
 
     /// Removes an archive from the shelf after its use; one that was given with `--from` belongs to the user and stays.
-    fn discard(&self, place: &Place) {
+    fn discard(&self, place: &ArchivePaths) {
         if self.works.discard
             && let Err(error) = fs::remove_file(&place.file)
             && error.kind() != std::io::ErrorKind::NotFound

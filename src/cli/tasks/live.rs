@@ -9,7 +9,7 @@ use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use arenad_api::SourceText;
 use arenad_api::checks::{BeginRequest, Begun, CheckRequest, Checked};
-use arenad_definition::tasks::Loaded;
+use arenad_definition::tasks::LoadedTasks;
 use arenad_model::locator::{JsPage, LocatorKind};
 use arenad_model::task::{CriterionKind, Recipe, Task};
 use arenad_verdict::{Check, Verdict};
@@ -24,7 +24,7 @@ pub struct Finding {
 }
 
 /// Runs every check of some tasks on the running environment.
-pub async fn findings(client: &Client, chosen: &Chosen, loaded: &Loaded) -> Result<Vec<Finding>, Failure> {
+pub async fn findings(client: &Client, chosen: &Chosen, loaded: &LoadedTasks) -> Result<Vec<Finding>, Failure> {
     let mut findings = Vec::new();
     for task in &loaded.tasks {
         let file = chosen.files.iter().find(|file| file.text.contains(template(&task.name)));

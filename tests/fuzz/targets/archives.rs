@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::io::{Cursor, Read};
 
-use arenad_images::scan::{Kind, ScanError, images, scan};
-use arenad_images::watch::Watch;
+use arenad_images::scan::{ArchiveKind, ScanError, images, scan};
+use arenad_images::watch::WorkProgress;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -65,11 +65,11 @@ fn open() -> Check {
         }
         // As a file, which may be compressed or a zip, the archive gives the same result.
         std::fs::write(&path, input).expect("written");
-        let scanned = scan(&path, Kind::Images, &Watch::default());
+        let scanned = scan(&path, ArchiveKind::Images, &WorkProgress::default());
         if let (Ok(read), Ok(scanned)) = (&read, &scanned) {
             assert_eq!(*read, scanned.images);
         }
-        let files = scan(&path, Kind::Files, &Watch::default()).map(|scanned| scanned.expanded_bytes);
+        let files = scan(&path, ArchiveKind::Files, &WorkProgress::default()).map(|scanned| scanned.expanded_bytes);
         format!("{} / {} / {}", kind(&read), kind(&scanned), kind(&files))
     })
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use arenad_definition::{self as definition, Diagnostics, SOURCE_MAX_BYTES, SourceFile, Sources, Style};
+use arenad_definition::{self as definition, DefinitionSources, Diagnostics, SOURCE_MAX_BYTES, SourceFile, Style};
 
 use crate::target::{Check, DIVIDER, Target, parts};
 
@@ -74,7 +74,7 @@ fn open() -> Check {
     let good = definition::read(&located).expect("the case reads");
     Box::new(move |input| {
         let [environment, compose, dotenv] = parts::<3>(input);
-        let mut sources = Sources { dotenv: Some(SourceFile::new("compose/.env", dotenv)), ..good.clone() };
+        let mut sources = DefinitionSources { dotenv: Some(SourceFile::new("compose/.env", dotenv)), ..good.clone() };
         // A valid part replaces a missing one, so that the other parts are still examined.
         if !environment.is_empty() {
             sources.environment = SourceFile::new("environments/x.yaml", environment);

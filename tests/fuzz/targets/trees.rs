@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use arenad_storage::{Limits, StateRoot, StorageError, Tree};
+use arenad_storage::{ArchiveLimits, StateRoot, StorageError, StoreTree};
 
 use crate::tape::mend_sums;
 use crate::target::{Check, Target, scratch};
@@ -45,7 +45,7 @@ pub const TARGET: Target = Target {
 };
 
 /// Small enough for the memory file system of the folders.
-const LIMITS: Limits = Limits { bytes: 4 << 20, members: 2000, folder_bytes: 1 << 20 };
+const LIMITS: ArchiveLimits = ArchiveLimits { bytes: 4 << 20, members: 2000, folder_bytes: 1 << 20 };
 
 fn open() -> Check {
     let folder = scratch();
@@ -82,8 +82,8 @@ fn open() -> Check {
     })
 }
 
-fn tree(name: &str) -> Tree {
-    Tree::snapshot(name, "data").expect("a name")
+fn tree(name: &str) -> StoreTree {
+    StoreTree::snapshot(name, "data").expect("a name")
 }
 
 /// Lists the entries of a folder with their types and lengths.

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 use arenad_accounts::Place;
-use arenad_definition::{self as definition, SourceFile, Sources};
+use arenad_definition::{self as definition, DefinitionSources, SourceFile};
 use arenad_launch::Incarnation;
 use arenad_locators::Scene;
 use arenad_model::site::Site;
@@ -25,7 +25,7 @@ impl Visited {
             "name: x\nsites:\n  web:\n    entry: {{ port: {port} }}\n    public: {{ port: 7770 }}\n    ready: {{ probes: [ {{ http: {{ path: / }} }} ] }}\n    {keys}\n"
         );
         let root = std::env::temp_dir();
-        let sources = Sources {
+        let sources = DefinitionSources {
             root,
             environment: SourceFile::new(Path::new("environments/x.yaml"), environment),
             compose: SourceFile::new(Path::new("compose/x.yaml"), "services: { web: { image: web:1 } }\n".to_owned()),

@@ -12,7 +12,7 @@ use super::error::ApiError;
 use arenad_accounts::{self as accounts, LoginFailure, Place, Session};
 use arenad_api as wire;
 use arenad_instance::baseline::sessions;
-use arenad_instance::{AskError, InstanceHandle, Report};
+use arenad_instance::{AskError, InstanceHandle, InstanceReport};
 use arenad_model::login::Login;
 
 /// `GET /v1/environments/{environment}/sites/{site}/accounts`: returns the accounts of a site and how each signs in.
@@ -86,7 +86,7 @@ pub(super) async fn log_in(
 async fn kept(
     api: &Api,
     handle: &InstanceHandle,
-    report: &Report,
+    report: &InstanceReport,
     place: &Place,
     account: &str,
     login: &Login,

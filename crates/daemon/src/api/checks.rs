@@ -11,17 +11,17 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::Api;
-use super::environments::{Body, body};
+use super::environments::{JsonRequest, body};
 use super::error::ApiError;
-use super::which::{self, Subject};
-use crate::checks::{BeginError, Beginning, Desk, Ended, Standing};
+use super::which::{self, RequestSubject};
+use crate::checks::{BeginError, Beginning, EpisodeEnd, SiteGeneration, TaskChecker};
 use arenad_api::SourceText;
 use arenad_api::checks::{
-    BeginRequest, Begun, BegunSite, BegunValue, CheckRequest, Checked, Evidence, SeenReading, Sighted,
+    BeginRequest, Begun, BegunSite, BegunValue, CheckEvidence, CheckRequest, Checked, SeenReading, Sighted,
 };
 use arenad_definition::{SourceFile, tasks};
 use arenad_evaluators::native::{Seen, Sight};
-use arenad_instance::{InstanceHandle, Outcome};
+use arenad_instance::{InstanceHandle, OperationOutcome};
 use arenad_model::error::describe;
 use arenad_model::ids::SiteName;
 use arenad_model::locator::Value;
@@ -36,7 +36,7 @@ use arenad_seams::inline::blocking;
 pub(super) async fn begin(
     State(api): State<Arc<Api>>,
     Path(environment): Path<String>,
-    request: Body<BeginRequest>,
+    request: JsonRequest<BeginRequest>,
 ) -> Result<Json<Begun>, ApiError> {
     begun(&api, &environment, body(request)?).await
 }
@@ -44,7 +44,7 @@ pub(super) async fn begin(
 /// `POST /v1/checks/begin`: uses the only environment that is up, or the only one that has the task.
 pub(super) async fn begin_found(
     State(api): State<Arc<Api>>,
-    request: Body<BeginRequest>,
+    request: JsonRequest<BeginRequest>,
 ) -> Result<Json<Begun>, ApiError> {
     let request = body(request)?;
     let environment = environment_of(&api, &request.task, request.file.as_ref())?;
@@ -58,7 +58,7 @@ async fn begun(api: &Api, environment: &str, request: BeginRequest) -> Result<Js
     if request.reset {
         reset(&task, &handles, &known).await?;
     }
-    let desk = Desk { shared: &api.shared, handles: &handles, host: &definition.host, cdp: None };
+    let desk = TaskChecker { shared: &api.shared, handles: &handles, host: &definition.host, cdp: None };
     let beginning = desk.begin(&task).await?;
     for (site, standing) in &beginning.sites {
         stands_at_start(&task, site, standing.snapshot.as_deref(), &known)?;
@@ -70,7 +70,7 @@ async fn begun(api: &Api, environment: &str, request: BeginRequest) -> Result<Js
 pub(super) async fn check(
     State(api): State<Arc<Api>>,
     Path(environment): Path<String>,
-    request: Body<CheckRequest>,
+    request: JsonRequest<CheckRequest>,
 ) -> Result<Json<Checked>, ApiError> {
     checked(&api, environment, body(request)?).await
 }
@@ -78,7 +78,7 @@ pub(super) async fn check(
 /// `POST /v1/checks`: uses the environment in which the episode began, otherwise chooses as [`begin_found`] does.
 pub(super) async fn check_found(
     State(api): State<Arc<Api>>,
-    request: Body<CheckRequest>,
+    request: JsonRequest<CheckRequest>,
 ) -> Result<Json<Checked>, ApiError> {
     let request = body(request)?;
     let environment = match &request.begun {
@@ -108,7 +108,8 @@ async fn checked(api: &Api, environment: String, request: CheckRequest) -> Resul
             task.name
         )));
     }
-    let desk = Desk { shared: &api.shared, handles: &handles, host: &definition.host, cdp: request.cdp.as_deref() };
+    let desk =
+        TaskChecker { shared: &api.shared, handles: &handles, host: &definition.host, cdp: request.cdp.as_deref() };
     let (url, no_url) = match request.url {
         Some(url) => (Some(url), None),
         None => match desk.agents_url().await {
@@ -116,7 +117,7 @@ async fn checked(api: &Api, environment: String, request: CheckRequest) -> Resul
             Err(error) => (None, Some(describe(&error))),
         },
     };
-    let ended = Ended {
+    let ended = EpisodeEnd {
         answer: request.answer,
         url,
         no_url,
@@ -125,7 +126,7 @@ async fn checked(api: &Api, environment: String, request: CheckRequest) -> Resul
     };
     let (report, sights) = desk.check(&task, &ended).await;
     let at = Timestamp::now().to_string();
-    let evidence = request.evidence.then(|| Evidence {
+    let evidence = request.evidence.then(|| CheckEvidence {
         task: task.name.clone(),
         environment: environment.clone(),
         at: at.clone(),
@@ -150,7 +151,7 @@ async fn checked(api: &Api, environment: String, request: CheckRequest) -> Resul
 /// name.
 fn environment_of(api: &Api, task: &str, file: Option<&SourceText>) -> Result<String, ApiError> {
     let named = file.and_then(|file| tasks::environment_of(&SourceFile::new(file.path.clone(), file.text.clone())));
-    let subject = Subject { what: format!("task {task}"), unknown: "unknown_task" };
+    let subject = RequestSubject { what: format!("task {task}"), unknown: "unknown_task" };
     match named {
         Some(named) => Ok(named),
         None => which::environment(api, &subject, |definition| has_task(definition, task)),
@@ -226,12 +227,12 @@ async fn reset(task: &Task, handles: &[InstanceHandle], known: &[Snapshot]) -> R
     }
     for (site, ticket) in tickets {
         match ticket.wait().await {
-            Outcome::Done { .. } => {}
-            Outcome::Failed(trouble) => {
+            OperationOutcome::Done { .. } => {}
+            OperationOutcome::Failed(trouble) => {
                 let detail = format!("bring {site} to where {} starts: {}", task.name, trouble.reason);
                 return Err(ApiError::new(StatusCode::BAD_GATEWAY, "reset_failed", detail).hint(trouble.hint));
             }
-            Outcome::Superseded | Outcome::Stopped => {
+            OperationOutcome::Superseded | OperationOutcome::Stopped => {
                 let detail = format!("bring {site} to where {} starts: the reset was cut off", task.name);
                 return Err(ApiError::new(StatusCode::CONFLICT, "busy", detail).hint("try again"));
             }
@@ -276,7 +277,7 @@ fn stands_at_start(task: &Task, site: &SiteName, snapshot: Option<&str>, known: 
 }
 
 fn shown(task: &Task, definition: &Environment, begun: Beginning) -> Begun {
-    let site = |(name, standing): (SiteName, Standing)| BegunSite {
+    let site = |(name, standing): (SiteName, SiteGeneration)| BegunSite {
         site: name.to_string(),
         instance: standing.instance.to_string(),
         generation: standing.generation,

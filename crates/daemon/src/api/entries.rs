@@ -10,9 +10,9 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 
 use super::Api;
-use super::environments::{Body, body};
+use super::environments::{JsonRequest, body};
 use super::error::ApiError;
-use arenad_api::{Entry, EntryRequest};
+use arenad_api::{ContainerEntry, EntryRequest};
 use arenad_engine::{ContainerState, EngineHandle, labels};
 use arenad_instance::{AskError, InstanceHandle};
 
@@ -20,8 +20,8 @@ use arenad_instance::{AskError, InstanceHandle};
 pub(super) async fn enter(
     State(api): State<Arc<Api>>,
     Path((environment, site)): Path<(String, String)>,
-    request: Body<EntryRequest>,
-) -> Result<Json<Entry>, ApiError> {
+    request: JsonRequest<EntryRequest>,
+) -> Result<Json<ContainerEntry>, ApiError> {
     let request = body(request)?;
     let handles = api.environments.choose(&environment, std::slice::from_ref(&site))?;
     let handle = handles.into_iter().next().ok_or_else(|| ApiError::not_found("this site"))?;
@@ -46,7 +46,7 @@ pub(super) async fn enter(
         format!("{id} was entered: a command runs in the container of {service}; its next reset makes new containers");
     api.shared.events.note("instance.entered", Some(&id), &message).await;
     let engine = api.shared.engine.endpoint().to_owned();
-    Ok(Json(Entry { environment, site, service, container, engine, generation: Some(report.generation) }))
+    Ok(Json(ContainerEntry { environment, site, service, container, engine, generation: Some(report.generation) }))
 }
 
 /// Returns the service that the request names, or the site's entry service if it names none.
@@ -65,7 +65,7 @@ fn service(handle: &InstanceHandle, named: Option<String>) -> Result<String, Api
 }
 
 /// Returns the container of a baseline that could not be made and whose containers were kept.
-async fn kept(api: &Api, handle: &InstanceHandle, service: String) -> Result<Json<Entry>, ApiError> {
+async fn kept(api: &Api, handle: &InstanceHandle, service: String) -> Result<Json<ContainerEntry>, ApiError> {
     let (engine, id) = (api.shared.engine.as_ref(), handle.id.to_string());
     if !api.shared.kept_builds.has(&handle.id) {
         let error = AskError::NotUp { instance: id, state: handle.report().state.name() };
@@ -95,5 +95,5 @@ async fn kept(api: &Api, handle: &InstanceHandle, service: String) -> Result<Jso
     }
     let (environment, site) = (handle.id.environment.to_string(), handle.id.site.to_string());
     let engine = engine.endpoint().to_owned();
-    Ok(Json(Entry { environment, site, service, container: found.handle.0, engine, generation: None }))
+    Ok(Json(ContainerEntry { environment, site, service, container: found.handle.0, engine, generation: None }))
 }

@@ -16,9 +16,9 @@ use arenad_api::{Accepted, DownRequest, OperationKind, ResetRequest, SourceText,
 use arenad_model::request_queue::Want;
 use arenad_store::StoredEnvironment;
 
-pub(super) type Body<T> = Result<Json<T>, JsonRejection>;
+pub(super) type JsonRequest<T> = Result<Json<T>, JsonRejection>;
 
-pub(super) fn body<T>(body: Body<T>) -> Result<T, ApiError> {
+pub(super) fn body<T>(body: JsonRequest<T>) -> Result<T, ApiError> {
     body.map(|Json(body)| body)
         .map_err(|rejection| ApiError::new(StatusCode::BAD_REQUEST, "bad_request", rejection.body_text()))
 }
@@ -27,7 +27,7 @@ pub(super) fn body<T>(body: Body<T>) -> Result<T, ApiError> {
 pub(super) async fn up(
     State(api): State<Arc<Api>>,
     Path(environment): Path<String>,
-    request: Body<UpRequest>,
+    request: JsonRequest<UpRequest>,
 ) -> Result<(StatusCode, Json<Accepted>), ApiError> {
     let request = body(request)?;
     let text = |source: SourceText| (source.path, source.text);
@@ -58,7 +58,7 @@ pub(super) async fn up(
 pub(super) async fn reset(
     State(api): State<Arc<Api>>,
     Path(environment): Path<String>,
-    request: Body<ResetRequest>,
+    request: JsonRequest<ResetRequest>,
 ) -> Result<(StatusCode, Json<Accepted>), ApiError> {
     let ResetRequest { sites, if_dirty, to } = body(request)?;
     if let Some(to) = to {
@@ -102,7 +102,7 @@ async fn reset_to(
 pub(super) async fn down(
     State(api): State<Arc<Api>>,
     Path(environment): Path<String>,
-    request: Body<DownRequest>,
+    request: JsonRequest<DownRequest>,
 ) -> Result<StatusCode, ApiError> {
     let request = body(request)?;
     // The work runs in a task of its own, so that a client that disconnects leaves nothing half done.

@@ -10,10 +10,10 @@ use axum::http::StatusCode;
 use serde_json::Value;
 
 use super::Api;
-use super::environments::{Body, body};
+use super::environments::{JsonRequest, body};
 use super::error::ApiError;
 use super::har;
-use super::which::{self, Subject};
+use super::which::{self, RequestSubject};
 use crate::answers::Witness;
 use crate::evaluate::{self, EvaluatingError};
 use crate::traffic::SiteTraffic;
@@ -31,7 +31,7 @@ pub(super) const SIZE_MAX: usize = 256 << 20;
 pub(super) async fn evaluate(
     State(api): State<Arc<Api>>,
     Path(environment): Path<String>,
-    request: Body<EvaluationRequest>,
+    request: JsonRequest<EvaluationRequest>,
 ) -> Result<Json<Evaluation>, ApiError> {
     evaluated(&api, &environment, body(request)?).await
 }
@@ -39,11 +39,11 @@ pub(super) async fn evaluate(
 /// `POST /v1/evaluations`: uses the only environment that is up, or the only one whose sites the task mentions.
 pub(super) async fn evaluate_found(
     State(api): State<Arc<Api>>,
-    request: Body<EvaluationRequest>,
+    request: JsonRequest<EvaluationRequest>,
 ) -> Result<Json<Evaluation>, ApiError> {
     let mut request = body(request)?;
     let (id, task) = task(request.benchmark, request.task).await?;
-    let subject = Subject { what: format!("task {id} of {}", request.benchmark), unknown: "bad_task" };
+    let subject = RequestSubject { what: format!("task {id} of {}", request.benchmark), unknown: "bad_task" };
     let is_of = |definition: &Environment| speaks_of(&task, &of_environment(definition), &request.urls);
     let environment = which::environment(&api, &subject, is_of)?;
     request.task = task;

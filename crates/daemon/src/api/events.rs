@@ -26,7 +26,7 @@ const PAGE_MAX: u32 = 1000;
 const STREAM_PAGE: u32 = 100;
 
 #[derive(Deserialize)]
-pub(super) struct Range {
+pub(super) struct EventQuery {
     /// Only events after this sequence number; without it, the newest `limit` events.
     after: Option<i64>,
     /// Only events from this time on, in seconds since 1970.
@@ -56,7 +56,7 @@ fn shown(event: StoredEvent) -> wire::Event {
 /// store failed.
 pub(super) async fn events(
     State(api): State<Arc<Api>>,
-    Query(range): Query<Range>,
+    Query(range): Query<EventQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let limit = range.limit.unwrap_or(100).min(PAGE_MAX);

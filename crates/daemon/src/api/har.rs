@@ -12,7 +12,7 @@ use super::error::ApiError;
 use crate::traffic::{self, SiteTraffic};
 
 #[derive(Deserialize)]
-pub(super) struct Which {
+pub(super) struct HarSiteQuery {
     /// The names of the sites, separated by commas; an empty list selects all sites.
     #[serde(default)]
     sites: String,
@@ -23,7 +23,7 @@ pub(super) struct Which {
 pub(super) async fn har(
     State(api): State<Arc<Api>>,
     Path(environment): Path<String>,
-    Query(which): Query<Which>,
+    Query(which): Query<HarSiteQuery>,
 ) -> Result<Response, ApiError> {
     let names = which.sites.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
     let handles = api.environments.choose(&environment, &names.collect::<Vec<_>>())?;

@@ -21,7 +21,7 @@ const LIMIT_MAX: u32 = 1000;
 const LIMIT: u32 = 100;
 
 #[derive(Deserialize)]
-pub(super) struct Choice {
+pub(super) struct HealthQuery {
     /// The environment to list; all environments by default.
     environment: Option<String>,
     /// The site to list, in the named environment or in every environment; all sites by default.
@@ -34,7 +34,7 @@ pub(super) struct Choice {
 /// statistics.
 pub(super) async fn health(
     State(api): State<Arc<Api>>,
-    Query(choice): Query<Choice>,
+    Query(choice): Query<HealthQuery>,
 ) -> Result<Json<wire::Health>, ApiError> {
     let limit = choice.limit.unwrap_or(LIMIT).clamp(1, LIMIT_MAX);
     let chosen: Vec<String> = choice.site.into_iter().collect();
@@ -76,11 +76,11 @@ async fn site(api: &Api, handle: &InstanceHandle, limit: u32) -> Result<wire::Si
     })
 }
 
-fn shown(depth: Depth, health: &HealthProbes, rounds: Vec<StoredRound>) -> wire::HealthProbes {
+fn shown(depth: Depth, health: &HealthProbes, rounds: Vec<StoredRound>) -> wire::ProbeRounds {
     let passed = rounds.iter().filter(|round| round.reason.is_none()).count();
     let mut durations: Vec<f64> = rounds.iter().map(|round| round.duration_ms).collect();
     durations.sort_by(f64::total_cmp);
-    wire::HealthProbes {
+    wire::ProbeRounds {
         kind: depth.name().to_owned(),
         schedule: health.schedule.to_string(),
         names: health.probes.iter().map(|probe| probe.name.clone()).collect(),

@@ -7,10 +7,10 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 
 use super::Api;
-use super::environments::{Body, body};
+use super::environments::{JsonRequest, body};
 use super::error::ApiError;
 use crate::answers;
-use crate::locate::{self, LocatingError, Look};
+use crate::locate::{self, LocateOptions, LocatingError};
 use arenad_api as wire;
 use arenad_instance::InstanceHandle;
 use arenad_locators::{LocateError, Located};
@@ -26,14 +26,14 @@ const HELPER: &str = "helper:";
 pub(super) async fn locate(
     State(api): State<Arc<Api>>,
     Path((environment, site)): Path<(String, String)>,
-    request: Body<wire::LocateRequest>,
+    request: JsonRequest<wire::LocateRequest>,
 ) -> Result<Json<wire::Located>, ApiError> {
     let request = body(request)?;
     let handles = api.environments.choose(&environment, &[site])?;
     let handle = handles.into_iter().next().ok_or_else(|| ApiError::not_found("this site"))?;
     let host = api.environments.host(&environment).unwrap_or_default();
     let traffic = request.har.map(|har| har.get().to_owned());
-    let look = Look { page: request.page, live: request.cdp, traffic };
+    let look = LocateOptions { page: request.page, live: request.cdp, traffic };
     if let Some(call) = request.locator.trim_start().strip_prefix(HELPER) {
         let (helper, locator) = helper(&handle, call)?;
         let lack = lack(&handle, &locator, &look, "");
@@ -60,7 +60,7 @@ fn without(locator: &str, arguments: &std::collections::BTreeMap<String, String>
 }
 
 /// Returns a hint about the option that the locator needs and the request omits.
-fn lack(handle: &InstanceHandle, locator: &Locator, look: &Look, unbound: &str) -> Option<String> {
+fn lack(handle: &InstanceHandle, locator: &Locator, look: &LocateOptions, unbound: &str) -> Option<String> {
     match &locator.kind {
         LocatorKind::Js(js) if js.page == JsPage::Live && look.live.is_none() => {
             Some("give the address of the agent's browser with `--cdp http://HOST:PORT`".to_owned())

@@ -20,7 +20,7 @@ use arenad_model::lines::{Line, Lines};
 const LINE_MAX: usize = 64 << 10;
 
 #[derive(Deserialize)]
-pub(super) struct Range {
+pub(super) struct LogQuery {
     /// The number of last lines to return; all lines by default.
     tail: Option<u32>,
     /// Only lines since this time, in seconds since 1970.
@@ -40,7 +40,7 @@ pub(super) struct Range {
 pub(super) async fn logs(
     State(api): State<Arc<Api>>,
     Path((environment, site)): Path<(String, String)>,
-    Query(query): Query<Range>,
+    Query(query): Query<LogQuery>,
 ) -> Result<Response, ApiError> {
     let handles = api.environments.choose(&environment, std::slice::from_ref(&site))?;
     let containers = handles.into_iter().flat_map(|handle| handle.report().containers);

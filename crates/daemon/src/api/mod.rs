@@ -36,17 +36,17 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use self::error::ApiError;
-use super::environments::Environments;
+use super::environments::EnvironmentRegistry;
 use super::host::HostReport;
 use super::operations::Operations;
-use arenad_instance::shared::Shared;
+use arenad_instance::shared::SharedParts;
 
 /// The state that the handlers share.
 pub struct Api {
     /// The state that the daemon's parts share.
-    pub shared: Arc<Shared>,
+    pub shared: Arc<SharedParts>,
     /// The environments that are up.
-    pub environments: Arc<Environments>,
+    pub environments: Arc<EnvironmentRegistry>,
     /// The operations that clients can wait for.
     pub operations: Operations,
     /// The latest report about the engine and the disk.

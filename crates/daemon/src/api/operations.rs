@@ -11,9 +11,9 @@ use super::Api;
 use super::error::ApiError;
 use super::snapshots;
 use super::words;
-use crate::operations::Entry;
+use crate::operations::OperationEntry;
 use arenad_api as wire;
-use arenad_instance::Outcome;
+use arenad_instance::OperationOutcome;
 use arenad_store::StoredReset;
 
 /// The longest time that one request waits, in seconds.
@@ -44,7 +44,11 @@ pub(super) async fn reset(State(api): State<Arc<Api>>, Path(id): Path<String>) -
 }
 
 /// Converts an operation to its form in the API.
-pub(super) async fn shown(api: &Api, entry: &Entry, ended: Option<Outcome>) -> Result<wire::Operation, ApiError> {
+pub(super) async fn shown(
+    api: &Api,
+    entry: &OperationEntry,
+    ended: Option<OperationOutcome>,
+) -> Result<wire::Operation, ApiError> {
     let mut shown = wire::Operation {
         id: entry.ticket.operation.clone(),
         environment: entry.instance.environment.to_string(),
@@ -60,18 +64,18 @@ pub(super) async fn shown(api: &Api, entry: &Entry, ended: Option<Outcome>) -> R
     };
     match ended {
         None => {}
-        Some(Outcome::Done { took, snapshot }) => {
+        Some(OperationOutcome::Done { took, snapshot }) => {
             shown.state = wire::OperationState::Done;
             shown.duration_ms = Some(took.as_secs_f64() * 1e3);
             shown.snapshot = snapshot.map(|taken| snapshots::shown(*taken, Vec::new()));
         }
-        Some(Outcome::Failed(trouble)) => {
+        Some(OperationOutcome::Failed(trouble)) => {
             shown.state = wire::OperationState::Failed;
             shown.reason = Some(trouble.reason);
             shown.hint = Some(trouble.hint);
         }
-        Some(Outcome::Superseded) => shown.state = wire::OperationState::Superseded,
-        Some(Outcome::Stopped) => {
+        Some(OperationOutcome::Superseded) => shown.state = wire::OperationState::Superseded,
+        Some(OperationOutcome::Stopped) => {
             shown.state = wire::OperationState::Superseded;
             shown.reason = Some("the daemon was told to stop before it was done".to_owned());
             shown.hint = Some(format!("`arenad up {}` goes on with it", shown.environment));

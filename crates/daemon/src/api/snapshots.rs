@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 
 use super::Api;
-use super::environments::{Body, body};
+use super::environments::{JsonRequest, body};
 use super::error::ApiError;
 use super::{operations, verify};
 use arenad_api::{self as wire, Accepted, SnapshotDifferences, Snapshots, TakeRequest};
@@ -84,7 +84,7 @@ pub(super) fn check_name(name: &str) -> Result<(), ApiError> {
 pub(super) async fn take(
     State(api): State<Arc<Api>>,
     Path((environment, site)): Path<(String, String)>,
-    request: Body<TakeRequest>,
+    request: JsonRequest<TakeRequest>,
 ) -> Result<(StatusCode, Json<Accepted>), ApiError> {
     let name = body(request)?.name;
     check_name(&name)?;

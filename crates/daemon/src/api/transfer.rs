@@ -11,11 +11,11 @@ use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, stream};
 
 use super::Api;
-use super::environments::{Body, body};
+use super::environments::{JsonRequest, body};
 use super::error::ApiError;
 use super::snapshots::{self, find};
 use crate::export;
-use crate::imports::{self, Begun};
+use crate::imports::{self, ImportState};
 use arenad_api::{ImportBegun, ImportRequest, SIZE_HEADER, Snapshot};
 use arenad_export::MANIFEST_BYTES_MAX;
 
@@ -46,7 +46,7 @@ pub(super) async fn export(State(api): State<Arc<Api>>, Path(id): Path<String>) 
 /// `POST /v1/imports`: begins an import or resumes one.
 pub(super) async fn begin(
     State(api): State<Arc<Api>>,
-    request: Body<ImportRequest<arenad_export::Manifest>>,
+    request: JsonRequest<ImportRequest<arenad_export::Manifest>>,
 ) -> Result<Json<ImportBegun>, ApiError> {
     let request = body(request)?;
     if let Some(name) = &request.name {
@@ -54,8 +54,8 @@ pub(super) async fn begin(
     }
     let snapshot = request.manifest.id.clone();
     Ok(Json(match imports::begin(&api.shared, request.manifest, request.name).await? {
-        Begun::Present => ImportBegun { snapshot, is_present: true, missing: Vec::new() },
-        Begun::Missing(missing) => ImportBegun { snapshot, is_present: false, missing },
+        ImportState::Present => ImportBegun { snapshot, is_present: true, missing: Vec::new() },
+        ImportState::Missing(missing) => ImportBegun { snapshot, is_present: false, missing },
     }))
 }
 

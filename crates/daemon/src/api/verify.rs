@@ -11,7 +11,7 @@ use super::error::ApiError;
 use arenad_api as wire;
 use arenad_digest as digest;
 use arenad_instance::AskError;
-use arenad_instance::proof::{Candidate, ProofError};
+use arenad_instance::proof::{ProofCandidate, ProofError};
 use arenad_model::error::describe;
 use arenad_model::instance::InstanceId;
 
@@ -30,7 +30,7 @@ pub(super) async fn verify(
     let stored = api.shared.store.snapshot(snapshot).await?;
     let stored = stored.ok_or_else(|| ApiError::not_found(&format!("snapshot {snapshot}")))?;
     let candidate =
-        Candidate { shared: &api.shared, id: &handle.id, site: &handle.site, snapshot: &stored, incarnation };
+        ProofCandidate { shared: &api.shared, id: &handle.id, site: &handle.site, snapshot: &stored, incarnation };
     if !candidate.can_be_proven() {
         let (detail, hint) = match handle.site.stores.is_empty() {
             true => ("it declares no stores", "give the site `stores` in the environment file"),

@@ -8,7 +8,7 @@ use super::error::ApiError;
 use arenad_model::site::Environment;
 
 /// The subject of a request, for messages.
-pub(super) struct Subject {
+pub(super) struct RequestSubject {
     /// A description such as `task shopping.order.1`.
     pub(super) what: String,
     /// The error code for the case that no environment has the subject.
@@ -19,7 +19,7 @@ pub(super) struct Subject {
 /// are reported for that environment.
 pub(super) fn environment(
     api: &Api,
-    subject: &Subject,
+    subject: &RequestSubject,
     has: impl Fn(&Environment) -> bool,
 ) -> Result<String, ApiError> {
     let up: Vec<Environment> = api.environments.list().into_iter().map(|(definition, _)| definition).collect();
@@ -31,7 +31,7 @@ pub(super) fn environment(
     choose(subject, &names, &having)
 }
 
-fn choose(subject: &Subject, up: &[&str], having: &[&str]) -> Result<String, ApiError> {
+fn choose(subject: &RequestSubject, up: &[&str], having: &[&str]) -> Result<String, ApiError> {
     let what = &subject.what;
     match having {
         [only] => Ok((*only).to_owned()),
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     fn chosen(up: &[&str], having: &[&str]) -> Result<String, String> {
-        let subject = Subject { what: "task a.b".to_owned(), unknown: "unknown_task" };
+        let subject = RequestSubject { what: "task a.b".to_owned(), unknown: "unknown_task" };
         choose(&subject, up, having).map_err(|error| format!("{error:?}"))
     }
 

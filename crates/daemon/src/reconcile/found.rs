@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use super::{Findings, ReconcileError};
 use arenad_engine::{EngineError, labels};
-use arenad_instance::shared::Shared;
-use arenad_model::reconcile::{Kind, Owner, Thing};
-use arenad_storage::Tree;
+use arenad_instance::shared::SharedParts;
+use arenad_model::reconcile::{ObjectKind, ObjectOwner, Thing};
+use arenad_storage::StoreTree;
 
 /// The objects that a pass has found.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct ObjectInventory {
     pub things: Vec<Thing>,
     /// Whether the engine answers.
     pub answers: bool,
@@ -19,8 +19,8 @@ pub(super) struct Found {
 }
 
 /// Lists all objects. A kind of object that cannot be listed is recorded as a failure and left out.
-pub(super) async fn list(shared: &Shared, findings: &mut Findings) -> Found {
-    let mut found = Found::default();
+pub(super) async fn list(shared: &SharedParts, findings: &mut Findings) -> ObjectInventory {
+    let mut found = ObjectInventory::default();
     of_engine(shared, &mut found, findings).await;
     if let Some(storage) = &shared.storage {
         let trees = findings.take("listing the state root", storage.trees().await);
@@ -30,7 +30,7 @@ pub(super) async fn list(shared: &Shared, findings: &mut Findings) -> Found {
     found
 }
 
-async fn of_engine(shared: &Shared, found: &mut Found, findings: &mut Findings) {
+async fn of_engine(shared: &SharedParts, found: &mut ObjectInventory, findings: &mut Findings) {
     let (engine, ours) = (shared.engine.as_ref(), &shared.installation);
     let labelled = |kind, id: String, name: String, labels: &BTreeMap<String, String>| {
         owner(labels).map(|owner| Thing { kind, id, name, owner })
@@ -44,51 +44,62 @@ async fn of_engine(shared: &Shared, found: &mut Found, findings: &mut Findings) 
     }
     if let Some(containers) = containers {
         let things = containers.into_iter();
-        found.things.extend(things.filter_map(|one| labelled(Kind::Container, one.handle.0, one.name, &one.labels)));
+        found
+            .things
+            .extend(things.filter_map(|one| labelled(ObjectKind::Container, one.handle.0, one.name, &one.labels)));
     }
     if let Some(networks) = findings.take("listing networks", engine.networks(labels::INSTALLATION, ours).await) {
         let things = networks.into_iter();
-        found.things.extend(things.filter_map(|one| labelled(Kind::Network, one.name.clone(), one.name, &one.labels)));
+        found
+            .things
+            .extend(things.filter_map(|one| labelled(ObjectKind::Network, one.name.clone(), one.name, &one.labels)));
     }
     if let Some(volumes) = findings.take("listing volumes", engine.volumes(labels::INSTALLATION, ours).await) {
         let things = volumes.into_iter();
-        found.things.extend(things.filter_map(|one| labelled(Kind::Volume, one.name.clone(), one.name, &one.labels)));
+        found
+            .things
+            .extend(things.filter_map(|one| labelled(ObjectKind::Volume, one.name.clone(), one.name, &one.labels)));
     }
     if let Some(images) = findings.take("listing images", engine.images(labels::INSTALLATION, Some(ours)).await) {
         found.images = Some(images.iter().map(|image| image.id.clone()).collect());
         for image in images {
             if image.labels.get(labels::ROLE).is_some_and(|role| role == labels::ROLE_SNAPSHOT) {
                 let name = image.tags.first().unwrap_or(&image.id).clone();
-                found.things.push(Thing { kind: Kind::Image, id: image.id, name, owner: Owner::SnapshotsThatNameIt });
+                found.things.push(Thing {
+                    kind: ObjectKind::Image,
+                    id: image.id,
+                    name,
+                    owner: ObjectOwner::SnapshotsThatNameIt,
+                });
             }
         }
     }
 }
 
-fn owner(labels: &BTreeMap<String, String>) -> Option<Owner> {
+fn owner(labels: &BTreeMap<String, String>) -> Option<ObjectOwner> {
     let instance = labels.get(labels::INSTANCE)?.clone();
     let made = labels.get(labels::GENERATION)?.parse().ok()?;
     // A container that a user runs from one of the snapshots inherits the image's labels, whose role is `snapshot`; it
     // belongs to the user.
     match labels.get(labels::ROLE)?.as_str() {
-        labels::ROLE_INSTANCE => Some(Owner::Generation { instance, made }),
-        labels::ROLE_BUILDER => Some(Owner::Builder { instance }),
+        labels::ROLE_INSTANCE => Some(ObjectOwner::Generation { instance, made }),
+        labels::ROLE_BUILDER => Some(ObjectOwner::Builder { instance }),
         _ => None,
     }
 }
 
-fn of_tree(tree: &Tree) -> Thing {
+fn of_tree(tree: &StoreTree) -> Thing {
     let owner = match tree {
-        Tree::Instance { instance, generation, .. } => {
-            Owner::Generation { instance: instance.to_string(), made: *generation }
+        StoreTree::Instance { instance, generation, .. } => {
+            ObjectOwner::Generation { instance: instance.to_string(), made: *generation }
         }
-        Tree::Snapshot { snapshot, .. } => Owner::Snapshot(snapshot.clone()),
+        StoreTree::Snapshot { snapshot, .. } => ObjectOwner::Snapshot(snapshot.clone()),
     };
-    Thing { kind: Kind::Tree, id: tree.to_string(), name: tree.to_string(), owner }
+    Thing { kind: ObjectKind::Tree, id: tree.to_string(), name: tree.to_string(), owner }
 }
 
 /// Discards a tree, identified by its displayed name.
-pub(super) async fn discard(shared: &Shared, shown: &str) -> Result<(), ReconcileError> {
+pub(super) async fn discard(shared: &SharedParts, shown: &str) -> Result<(), ReconcileError> {
     let Some(storage) = &shared.storage else { return Ok(()) };
     if let Some(tree) = storage.trees().await?.into_iter().find(|tree| tree.to_string() == shown) {
         storage.discard(&tree).await?;
@@ -96,13 +107,18 @@ pub(super) async fn discard(shared: &Shared, shown: &str) -> Result<(), Reconcil
     Ok(())
 }
 
-fn archives(shared: &Shared) -> Vec<Thing> {
+fn archives(shared: &SharedParts) -> Vec<Thing> {
     let mut archives = Vec::new();
     // Without the folder, no snapshot has ever had a volume.
     let Ok(folder) = std::fs::read_dir(shared.state_dir.volumes()) else { return archives };
     for entry in folder.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        archives.push(Thing { kind: Kind::Archive, id: name.clone(), name, owner: Owner::SnapshotsThatNameIt });
+        archives.push(Thing {
+            kind: ObjectKind::Archive,
+            id: name.clone(),
+            name,
+            owner: ObjectOwner::SnapshotsThatNameIt,
+        });
     }
     archives
 }

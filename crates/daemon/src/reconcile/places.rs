@@ -1,15 +1,15 @@
 //! Recording which engine is in use and which objects each engine holds: the same address may lead to another engine,
 //! and an engine may lose images outside arenad's control. Both are reported; neither causes any removal.
 
-use super::found::Found;
+use super::found::ObjectInventory;
 use super::{Findings, ReconcileError};
 use arenad_instance::baseline::snapshot;
-use arenad_instance::shared::Shared;
-use arenad_model::reconcile::{Kind, Owner};
+use arenad_instance::shared::SharedParts;
+use arenad_model::reconcile::{ObjectKind, ObjectOwner};
 use arenad_model::snapshot::Snapshot;
 
 /// Records the engine in use and the objects of this installation that it holds.
-pub(super) async fn note(shared: &Shared, found: &Found, findings: &mut Findings) {
+pub(super) async fn note(shared: &SharedParts, found: &ObjectInventory, findings: &mut Findings) {
     let Some(Some(id)) = findings.take("noting the engine", arenad_instance::ask(shared).await) else { return };
     let placed = place_instances(shared, found).await;
     findings.take("noting which engine has what", placed);
@@ -21,11 +21,11 @@ pub(super) async fn note(shared: &Shared, found: &Found, findings: &mut Findings
 
 /// Records the instances whose containers the engine holds. An upgrade may give an engine a new id; containers found in
 /// it are recorded under that id.
-async fn place_instances(shared: &Shared, found: &Found) -> Result<(), ReconcileError> {
+async fn place_instances(shared: &SharedParts, found: &ObjectInventory) -> Result<(), ReconcileError> {
     // Usually there are none, and a pass writes nothing.
     let misplaced = shared.store.misplaced().await?;
     for thing in &found.things {
-        if let (Kind::Container, Owner::Generation { instance, made }) = (thing.kind, &thing.owner)
+        if let (ObjectKind::Container, ObjectOwner::Generation { instance, made }) = (thing.kind, &thing.owner)
             && misplaced.contains(&(instance.clone(), *made))
         {
             shared.store.place_instance(instance, *made).await?;
@@ -34,7 +34,7 @@ async fn place_instances(shared: &Shared, found: &Found) -> Result<(), Reconcile
     Ok(())
 }
 
-async fn place_snapshots(shared: &Shared, engine: &str, images: &[String]) -> Result<(), ReconcileError> {
+async fn place_snapshots(shared: &SharedParts, engine: &str, images: &[String]) -> Result<(), ReconcileError> {
     let places = shared.store.snapshot_places().await?;
     for stored in shared.store.snapshots().await? {
         let place = places.get(stored.id.as_str()).cloned().unwrap_or_default();

@@ -17,7 +17,7 @@ use super::{decoding, secrets};
 use arenad_gateway::{Exchange, Loss, RecordedBody};
 
 /// A body in the form in which it is shown.
-enum Body<'a> {
+enum BodyContent<'a> {
     None,
     Read(Cow<'a, [u8]>),
     /// The body was not kept; `is_text` tells whether it would have been readable.
@@ -41,8 +41,8 @@ pub(super) fn of(site: &str, exchange: &Exchange, room: &mut u64) -> Value {
     let received = read(&exchange.received, exchange.answer.as_ref().map(|answer| &answer.headers), room);
     // The parts of an exchange that have not arrived yet count as lost.
     let is_under_way = exchange.took.is_none();
-    let is_coming = is_under_way && matches!(sent, Body::None) && announces_body(&request.headers);
-    let is_lost = |body: &Body<'_>| matches!(body, Body::Lost { is_text: true, .. });
+    let is_coming = is_under_way && matches!(sent, BodyContent::None) && announces_body(&request.headers);
+    let is_lost = |body: &BodyContent<'_>| matches!(body, BodyContent::Lost { is_text: true, .. });
     let lost = [("body", is_coming || is_lost(&sent)), ("answer", is_under_way || is_lost(&received))];
     let lost: Vec<&str> = lost.into_iter().filter(|(_, is_lost)| *is_lost).map(|(part, _)| part).collect();
     let mut shown = json!({
@@ -72,9 +72,9 @@ pub(super) fn of(site: &str, exchange: &Exchange, room: &mut u64) -> Value {
     shown
 }
 
-fn read<'a>(body: &'a RecordedBody, headers: Option<&HeaderMap>, room: &mut u64) -> Body<'a> {
+fn read<'a>(body: &'a RecordedBody, headers: Option<&HeaderMap>, room: &mut u64) -> BodyContent<'a> {
     match body {
-        RecordedBody::None => Body::None,
+        RecordedBody::None => BodyContent::None,
         RecordedBody::Lost { why, size } => {
             let reason = match why {
                 Loss::TooLong => "it is longer than 1 MiB",
@@ -83,16 +83,16 @@ fn read<'a>(body: &'a RecordedBody, headers: Option<&HeaderMap>, room: &mut u64)
                 Loss::MadeRoom => "later requests needed the room",
             };
             let because = format!("not kept: {reason} ({size} bytes passed)");
-            Body::Lost { because, is_text: *why != Loss::NoText }
+            BodyContent::Lost { because, is_text: *why != Loss::NoText }
         }
         RecordedBody::Whole(bytes) => match decoding::decoded(bytes, headers.map(coding).unwrap_or_default(), room) {
-            Ok(bytes) => Body::Read(bytes),
-            Err(error) => Body::Lost { because: error.to_string(), is_text: true },
+            Ok(bytes) => BodyContent::Read(bytes),
+            Err(error) => BodyContent::Lost { because: error.to_string(), is_text: true },
         },
     }
 }
 
-fn response(exchange: &Exchange, received: Body<'_>) -> Value {
+fn response(exchange: &Exchange, received: BodyContent<'_>) -> Value {
     let Some(answer) = &exchange.answer else {
         // Browsers show requests without a response in this form.
         return json!({
@@ -116,12 +116,12 @@ fn response(exchange: &Exchange, received: Body<'_>) -> Value {
 }
 
 /// Returns the body that was sent; `None` if there was none.
-fn post_data(headers: &HeaderMap, sent: Body<'_>) -> Option<Value> {
+fn post_data(headers: &HeaderMap, sent: BodyContent<'_>) -> Option<Value> {
     let kind = media_type(headers);
     match sent {
-        Body::None => None,
-        Body::Lost { because, .. } => Some(json!({ "mimeType": kind, "params": [], "comment": because })),
-        Body::Read(bytes) => {
+        BodyContent::None => None,
+        BodyContent::Lost { because, .. } => Some(json!({ "mimeType": kind, "params": [], "comment": because })),
+        BodyContent::Read(bytes) => {
             // The format has no encoding for binary data here, and forms that contain files also have readable fields.
             let text = secrets::out_of_body(&String::from_utf8_lossy(&bytes), &kind).into_owned();
             Some(json!({ "mimeType": kind, "params": [], "text": text }))
@@ -129,14 +129,14 @@ fn post_data(headers: &HeaderMap, sent: Body<'_>) -> Option<Value> {
     }
 }
 
-fn content(exchange: &Exchange, headers: &HeaderMap, received: Body<'_>) -> Value {
+fn content(exchange: &Exchange, headers: &HeaderMap, received: BodyContent<'_>) -> Value {
     let kind = media_type(headers);
     let bytes = match received {
-        Body::None => return json!({ "size": 0, "mimeType": kind }),
-        Body::Lost { because, .. } => {
+        BodyContent::None => return json!({ "size": 0, "mimeType": kind }),
+        BodyContent::Lost { because, .. } => {
             return json!({ "size": size(&exchange.received), "mimeType": kind, "comment": because });
         }
-        Body::Read(bytes) => bytes,
+        BodyContent::Read(bytes) => bytes,
     };
     if secrets::is_all_secret(&exchange.request.url) {
         return json!({ "size": bytes.len(), "mimeType": kind, "text": secrets::MARK });

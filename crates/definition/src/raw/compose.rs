@@ -5,11 +5,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::compose_parts::{
-    Build, CommandLine, DependsOn, EnvFiles, HostList, PortEntry, RawDeploy, RawHealthCheck, RawNetwork, RawVolume,
-    Ulimit, VolumeEntry,
+    CommandLine, ComposeBuild, DependsOn, EnvFiles, HostList, PortEntry, RawDeploy, RawHealthCheck, RawNetwork,
+    RawVolume, Ulimit, VolumeEntry,
 };
 use super::refused;
-use super::values::{Cpus, Entries, KeyValues, OneOrMany, Part, Period, PortOrText, Size};
+use super::values::{Cpus, Entries, FilePart, KeyValues, OneOrMany, Period, PortOrText, Size};
 
 /// The Compose file of an arenad environment. Unlisted keys are refused, never ignored.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -29,7 +29,7 @@ pub(crate) struct RawCompose {
     pub(crate) _version: Option<String>,
     /// The containers by name. Each belongs to exactly one site of the environment file.
     #[schemars(extend("minProperties" = 1))]
-    pub(crate) services: Entries<Part<RawService>>,
+    pub(crate) services: Entries<FilePart<RawService>>,
     /// The named volumes that services mount. Each instance of a site gets its own.
     pub(crate) volumes: Option<Entries<Option<RawVolume>>>,
     /// Only the network `default`, without options: arenad creates one network per instance.
@@ -44,7 +44,7 @@ pub(crate) struct RawService {
     /// The image. Required unless `build` is given; with `build`, the name of the built image.
     pub(crate) image: Option<String>,
     /// The build of the image: the context folder, or a mapping.
-    pub(crate) build: Option<Build>,
+    pub(crate) build: Option<ComposeBuild>,
     /// Replaces the image's command: a list, or a text that is split into words as a shell would.
     pub(crate) command: Option<CommandLine>,
     /// Replaces the image's entry point: a list, or a text that is split into words as a shell would.
@@ -63,12 +63,12 @@ pub(crate) struct RawService {
     pub(crate) hostname: Option<String>,
     /// Published ports. Only the site's entry may be published; arenad's gateway listens on the port instead of the
     /// container.
-    pub(crate) ports: Option<Vec<Part<PortEntry>>>,
+    pub(crate) ports: Option<Vec<FilePart<PortEntry>>>,
     /// Ports that other services may use. The key is only documentation: all ports are open on the instance's network.
     #[serde(rename = "expose")]
     pub(crate) _expose: Option<Vec<PortOrText>>,
     /// Named volumes, and files or folders below the environment's root (read-only).
-    pub(crate) volumes: Option<Vec<Part<VolumeEntry>>>,
+    pub(crate) volumes: Option<Vec<FilePart<VolumeEntry>>>,
     /// Paths of file systems in memory (tmpfs).
     pub(crate) tmpfs: Option<OneOrMany>,
     /// The health check that the engine runs inside the container.
@@ -88,7 +88,7 @@ pub(crate) struct RawService {
     /// The size of `/dev/shm`.
     pub(crate) shm_size: Option<Size>,
     /// Limits per process, such as `nofile`.
-    pub(crate) ulimits: Option<Entries<Part<Ulimit>>>,
+    pub(crate) ulimits: Option<Entries<FilePart<Ulimit>>>,
     /// The form of limits that Swarm uses; only `resources.limits` is supported.
     pub(crate) deploy: Option<RawDeploy>,
     /// Capabilities added to the container.

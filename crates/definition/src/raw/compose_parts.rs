@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::values::{Cpus, Entries, KeyValues, Part, Period, Port, PortOrText, Size};
+use super::values::{Cpus, Entries, FilePart, KeyValues, Period, Port, PortOrText, Size};
 
 /// A named volume, which has no options.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -37,7 +37,7 @@ pub(crate) struct RawNetwork {}
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline, title = "the context folder, or a mapping with `context`, `dockerfile`, `args` and `target`")]
-pub(crate) enum Build {
+pub(crate) enum ComposeBuild {
     /// The context folder, relative to the Compose file's.
     Context(String),
     /// A mapping with build options.
@@ -88,7 +88,7 @@ pub(crate) enum EnvFiles {
     /// The path of one file.
     One(String),
     /// A list of files.
-    Many(Vec<Part<EnvFile>>),
+    Many(Vec<FilePart<EnvFile>>),
 }
 
 /// A file of environment variables, as a path or a mapping.
@@ -234,7 +234,7 @@ pub(crate) enum DependsOn {
     /// A list of services whose containers must have been started.
     List(Vec<String>),
     /// Services with the condition that each must meet.
-    Map(Entries<Part<RawDependency>>),
+    Map(Entries<FilePart<RawDependency>>),
 }
 
 /// A dependency on another service.

@@ -8,7 +8,7 @@ use super::images::{RawData, RawImage};
 use super::login::RawLogin;
 use super::steps::{RawExec, RawProbe, RawStep, RawWarm};
 use super::stores::{RawScratch, RawStore, RawWriters};
-use super::values::{Entries, OneOrMany, Part, Period, Port, Scalar};
+use super::values::{Entries, FilePart, OneOrMany, Period, Port, Scalar};
 
 /// An arenad environment: the services of each site, its address, its readiness, its one-time configuration, and its
 /// resets.
@@ -31,7 +31,7 @@ pub(crate) struct RawEnvironment {
     /// Variables that each select the values of several others, by the variable's name. Both files may use the selected
     /// values.
     #[serde(rename = "choices")]
-    pub(crate) _choices: Option<Entries<Part<RawChoice>>>,
+    pub(crate) _choices: Option<Entries<FilePart<RawChoice>>>,
     /// The profiles that are active: of the Compose file's services that have `profiles`, only those with an active one
     /// are started. Default: none.
     pub(crate) profiles: Option<Vec<String>>,
@@ -47,11 +47,11 @@ pub(crate) struct RawEnvironment {
     pub(crate) reset_port: Option<Port>,
     /// The sites by name. Every service of the Compose file belongs to exactly one of them.
     #[schemars(extend("minProperties" = 1))]
-    pub(crate) sites: Entries<Part<RawSite>>,
+    pub(crate) sites: Entries<FilePart<RawSite>>,
     /// The images that no registry offers, or whose size should be known, by the reference in the Compose file.
-    pub(crate) images: Option<Entries<Part<RawImage>>>,
+    pub(crate) images: Option<Entries<FilePart<RawImage>>>,
     /// The files that services mount and that are fetched like images, by a name such as `encyclopaedia`.
-    pub(crate) data: Option<Entries<Part<RawData>>>,
+    pub(crate) data: Option<Entries<FilePart<RawData>>>,
 }
 
 /// A variable that selects the values of several others.
@@ -101,21 +101,21 @@ pub(crate) struct RawSite {
     /// that an agent cannot control, such as a proxy with a fixed target. Default: `none`.
     pub(crate) egress: Option<OneOrMany>,
     /// The accounts that exist in the baseline, by a name such as `customer`.
-    pub(crate) accounts: Option<Entries<Part<RawAccount>>>,
+    pub(crate) accounts: Option<Entries<FilePart<RawAccount>>>,
     /// The databases that steps and probes may query, by a name such as `shop`.
-    pub(crate) databases: Option<Entries<Part<RawDatabase>>>,
+    pub(crate) databases: Option<Entries<FilePart<RawDatabase>>>,
     /// The places where the site keeps state, by a name such as `database`. State elsewhere is reset by new containers
     /// only; it is neither compared nor restored in place.
-    pub(crate) stores: Option<Entries<Part<RawStore>>>,
+    pub(crate) stores: Option<Entries<FilePart<RawStore>>>,
     /// The commands that stop and start the processes that write to the stores of a running instance, so that the
     /// stores can be restored in place.
     pub(crate) writers: Option<RawWriters>,
     /// The paths outside the stores that may differ after a rewind. A site is rewound only if everything else that its
     /// containers can write to, such as their writable layers and memory file systems, is unchanged since before the
     /// first client; otherwise its containers are recreated.
-    pub(crate) scratch: Option<Vec<Part<RawScratch>>>,
+    pub(crate) scratch: Option<Vec<FilePart<RawScratch>>>,
     /// The meanings, on this site, of the helper names that a benchmark's tasks call, by the name.
-    pub(crate) helpers: Option<Entries<Part<RawHelper>>>,
+    pub(crate) helpers: Option<Entries<FilePart<RawHelper>>>,
     /// The probes that define when the site counts as ready.
     #[schemars(required)]
     pub(crate) ready: Option<RawReady>,
@@ -285,7 +285,7 @@ pub(crate) struct RawReady {
     pub(crate) interval: Option<Period>,
     /// The probes. At least one is required, because a fixed delay does not prove readiness.
     #[schemars(required, length(min = 1))]
-    pub(crate) probes: Option<Vec<Part<RawProbe>>>,
+    pub(crate) probes: Option<Vec<FilePart<RawProbe>>>,
 }
 
 /// The steps that run once, before the snapshot is taken.
@@ -293,11 +293,11 @@ pub(crate) struct RawReady {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawBaseline {
     /// Steps that change the site, in order.
-    pub(crate) configure: Option<Vec<Part<RawStep>>>,
+    pub(crate) configure: Option<Vec<FilePart<RawStep>>>,
     /// Requests that fill the caches, in order. They are sent when the site is ready.
-    pub(crate) warm: Option<Vec<Part<RawWarm>>>,
+    pub(crate) warm: Option<Vec<FilePart<RawWarm>>>,
     /// Commands that stop the writers before the containers are stopped.
-    pub(crate) quiesce: Option<Vec<Part<RawExec>>>,
+    pub(crate) quiesce: Option<Vec<FilePart<RawExec>>>,
 }
 
 /// The settings of resets.
@@ -313,7 +313,7 @@ pub(crate) struct RawReset {
     /// Different numbers of standbys at different times. Each entry applies from its time until the time of another
     /// entry, whether or not the site is used.
     #[schemars(length(min = 1))]
-    pub(crate) schedule: Option<Vec<Part<RawStandbyTime>>>,
+    pub(crate) schedule: Option<Vec<FilePart<RawStandbyTime>>>,
     /// The stores that are compared with the snapshot before a standby takes over; the standby was compared in full
     /// when it was created. Instances from any other source are always compared in full. Default: `moved`.
     pub(crate) verify: Option<RawVerify>,
@@ -390,7 +390,7 @@ pub(crate) struct RawShallow {
     pub(crate) failures: Option<u32>,
     /// The probes of a round. Default: the readiness probes.
     #[schemars(length(min = 1))]
-    pub(crate) probes: Option<Vec<Part<RawProbe>>>,
+    pub(crate) probes: Option<Vec<FilePart<RawProbe>>>,
 }
 
 /// Infrequent, thorough probes of whether the site works. Exactly one of `every` and `cron` is given.
@@ -410,5 +410,5 @@ pub(crate) struct RawDeep {
     pub(crate) failures: Option<u32>,
     /// The probes of one round.
     #[schemars(required, length(min = 1))]
-    pub(crate) probes: Option<Vec<Part<RawProbe>>>,
+    pub(crate) probes: Option<Vec<FilePart<RawProbe>>>,
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::values::{Part, Size};
+use super::values::{FilePart, Size};
 
 /// The source of an image of the Compose file that is not pulled from a registry.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -41,7 +41,7 @@ pub(crate) struct RawData {
     pub(crate) target: Option<String>,
     /// The folders to unpack. The file is a tar archive, plain or compressed with gzip or Zstandard, or a zip archive.
     #[schemars(length(min = 1))]
-    pub(crate) unpack: Option<Vec<Part<RawUnpacking>>>,
+    pub(crate) unpack: Option<Vec<FilePart<RawUnpacking>>>,
 }
 
 /// A folder of an archive and its destination.

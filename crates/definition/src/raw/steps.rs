@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::values::{Entries, OneOrMany, Part, Period, Port, Statuses, TextOrNumber};
+use super::values::{Entries, FilePart, OneOrMany, Period, Port, Statuses, TextOrNumber};
 
 /// One observation and its expected result. Exactly one of `http`, `tcp`, `sql`, `exec`, `log` and `docker_health` is
 /// given.
@@ -51,7 +51,7 @@ pub(crate) struct RawHttpProbe {
     pub(crate) contains: Option<OneOrMany>,
     /// JSON pointers (RFC 6901, such as `/products`) with the expected value in the body: a plain value for equality,
     /// `{ at_least: 200 }` or `{ between: [8000, 9000] }` for a number, `{ equals: [1, 2] }` for any JSON value.
-    pub(crate) json: Option<Entries<Part<RawJsonExpectation>>>,
+    pub(crate) json: Option<Entries<FilePart<RawJsonExpectation>>>,
     /// The minimum size of the body in bytes.
     pub(crate) bytes_at_least: Option<u32>,
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::steps::RawExec;
-use super::values::{OneOrMany, Part, Period, Port, Size};
+use super::values::{FilePart, OneOrMany, Period, Port, Size};
 
 /// One place where the site keeps state.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -34,7 +34,7 @@ pub(crate) struct RawStore {
     /// beyond it fail as on a full disk. Default: ten times the initial size, and at least 2 GiB.
     pub(crate) limit: Option<Size>,
     /// The parts that are ignored when the store is compared with the baseline.
-    pub(crate) volatile: Option<Vec<Part<RawVolatile>>>,
+    pub(crate) volatile: Option<Vec<FilePart<RawVolatile>>>,
 }
 
 /// The kind of data in a store.
@@ -85,10 +85,10 @@ pub(crate) struct RawVolatile {
 pub(crate) struct RawWriters {
     /// Commands that stop all writers, in order.
     #[schemars(required, length(min = 1))]
-    pub(crate) stop: Option<Vec<Part<RawExec>>>,
+    pub(crate) stop: Option<Vec<FilePart<RawExec>>>,
     /// Commands that start the writers again, in order. They return when the site works again.
     #[schemars(required, length(min = 1))]
-    pub(crate) start: Option<Vec<Part<RawExec>>>,
+    pub(crate) start: Option<Vec<FilePart<RawExec>>>,
     /// A socket in a container that stops and starts the writers faster than the commands. If it cannot be reached, the
     /// commands are run.
     pub(crate) control: Option<RawControl>,

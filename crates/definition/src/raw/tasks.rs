@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::values::{Entries, MembersOrVariable, NumberOrVariable, Part, Scalar, TaskName};
+use super::values::{Entries, FilePart, MembersOrVariable, NumberOrVariable, Scalar, TaskName};
 
 /// Tasks on the sites of an environment.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -18,7 +18,7 @@ pub(crate) struct RawTasks {
     /// The tasks of the file.
     #[schemars(required, length(min = 1))]
     #[serde(rename = "tasks")]
-    pub(crate) _tasks: Option<Vec<Part<RawTask>>>,
+    pub(crate) _tasks: Option<Vec<FilePart<RawTask>>>,
 }
 
 /// A task, or a template of tasks that differ in variables. `{{name}}` in a text stands for a variable; a text that
@@ -46,7 +46,7 @@ pub(crate) struct RawTask {
     #[schemars(length(min = 1))]
     pub(crate) _each: Option<Vec<Entries<Json>>>,
     /// Values that are captured when an episode begins, by a name of lower-case letters and `_`.
-    pub(crate) before: Option<Entries<Part<RawCapture>>>,
+    pub(crate) before: Option<Entries<FilePart<RawCapture>>>,
     /// The condition that must hold at the end.
     pub(crate) check: RawCheck,
 }
@@ -170,15 +170,15 @@ with_matcher! {
         /// The name of the condition in reports.
         name: Option<String>,
         /// All of these conditions hold.
-        all: Option<Vec<Part<RawCheck>>>,
+        all: Option<Vec<FilePart<RawCheck>>>,
         /// At least one of these conditions holds.
-        any: Option<Vec<Part<RawCheck>>>,
+        any: Option<Vec<FilePart<RawCheck>>>,
         /// This condition does not hold.
-        not: Option<Box<Part<RawCheck>>>,
+        not: Option<Box<FilePart<RawCheck>>>,
         /// The agent's final answer.
-        answer: Option<Part<RawAnswer>>,
+        answer: Option<FilePart<RawAnswer>>,
         /// The agent's final page.
-        url: Option<Part<RawUrl>>,
+        url: Option<FilePart<RawUrl>>,
         /// The site to read. Default: the task's only one.
         site: Option<String>,
         /// A locator, or `helper: NAME('text')`. `{name}` stands for a variable or a captured value, which is bound as

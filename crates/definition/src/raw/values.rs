@@ -66,14 +66,14 @@ impl<T: JsonSchema> JsonSchema for Entries<T> {
 
 /// A part of a file that is skipped if it was refused, so that the other parts can still be examined.
 #[derive(Debug, Clone)]
-pub(crate) enum Part<T> {
+pub(crate) enum FilePart<T> {
     /// The part could be read.
     Good(Box<T>),
     /// The part could not be read; the reason is used only if no problem was reported for it.
     Broken(String),
 }
 
-impl<T> Part<T> {
+impl<T> FilePart<T> {
     /// Returns the part if it could be read.
     pub(crate) fn good(&self) -> Option<&T> {
         match self {
@@ -83,7 +83,7 @@ impl<T> Part<T> {
     }
 }
 
-impl<'de, T: serde::de::DeserializeOwned> Deserialize<'de> for Part<T> {
+impl<'de, T: serde::de::DeserializeOwned> Deserialize<'de> for FilePart<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Json::deserialize(deserializer)?;
         Ok(match serde_json::from_value(value) {
@@ -93,7 +93,7 @@ impl<'de, T: serde::de::DeserializeOwned> Deserialize<'de> for Part<T> {
     }
 }
 
-impl<T: JsonSchema> JsonSchema for Part<T> {
+impl<T: JsonSchema> JsonSchema for FilePart<T> {
     fn inline_schema() -> bool {
         T::inline_schema()
     }

@@ -15,28 +15,28 @@ use super::problems::{Problems, closest};
 use super::raw::tasks::RawTask;
 use super::scope::{Document, Scope};
 use super::source::{SourceFile, Span};
-use super::tree::{Node, Value};
+use super::tree::{DocumentNode, DocumentValue};
 use super::{Diagnostics, check, parse, schema, validate};
 use arenad_model::locator::Arguments;
 use arenad_model::site::Environment;
 use arenad_model::task::Task;
 pub use files::{environment_of, read_file, read_folder, read_tasks};
 pub(super) use variables::is_name;
-use variables::{EACH, Variables};
+use variables::{EACH, TaskVariables};
 
 /// Maximum number of tasks in a file; each task of a template counts.
 const TASKS_MAX: usize = 1000;
 
 /// The tasks of one or several files.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedTasks {
     /// The valid tasks, in the order of the files.
     pub tasks: Vec<Task>,
     /// The problems of the invalid tasks.
     pub problems: Option<Diagnostics>,
 }
 
-impl Loaded {
+impl LoadedTasks {
     /// Returns the task with the given name.
     pub fn find(&self, name: &str) -> Option<&Task> {
         self.tasks.iter().find(|task| task.name == name)
@@ -49,18 +49,18 @@ impl Loaded {
 }
 
 /// Loads the tasks of files, which belong to one environment.
-pub fn load(files: &[SourceFile], environment: &Environment) -> Loaded {
+pub fn load(files: &[SourceFile], environment: &Environment) -> LoadedTasks {
     load_some(files, environment, None)
 }
 
 /// Loads only the template that defines `name`, which is faster than loading all tasks.
-pub fn load_for(files: &[SourceFile], environment: &Environment, name: &str) -> Loaded {
+pub fn load_for(files: &[SourceFile], environment: &Environment, name: &str) -> LoadedTasks {
     load_some(files, environment, Some(name))
 }
 
-fn load_some(files: &[SourceFile], environment: &Environment, wanted: Option<&str>) -> Loaded {
+fn load_some(files: &[SourceFile], environment: &Environment, wanted: Option<&str>) -> LoadedTasks {
     let problems = Problems::default();
-    let mut names = Names::default();
+    let mut names = TaskNames::default();
     let mut tasks = Vec::new();
     for source in files {
         if let Some(root) = parse::parse(source, &problems) {
@@ -73,11 +73,11 @@ fn load_some(files: &[SourceFile], environment: &Environment, wanted: Option<&st
             tasks.extend(of_file(&document, scope, environment, wanted, &mut names));
         }
     }
-    Loaded { tasks, problems: problems.into_result().err() }
+    LoadedTasks { tasks, problems: problems.into_result().err() }
 }
 
 /// Checks that a file lies in the folder of the environment that it names.
-fn of_environment(scope: Scope<'_>, root: &Node, environment: &Environment) {
+fn of_environment(scope: Scope<'_>, root: &DocumentNode, environment: &Environment) {
     let named = root.entry("environment").and_then(|entry| entry.value.scalar());
     if let Some(named) = named.filter(|named| named.text != environment.name.as_str()) {
         let message = format!("the tasks are `{}`'s, but are looked at for `{}`", named.text, environment.name);
@@ -90,15 +90,15 @@ fn of_file<'f>(
     scope: Scope<'_>,
     environment: &Environment,
     wanted: Option<&str>,
-    names: &mut Names<'f>,
+    names: &mut TaskNames<'f>,
 ) -> Vec<Task> {
     let mut tasks = Vec::new();
     let templates = match document.root.entry("tasks").map(|entry| &entry.value.value) {
-        Some(Value::Sequence(templates)) => templates.as_slice(),
+        Some(DocumentValue::Sequence(templates)) => templates.as_slice(),
         _ => &[],
     };
     let mut count = 0;
-    let is_meant = |(_, template): &(usize, &Node)| wanted.is_none_or(|wanted| is_of(template, wanted));
+    let is_meant = |(_, template): &(usize, &DocumentNode)| wanted.is_none_or(|wanted| is_of(template, wanted));
     for (index, template) in templates.iter().enumerate().filter(is_meant) {
         let scope = scope.key("tasks").index(index);
         let entries = entries(template, scope);
@@ -116,19 +116,20 @@ fn of_file<'f>(
 }
 
 /// Returns whether a task with the given name could belong to the template.
-fn is_of(template: &Node, task: &str) -> bool {
+fn is_of(template: &DocumentNode, task: &str) -> bool {
     let name = template.entry("name").and_then(|entry| entry.value.scalar()).map(|scalar| scalar.text.as_str());
     let rest = name.and_then(|name| task.strip_prefix(name));
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// Returns the entries of a template's `each`, which must all have the same variables.
-fn entries<'a>(template: &'a Node, scope: Scope<'_>) -> Vec<&'a Node> {
-    let Some(Value::Sequence(items)) = template.entry(EACH).map(|entry| &entry.value.value) else {
+fn entries<'a>(template: &'a DocumentNode, scope: Scope<'_>) -> Vec<&'a DocumentNode> {
+    let Some(DocumentValue::Sequence(items)) = template.entry(EACH).map(|entry| &entry.value.value) else {
         return Vec::new();
     };
     let scope = scope.key(EACH);
-    let first: Vec<&str> = items.first().map(|item| Variables::of(Some(item)).names().collect()).unwrap_or_default();
+    let first: Vec<&str> =
+        items.first().map(|item| TaskVariables::of(Some(item)).names().collect()).unwrap_or_default();
     for name in first.iter().filter(|name| !is_name(name)) {
         scope
             .index(0)
@@ -138,7 +139,7 @@ fn entries<'a>(template: &'a Node, scope: Scope<'_>) -> Vec<&'a Node> {
             .report();
     }
     for (index, item) in items.iter().enumerate().skip(1) {
-        let names: Vec<&str> = Variables::of(Some(item)).names().collect();
+        let names: Vec<&str> = TaskVariables::of(Some(item)).names().collect();
         for missing in first.iter().filter(|name| !names.contains(name)) {
             scope
                 .index(index)
@@ -161,15 +162,15 @@ fn entries<'a>(template: &'a Node, scope: Scope<'_>) -> Vec<&'a Node> {
 fn of_template<'f>(
     document: &Document<'f>,
     index: usize,
-    entries: &[&Node],
+    entries: &[&DocumentNode],
     scope: Scope<'_>,
     environment: &Environment,
-    names: &mut Names<'f>,
+    names: &mut TaskNames<'f>,
 ) -> Vec<Task> {
     let mut used = BTreeSet::new();
     let mut tasks = Vec::new();
     let numbered = entries.iter().enumerate().map(|(number, entry)| (Some(number + 1), Some(*entry)));
-    let each: Vec<(Option<usize>, Option<&Node>)> =
+    let each: Vec<(Option<usize>, Option<&DocumentNode>)> =
         if entries.is_empty() { vec![(None, None)] } else { numbered.collect() };
     for (number, entry) in each {
         // Problems are deduplicated across tasks, so each task collects its own first; otherwise a repeated problem
@@ -180,7 +181,8 @@ fn of_template<'f>(
         scope.problems().absorb(problems);
         tasks.extend(task.filter(|_| is_fine));
     }
-    let unused = entries.first().into_iter().flat_map(|entry| Variables::of(Some(entry)).names().collect::<Vec<_>>());
+    let unused =
+        entries.first().into_iter().flat_map(|entry| TaskVariables::of(Some(entry)).names().collect::<Vec<_>>());
     for name in unused.filter(|name| is_name(name) && !used.contains(*name)) {
         let draft = scope.key(EACH).index(0).key(name).key_error("unused", format!("nothing uses `{name}`"));
         draft.help(format!("write `{{{{{name}}}}}` in a text or `{{{name}}}` in a locator, or remove it")).report();
@@ -193,16 +195,16 @@ fn of_template<'f>(
 fn one(
     document: &Document<'_>,
     index: usize,
-    (number, entry): (Option<usize>, Option<&Node>),
+    (number, entry): (Option<usize>, Option<&DocumentNode>),
     problems: &Problems,
     used: &mut BTreeSet<String>,
     environment: &Environment,
 ) -> Option<Task> {
-    let Some(Value::Sequence(templates)) = document.root.entry("tasks").map(|entry| &entry.value.value) else {
+    let Some(DocumentValue::Sequence(templates)) = document.root.entry("tasks").map(|entry| &entry.value.value) else {
         return None;
     };
     let place = Scope::new(document, problems).key("tasks").index(index);
-    let variables = Variables::of(entry);
+    let variables = TaskVariables::of(entry);
     let root = variables.fill(templates.get(index)?, place, used);
     let filled = Document { source: document.source, root };
     // The name matches that of the whole file's check, so that a problem found by both is reported once.
@@ -222,9 +224,9 @@ fn one(
 
 /// The used names and their places.
 #[derive(Default)]
-struct Names<'a>(BTreeMap<String, (&'a SourceFile, Span)>);
+struct TaskNames<'a>(BTreeMap<String, (&'a SourceFile, Span)>);
 
-impl<'a> Names<'a> {
+impl<'a> TaskNames<'a> {
     /// Claims a name, unless another task has it.
     fn claim(&mut self, name: &str, source: &'a SourceFile, scope: Scope<'_>) -> bool {
         if let Some((other, place)) = self.0.get(name) {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::problems::{did_you_mean, quoted_list};
 use crate::scope::Scope;
-use crate::tree::{Entry, Node, Scalar, Value};
+use crate::tree::{DocumentNode, DocumentValue, MappingEntry, Scalar};
 
 /// The key of the template's variables.
 pub(super) const EACH: &str = "each";
@@ -16,8 +16,8 @@ pub(super) const EACH: &str = "each";
 const LOCATE: &str = "locate";
 
 /// The variables of one task.
-pub(super) struct Variables<'a> {
-    values: Vec<(&'a str, &'a Node)>,
+pub(super) struct TaskVariables<'a> {
+    values: Vec<(&'a str, &'a DocumentNode)>,
 }
 
 /// Returns whether a text can be the name of a variable or captured value, which locators write in braces.
@@ -25,11 +25,11 @@ pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }
 
-impl<'a> Variables<'a> {
+impl<'a> TaskVariables<'a> {
     /// Returns the variables of an entry of `each`.
-    pub(super) fn of(entry: Option<&'a Node>) -> Self {
+    pub(super) fn of(entry: Option<&'a DocumentNode>) -> Self {
         let entries = match entry.map(|entry| &entry.value) {
-            Some(Value::Mapping(entries)) => entries.as_slice(),
+            Some(DocumentValue::Mapping(entries)) => entries.as_slice(),
             _ => &[],
         };
         Self { values: entries.iter().map(|entry| (entry.key.as_str(), &entry.value)).collect() }
@@ -42,24 +42,24 @@ impl<'a> Variables<'a> {
     /// Returns all variables as texts that can be bound. Lists and mappings yield empty texts; a locator that uses one
     /// has been refused.
     pub(super) fn texts(&self) -> Vec<(String, String)> {
-        let text = |node: &Node| node.scalar().map(|scalar| scalar.text.clone()).unwrap_or_default();
+        let text = |node: &DocumentNode| node.scalar().map(|scalar| scalar.text.clone()).unwrap_or_default();
         self.values.iter().map(|(name, node)| ((*name).to_owned(), text(node))).collect()
     }
 
-    fn get(&self, name: &str) -> Option<&'a Node> {
+    fn get(&self, name: &str) -> Option<&'a DocumentNode> {
         self.values.iter().find(|(known, _)| *known == name).map(|(_, node)| *node)
     }
 
     /// Returns a task with its variables filled in, without `each`. The names of the used variables are added to
     /// `used`.
-    pub(super) fn fill(&self, task: &Node, scope: Scope<'_>, used: &mut BTreeSet<String>) -> Node {
-        let Value::Mapping(entries) = &task.value else { return task.clone() };
+    pub(super) fn fill(&self, task: &DocumentNode, scope: Scope<'_>, used: &mut BTreeSet<String>) -> DocumentNode {
+        let DocumentValue::Mapping(entries) = &task.value else { return task.clone() };
         let kept = entries.iter().filter(|entry| entry.key != EACH);
         let filled = kept.map(|entry| self.entry(entry, scope, used)).collect();
-        Node { span: task.span, value: Value::Mapping(filled) }
+        DocumentNode { span: task.span, value: DocumentValue::Mapping(filled) }
     }
 
-    fn entry(&self, entry: &Entry, scope: Scope<'_>, used: &mut BTreeSet<String>) -> Entry {
+    fn entry(&self, entry: &MappingEntry, scope: Scope<'_>, used: &mut BTreeSet<String>) -> MappingEntry {
         let scope = scope.key(&entry.key);
         if let Some((_, name, _)) = variable(&entry.key) {
             scope
@@ -74,23 +74,29 @@ impl<'a> Variables<'a> {
             }
             _ => self.node(&entry.value, scope, used),
         };
-        Entry { key: entry.key.clone(), key_span: entry.key_span, value }
+        MappingEntry { key: entry.key.clone(), key_span: entry.key_span, value }
     }
 
-    fn node(&self, node: &Node, scope: Scope<'_>, used: &mut BTreeSet<String>) -> Node {
+    fn node(&self, node: &DocumentNode, scope: Scope<'_>, used: &mut BTreeSet<String>) -> DocumentNode {
         let value = match &node.value {
-            Value::Scalar(scalar) => return self.scalar(node, scalar, scope, used),
-            Value::Sequence(items) => Value::Sequence(
+            DocumentValue::Scalar(scalar) => return self.scalar(node, scalar, scope, used),
+            DocumentValue::Sequence(items) => DocumentValue::Sequence(
                 items.iter().enumerate().map(|(index, item)| self.node(item, scope.index(index), used)).collect(),
             ),
-            Value::Mapping(entries) => {
-                Value::Mapping(entries.iter().map(|entry| self.entry(entry, scope, used)).collect())
+            DocumentValue::Mapping(entries) => {
+                DocumentValue::Mapping(entries.iter().map(|entry| self.entry(entry, scope, used)).collect())
             }
         };
-        Node { span: node.span, value }
+        DocumentNode { span: node.span, value }
     }
 
-    fn scalar(&self, node: &Node, scalar: &Scalar, scope: Scope<'_>, used: &mut BTreeSet<String>) -> Node {
+    fn scalar(
+        &self,
+        node: &DocumentNode,
+        scalar: &Scalar,
+        scope: Scope<'_>,
+        used: &mut BTreeSet<String>,
+    ) -> DocumentNode {
         let mut text = String::new();
         let mut rest = scalar.text.as_str();
         while let Some((before, name, after)) = variable(rest) {
@@ -100,7 +106,7 @@ impl<'a> Variables<'a> {
             };
             used.insert(name.to_owned());
             if before.is_empty() && after.is_empty() && text.is_empty() {
-                return Node { span: node.span, value: value.value.clone() };
+                return DocumentNode { span: node.span, value: value.value.clone() };
             }
             let Some(value) = value.scalar() else {
                 scope
@@ -116,7 +122,7 @@ impl<'a> Variables<'a> {
             return node.clone();
         }
         text.push_str(rest);
-        Node { span: node.span, value: Value::Scalar(Scalar { text, written: None, is_text: true }) }
+        DocumentNode { span: node.span, value: DocumentValue::Scalar(Scalar { text, written: None, is_text: true }) }
     }
 
     /// Checks a locator, in which variables are bound and never inserted as text.

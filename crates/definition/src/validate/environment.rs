@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use super::Context;
+use super::ValidationContext;
 use super::images::{images, unique_files};
 use super::service::service;
 use super::site::site;
@@ -12,7 +12,7 @@ use super::support::one_line;
 use crate::problems::{closest, did_you_mean, quoted_list};
 use crate::raw::compose::RawCompose;
 use crate::raw::environment::{RawEnvironment, RawSite};
-use crate::raw::values::{Entries, OneOrMany, Part};
+use crate::raw::values::{Entries, FilePart, OneOrMany};
 use crate::scope::Scope;
 use crate::source::Span;
 use arenad_model::archive::{ImageSource, full_reference};
@@ -21,7 +21,7 @@ use arenad_model::site::{DependencyCondition, MountSpec, ResetStrategyName, Site
 
 /// Validates an environment. Returns the sites and image sources that are valid.
 pub(crate) fn environment(
-    context: Context<'_>,
+    context: ValidationContext<'_>,
     raw: &RawEnvironment,
     compose: &RawCompose,
 ) -> (Vec<Site>, Vec<ImageSource>) {
@@ -39,8 +39,8 @@ pub(crate) fn environment(
             continue;
         };
         let raw = match part {
-            Part::Good(raw) => raw,
-            Part::Broken(reason) => {
+            FilePart::Good(raw) => raw,
+            FilePart::Broken(reason) => {
                 broken(scope, reason);
                 continue;
             }
@@ -83,7 +83,7 @@ fn written_data(services: &Services<'_>, sites: &[Site]) {
 }
 
 /// Returns the sites that `only` names, or all sites if it names none.
-fn selected(context: Context<'_>, raw: &RawEnvironment, sites: Vec<Site>) -> Vec<Site> {
+fn selected(context: ValidationContext<'_>, raw: &RawEnvironment, sites: Vec<Site>) -> Vec<Site> {
     let scope = context.environment.key("only");
     let listed = raw.only.as_ref().map(OneOrMany::to_vec).unwrap_or_default().join(",");
     let names: Vec<&str> = listed.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
@@ -114,7 +114,7 @@ fn broken(scope: Scope<'_>, reason: &str) {
     }
 }
 
-fn head(context: Context<'_>, raw: &RawEnvironment) {
+fn head(context: ValidationContext<'_>, raw: &RawEnvironment) {
     let scope = context.environment;
     if let Some(name) = raw.name.as_deref().filter(|name| *name != context.name) {
         scope
@@ -139,7 +139,7 @@ fn head(context: Context<'_>, raw: &RawEnvironment) {
     }
 }
 
-fn networks(context: Context<'_>, compose: &RawCompose) {
+fn networks(context: ValidationContext<'_>, compose: &RawCompose) {
     let scope = context.compose.key("networks");
     for name in compose.networks.iter().flat_map(Entries::keys).filter(|name| *name != "default") {
         scope
@@ -151,7 +151,7 @@ fn networks(context: Context<'_>, compose: &RawCompose) {
     }
 }
 
-fn volumes<'a>(context: Context<'_>, compose: &'a RawCompose) -> Vec<&'a str> {
+fn volumes<'a>(context: ValidationContext<'_>, compose: &'a RawCompose) -> Vec<&'a str> {
     let scope = context.compose.key("volumes");
     let names: Vec<&str> = compose.volumes.iter().flat_map(Entries::keys).collect();
     for name in &names {
@@ -163,14 +163,14 @@ fn volumes<'a>(context: Context<'_>, compose: &'a RawCompose) -> Vec<&'a str> {
     names
 }
 
-fn services<'a>(context: Context<'a>, compose: &RawCompose, declared: &[&str]) -> Services<'a> {
+fn services<'a>(context: ValidationContext<'a>, compose: &RawCompose, declared: &[&str]) -> Services<'a> {
     let scope = context.compose.key("services");
     let mut found = Services::new();
     for (name, part) in compose.services.iter() {
         let scope = scope.key(name);
         let service = match (ServiceName::parse(name), part) {
-            (Ok(name), Part::Good(raw)) => Some(service(context, scope, name, raw, declared)),
-            (Ok(_), Part::Broken(reason)) => {
+            (Ok(name), FilePart::Good(raw)) => Some(service(context, scope, name, raw, declared)),
+            (Ok(_), FilePart::Broken(reason)) => {
                 broken(scope, reason);
                 None
             }
@@ -187,7 +187,7 @@ fn services<'a>(context: Context<'a>, compose: &RawCompose, declared: &[&str]) -
 /// The site that owns each service, and the place where the environment file assigns it.
 type Owners<'a> = BTreeMap<String, (&'a str, Span)>;
 
-fn owners<'a>(context: Context<'_>, raw: &'a RawEnvironment, compose: &RawCompose) -> Owners<'a> {
+fn owners<'a>(context: ValidationContext<'_>, raw: &'a RawEnvironment, compose: &RawCompose) -> Owners<'a> {
     let mut owners = Owners::new();
     let known: Vec<&str> = compose.services.keys().collect();
     let sites_scope = context.environment.key("sites");
@@ -311,7 +311,7 @@ fn dependencies(services: &Services<'_>, owners: &Owners<'_>) {
 }
 
 /// Reports ports and variables that two sites share. Both are unique within an environment.
-fn unique_addresses(context: Context<'_>, sites: &[Site]) {
+fn unique_addresses(context: ValidationContext<'_>, sites: &[Site]) {
     let sites_scope = context.environment.key("sites");
     let mut ports: BTreeMap<u16, (&Site, Scope<'_>)> = BTreeMap::new();
     let mut variables: BTreeMap<&str, (&Site, Scope<'_>)> = BTreeMap::new();
@@ -351,7 +351,7 @@ fn unique_addresses(context: Context<'_>, sites: &[Site]) {
 }
 
 /// Returns the place where a site's public port is written.
-fn port_place<'a>(context: Context<'a>, scope: Scope<'a>, site: &Site) -> Scope<'a> {
+fn port_place<'a>(context: ValidationContext<'a>, scope: Scope<'a>, site: &Site) -> Scope<'a> {
     if scope.key("public").has("port") {
         return scope.key("public").key("port");
     }
@@ -359,7 +359,12 @@ fn port_place<'a>(context: Context<'a>, scope: Scope<'a>, site: &Site) -> Scope<
 }
 
 /// Reports volumes that two sites mount, because each site would get its own, and volumes that no service mounts.
-fn volumes_of_one_site(context: Context<'_>, declared: &[&str], services: &Services<'_>, owners: &Owners<'_>) {
+fn volumes_of_one_site(
+    context: ValidationContext<'_>,
+    declared: &[&str],
+    services: &Services<'_>,
+    owners: &Owners<'_>,
+) {
     let mut sites: BTreeMap<&str, (&str, Span)> = BTreeMap::new();
     for (name, service) in services {
         let (Some(service), Some((site, _))) = (service, owners.get(name)) else {

@@ -46,7 +46,7 @@ fn one(site: &SiteContext<'_>, scope: Scope<'_>, name: &str, helper: &RawHelper,
         }
     };
     let databases: Vec<&str> = raw.databases.iter().flat_map(|databases| databases.keys()).collect();
-    let known = Known {
+    let known = LocatorNames {
         accounts: raw.accounts.iter().flat_map(|accounts| accounts.keys()).collect(),
         has_default: databases.len() == 1,
         databases,
@@ -79,7 +79,7 @@ fn is_name(name: &str, is_fine: fn(char) -> bool) -> bool {
 }
 
 /// The names that a locator may use on a site.
-pub(super) struct Known<'a> {
+pub(super) struct LocatorNames<'a> {
     pub(super) accounts: Vec<&'a str>,
     pub(super) databases: Vec<&'a str>,
     pub(super) services: Vec<&'a str>,
@@ -88,7 +88,7 @@ pub(super) struct Known<'a> {
 }
 
 /// Checks that the databases, services and accounts of a locator exist on the site.
-pub(super) fn known_names(scope: Scope<'_>, locator: &Locator, known: &Known<'_>) {
+pub(super) fn known_names(scope: Scope<'_>, locator: &Locator, known: &LocatorNames<'_>) {
     let check = |what: &str, name: Option<&String>, known: &[&str]| {
         let Some(name) = name.filter(|name| !known.contains(&name.as_str())) else { return };
         let expected = if known.is_empty() {

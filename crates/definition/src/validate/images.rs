@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use http::Uri;
 
-use super::Context;
+use super::ValidationContext;
 use super::paths::{inside_by_name, normal};
 use super::support::{key_name, positive_size};
 use crate::problems::{did_you_mean, quoted_list};
 use crate::raw::compose::RawCompose;
 use crate::raw::images::{RawData, RawImage, RawUnpacking};
-use crate::raw::values::{Entries, Part, Size};
+use crate::raw::values::{Entries, FilePart, Size};
 use crate::scope::Scope;
 use crate::source::Span;
 use crate::tree::excerpt;
@@ -32,8 +32,8 @@ struct RawArchive<'a> {
 
 /// Reads the section `images`, whose keys must be images of services.
 pub(super) fn images(
-    context: Context<'_>,
-    raw: Option<&Entries<Part<RawImage>>>,
+    context: ValidationContext<'_>,
+    raw: Option<&Entries<FilePart<RawImage>>>,
     compose: &RawCompose,
 ) -> Vec<ImageSource> {
     let section = context.environment.key("images");
@@ -90,7 +90,7 @@ pub(crate) fn data(
     root: &Path,
     compose_folder: &Path,
     data_folder: Option<&Path>,
-    raw: Option<&Entries<Part<RawData>>>,
+    raw: Option<&Entries<FilePart<RawData>>>,
 ) -> Vec<DataSource> {
     let section = environment.key("data");
     let mut results: Vec<(PathBuf, Span)> = Vec::new();
@@ -109,7 +109,7 @@ pub(crate) fn data(
                 mirrors: raw.mirrors.as_ref(),
             },
         );
-        let folders = Folders { root, compose_folder, data_folder };
+        let folders = PathFolders { root, compose_folder, data_folder };
         let placement = match (&raw.target, &raw.unpack) {
             (Some(target), None) => folders.inside(scope.key("target"), target).map(Placement::Folder),
             (None, Some(parts)) => Some(Placement::Unpacked(folders.unpackings(scope.key("unpack"), parts))),
@@ -171,13 +171,13 @@ fn overlaps(scope: Scope<'_>, result: &Path, others: &[(PathBuf, Span)]) {
 }
 
 /// The folders against which a path of the definition is resolved and which it must not leave.
-struct Folders<'a> {
+struct PathFolders<'a> {
     root: &'a Path,
     compose_folder: &'a Path,
     data_folder: Option<&'a Path>,
 }
 
-impl Folders<'_> {
+impl PathFolders<'_> {
     /// Returns the path of a folder, which need not exist yet.
     fn inside(&self, scope: Scope<'_>, text: &str) -> Option<PathBuf> {
         let below_data = normal(self.compose_folder, text);
@@ -196,7 +196,7 @@ impl Folders<'_> {
         Some(found)
     }
 
-    fn unpackings(&self, scope: Scope<'_>, parts: &[Part<RawUnpacking>]) -> Vec<Unpacking> {
+    fn unpackings(&self, scope: Scope<'_>, parts: &[FilePart<RawUnpacking>]) -> Vec<Unpacking> {
         let mut found: Vec<(Unpacking, Span)> = Vec::new();
         for (index, part) in parts.iter().enumerate() {
             let scope = scope.index(index);

@@ -3,7 +3,7 @@
 use super::support::size;
 use crate::raw::compose::RawService;
 use crate::raw::compose_parts::Ulimit;
-use crate::raw::values::{Cpus, Entries, Part, text_of};
+use crate::raw::values::{Cpus, Entries, FilePart, text_of};
 use crate::scope::Scope;
 use arenad_model::site::Limits;
 
@@ -108,7 +108,7 @@ const ULIMITS: [&str; 16] = [
     "stack",
 ];
 
-fn ulimits(scope: Scope<'_>, raw: Option<&Entries<Part<Ulimit>>>) -> Vec<(String, i64, i64)> {
+fn ulimits(scope: Scope<'_>, raw: Option<&Entries<FilePart<Ulimit>>>) -> Vec<(String, i64, i64)> {
     let mut found = Vec::new();
     for (name, limit) in raw.into_iter().flat_map(Entries::iter) {
         let scope = scope.key(name);

@@ -12,7 +12,7 @@ use crate::problems::{did_you_mean, quoted_list};
 use crate::raw::environment::RawAccount;
 use crate::raw::login::{RawFormLogin, RawLogin, RawTokenLogin};
 use crate::raw::steps::RawHttpProbe;
-use crate::raw::values::{Entries, Part};
+use crate::raw::values::{Entries, FilePart};
 use crate::scope::Scope;
 use crate::tree::excerpt;
 use arenad_model::login::{FormLogin, Login, LoginRecipe, Template, TokenLogin};
@@ -31,7 +31,7 @@ const OF_TOKEN: [&str; 3] = ["token", "username", "password"];
 pub(super) fn accounts(
     site: &SiteContext<'_>,
     scope: Scope<'_>,
-    raw: Option<&Entries<Part<RawAccount>>>,
+    raw: Option<&Entries<FilePart<RawAccount>>>,
 ) -> Vec<Account> {
     let accounts = raw.into_iter().flat_map(Entries::iter);
     accounts

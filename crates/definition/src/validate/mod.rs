@@ -29,7 +29,7 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use super::scope::Scope;
-use super::variables::Variables;
+use super::variables::DefinitionVariables;
 use arenad_model::archive::DataSource;
 
 pub(crate) use environment::environment;
@@ -39,7 +39,7 @@ pub(crate) use tasks::task;
 
 /// The context that all checks of an environment share.
 #[derive(Clone, Copy)]
-pub(crate) struct Context<'a> {
+pub(crate) struct ValidationContext<'a> {
     /// Folder that no path may leave, with symbolic links resolved.
     pub(crate) root: &'a Path,
     /// Folder of the Compose file, against which its paths are resolved.
@@ -59,5 +59,5 @@ pub(crate) struct Context<'a> {
     /// Data that services mount, even if it has not been fetched yet.
     pub(crate) data: &'a [DataSource],
     /// Variables that values may use.
-    pub(crate) variables: &'a Variables<'a>,
+    pub(crate) variables: &'a DefinitionVariables<'a>,
 }

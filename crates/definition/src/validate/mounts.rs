@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::Context;
-use super::paths::{Kind, inside, inside_by_name, normal};
+use super::ValidationContext;
+use super::paths::{PathKind, inside, inside_by_name, normal};
 use super::support::size;
 use crate::problems::did_you_mean;
 use crate::raw::compose_parts::{RawMountKind, VolumeEntry};
-use crate::raw::values::{OneOrMany, Part};
+use crate::raw::values::{FilePart, OneOrMany};
 use crate::scope::Scope;
 use crate::source::Span;
 use crate::values;
@@ -17,13 +17,13 @@ use arenad_model::site::MountSpec;
 
 /// Reads `volumes` and `tmpfs` of a service.
 pub(super) fn mounts(
-    context: Context<'_>,
+    context: ValidationContext<'_>,
     scope: Scope<'_>,
-    volumes: Option<&Vec<Part<VolumeEntry>>>,
+    volumes: Option<&Vec<FilePart<VolumeEntry>>>,
     tmpfs: Option<&OneOrMany>,
     declared: &[&str],
 ) -> Vec<MountSpec> {
-    let reader = Reader { context, declared };
+    let reader = MountReader { context, declared };
     let mut found = Vec::new();
     let mut targets: BTreeMap<String, Span> = BTreeMap::new();
     let volumes_scope = scope.key("volumes");
@@ -52,12 +52,12 @@ pub(super) fn mounts(
     found.into_iter().map(|(_, mount)| mount).collect()
 }
 
-struct Reader<'a> {
-    context: Context<'a>,
+struct MountReader<'a> {
+    context: ValidationContext<'a>,
     declared: &'a [&'a str],
 }
 
-impl Reader<'_> {
+impl MountReader<'_> {
     fn volume(&self, scope: Scope<'_>, entry: &VolumeEntry) -> Option<MountSpec> {
         match entry {
             VolumeEntry::Text(text) => self.short(scope, text),
@@ -158,7 +158,7 @@ impl Reader<'_> {
         }
         let found = match self.to_be_fetched(scope, source) {
             Some(path) => Some(path),
-            None => inside(scope, context.root, context.compose_folder, source, Kind::Either, "the path"),
+            None => inside(scope, context.root, context.compose_folder, source, PathKind::Either, "the path"),
         };
         if !read_only {
             scope

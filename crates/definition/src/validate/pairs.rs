@@ -5,26 +5,26 @@ use std::fs;
 
 use serde_json::Value as Json;
 
-use super::Context;
-use super::paths::{Kind, inside};
+use super::ValidationContext;
+use super::paths::{PathKind, inside};
 use crate::dotenv;
 use crate::raw::compose_parts::{EnvFile, EnvFiles};
 use crate::raw::values::{KeyValues, Scalar, text_of};
 use crate::scope::Scope;
 use crate::source::{SOURCE_MAX_BYTES, SourceFile};
-use crate::variables::Variables;
+use crate::variables::DefinitionVariables;
 
 /// The meaning of a name without a value.
 #[derive(Clone, Copy)]
-pub(super) enum Missing<'a> {
+pub(super) enum MissingValue<'a> {
     /// The value of the variable with the same name.
-    Variable(&'a Variables<'a>),
+    Variable(&'a DefinitionVariables<'a>),
     /// An empty text as the value.
     Empty,
 }
 
 /// Reads names and values in either form.
-pub(super) fn pairs(scope: Scope<'_>, raw: Option<&KeyValues>, missing: Missing<'_>) -> BTreeMap<String, String> {
+pub(super) fn pairs(scope: Scope<'_>, raw: Option<&KeyValues>, missing: MissingValue<'_>) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     match raw {
         None => {}
@@ -77,8 +77,8 @@ fn exact_text(scope: Scope<'_>, value: &Scalar) -> String {
     text
 }
 
-fn absent(scope: Scope<'_>, name: &str, missing: Missing<'_>) -> Option<String> {
-    let Missing::Variable(variables) = missing else {
+fn absent(scope: Scope<'_>, name: &str, missing: MissingValue<'_>) -> Option<String> {
+    let MissingValue::Variable(variables) = missing else {
         return None;
     };
     let value = variables.look_up(name);
@@ -101,7 +101,11 @@ fn check_name(scope: Scope<'_>, name: &str) {
 }
 
 /// Reads the files that `env_file` names. A value in a later file replaces one from an earlier file.
-pub(super) fn env_files(context: Context<'_>, scope: Scope<'_>, raw: Option<&EnvFiles>) -> BTreeMap<String, String> {
+pub(super) fn env_files(
+    context: ValidationContext<'_>,
+    scope: Scope<'_>,
+    raw: Option<&EnvFiles>,
+) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let files: Vec<(Scope<'_>, &str, bool)> = match raw {
         None => Vec::new(),
@@ -121,7 +125,7 @@ pub(super) fn env_files(context: Context<'_>, scope: Scope<'_>, raw: Option<&Env
         if !required && !context.compose_folder.join(text).exists() {
             continue;
         }
-        let Some(path) = inside(scope, context.root, context.compose_folder, text, Kind::File, "the file") else {
+        let Some(path) = inside(scope, context.root, context.compose_folder, text, PathKind::File, "the file") else {
             continue;
         };
         let is_small = fs::metadata(&path).is_ok_and(|metadata| metadata.len() <= SOURCE_MAX_BYTES as u64);

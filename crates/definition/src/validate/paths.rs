@@ -8,7 +8,7 @@ use crate::scope::Scope;
 
 /// The kind of file required at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum PathKind {
     File,
     Folder,
     Either,
@@ -52,7 +52,7 @@ pub(crate) fn inside(
     root: &Path,
     base: &Path,
     text: &str,
-    kind: Kind,
+    kind: PathKind,
     what: &str,
 ) -> Option<PathBuf> {
     let joined = inside_by_name(scope, root, base, text, what)?;
@@ -71,9 +71,9 @@ pub(crate) fn inside(
         return None;
     }
     let found = match kind {
-        Kind::File if !real.is_file() => Some("a file"),
-        Kind::Folder if !real.is_dir() => Some("a folder"),
-        Kind::Either if !real.is_file() && !real.is_dir() => Some("a file or folder"),
+        PathKind::File if !real.is_file() => Some("a file"),
+        PathKind::Folder if !real.is_dir() => Some("a folder"),
+        PathKind::Either if !real.is_file() && !real.is_dir() => Some("a file or folder"),
         _ => None,
     };
     if let Some(expected) = found {

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::raw::compose_parts::PortEntry;
-use crate::raw::values::{Part, text_of};
+use crate::raw::values::{FilePart, text_of};
 use crate::scope::Scope;
 use crate::source::Span;
 
@@ -19,7 +19,7 @@ pub(super) struct Published {
 const FORMS: &str = "`published:container` such as `8080:80`, optionally with an address before and `/tcp` after it";
 
 /// Reads `ports`. Container ports without a published port are left out, because they are only documentation.
-pub(super) fn published(scope: Scope<'_>, raw: Option<&Vec<Part<PortEntry>>>) -> Vec<Published> {
+pub(super) fn published(scope: Scope<'_>, raw: Option<&Vec<FilePart<PortEntry>>>) -> Vec<Published> {
     let entries = raw.into_iter().flatten().enumerate();
     entries.filter_map(|(index, entry)| one(scope.index(index), entry.good()?)).collect()
 }

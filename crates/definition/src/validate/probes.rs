@@ -11,7 +11,7 @@ use super::support::{command, filled, one_line, positive_period};
 use crate::problems::Draft;
 use crate::raw::environment::RawReady;
 use crate::raw::steps::{RawHttpProbe, RawJsonExpectation, RawProbe, RawProbeMethod};
-use crate::raw::values::{Part, text_of};
+use crate::raw::values::{FilePart, text_of};
 use crate::scope::Scope;
 use arenad_model::probe::{HttpProbe, JsonExpectation, Probe, ProbeKind};
 use arenad_model::site::Readiness;
@@ -40,7 +40,7 @@ pub(super) fn readiness(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawReady
 }
 
 /// Reads a list of probes, without the refused ones.
-pub(super) fn probe_list(site: &SiteContext<'_>, scope: Scope<'_>, raw: &[Part<RawProbe>]) -> Vec<Probe> {
+pub(super) fn probe_list(site: &SiteContext<'_>, scope: Scope<'_>, raw: &[FilePart<RawProbe>]) -> Vec<Probe> {
     raw.iter().enumerate().filter_map(|(index, raw)| probe(site, scope.index(index), raw.good()?)).collect()
 }
 

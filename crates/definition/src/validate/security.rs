@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use super::pairs::{Missing, pairs};
+use super::pairs::{MissingValue, pairs};
 use crate::raw::compose_parts::HostList;
 use crate::raw::values::KeyValues;
 use crate::scope::Scope;
@@ -76,7 +76,7 @@ pub(super) fn security_options(scope: Scope<'_>, raw: Option<&Vec<String>>) -> V
 
 /// Reads the kernel parameters of `sysctls`.
 pub(super) fn sysctls(scope: Scope<'_>, raw: Option<&KeyValues>) -> BTreeMap<String, String> {
-    let found = pairs(scope, raw, Missing::Empty);
+    let found = pairs(scope, raw, MissingValue::Empty);
     for name in found.keys() {
         let of_the_container = ["net.", "kernel.msg", "kernel.sem", "kernel.shm", "fs.mqueue."];
         if !of_the_container.iter().any(|prefix| name.starts_with(prefix)) {

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::Context;
+use super::ValidationContext;
 use super::health::health_check;
 use super::limits::limits;
 use super::mounts::mounts;
-use super::pairs::{Missing, env_files, pairs};
-use super::paths::{Kind, inside, inside_by_name};
+use super::pairs::{MissingValue, env_files, pairs};
+use super::paths::{PathKind, inside, inside_by_name};
 use super::ports::{Published, published};
 use super::security::{capabilities, extra_hosts, security_options, sysctls};
 use super::support::{command, filled, period};
 use crate::raw::compose::RawService;
-use crate::raw::compose_parts::{Build, CommandLine, DependsOn, RawBuild, RawCondition};
+use crate::raw::compose_parts::{CommandLine, ComposeBuild, DependsOn, RawBuild, RawCondition};
 use crate::scope::Scope;
 use crate::values::words;
 use arenad_model::ids::ServiceName;
@@ -24,7 +24,7 @@ use arenad_model::site::{BuildSpec, Dependency, DependencyCondition, HealthCheck
 const STOP_GRACE_PERIOD: Duration = Duration::from_secs(10);
 
 /// A service, with the properties that concern the site rather than the container.
-pub(super) struct Service<'a> {
+pub(super) struct ValidatedService<'a> {
     pub(super) spec: ServiceSpec,
     pub(super) published: Vec<Published>,
     /// Whether the service has no profiles, or one of them is active.
@@ -32,7 +32,7 @@ pub(super) struct Service<'a> {
     pub(super) scope: Scope<'a>,
 }
 
-impl Service<'_> {
+impl ValidatedService<'_> {
     /// Returns whether the file disables the health check or does not define one.
     pub(super) fn has_no_health_check(&self) -> bool {
         let is_none = |check: &HealthCheck| check.test == ["NONE"];
@@ -42,16 +42,16 @@ impl Service<'_> {
 
 /// Reads a service of the Compose file.
 pub(super) fn service<'a>(
-    context: Context<'a>,
+    context: ValidationContext<'a>,
     scope: Scope<'a>,
     name: ServiceName,
     raw: &RawService,
     declared_volumes: &[&str],
-) -> Service<'a> {
+) -> ValidatedService<'a> {
     let build = build(context, scope.key("build"), raw.build.as_ref());
     let image = image(context, scope, &name, raw);
     let mut environment = env_files(context, scope.key("env_file"), raw.env_file.as_ref());
-    let from_variables = Missing::Variable(context.variables);
+    let from_variables = MissingValue::Variable(context.variables);
     environment.extend(pairs(scope.key("environment"), raw.environment.as_ref(), from_variables));
     if let Some(restart) = raw.restart.as_deref().filter(|restart| *restart != "no") {
         scope
@@ -90,7 +90,7 @@ pub(super) fn service<'a>(
         sysctls: sysctls(scope.key("sysctls"), raw.sysctls.as_ref()),
         name,
     };
-    Service {
+    ValidatedService {
         spec,
         is_active: is_active(context, raw),
         published: published(scope.key("ports"), raw.ports.as_ref()),
@@ -98,11 +98,11 @@ pub(super) fn service<'a>(
     }
 }
 
-fn is_active(context: Context<'_>, raw: &RawService) -> bool {
+fn is_active(context: ValidationContext<'_>, raw: &RawService) -> bool {
     raw.profiles.as_ref().is_none_or(|profiles| profiles.iter().any(|profile| context.profiles.contains(profile)))
 }
 
-fn image(context: Context<'_>, scope: Scope<'_>, name: &ServiceName, raw: &RawService) -> String {
+fn image(context: ValidationContext<'_>, scope: Scope<'_>, name: &ServiceName, raw: &RawService) -> String {
     match &raw.image {
         Some(image) => {
             let is_reference = !image.is_empty()
@@ -130,20 +130,21 @@ fn image(context: Context<'_>, scope: Scope<'_>, name: &ServiceName, raw: &RawSe
     }
 }
 
-fn build(context: Context<'_>, scope: Scope<'_>, raw: Option<&Build>) -> Option<BuildSpec> {
+fn build(context: ValidationContext<'_>, scope: Scope<'_>, raw: Option<&ComposeBuild>) -> Option<BuildSpec> {
     let (folder_scope, spec) = match raw? {
-        Build::Context(folder) => {
+        ComposeBuild::Context(folder) => {
             let spec = RawBuild { context: Some(folder.clone()), dockerfile: None, args: None, target: None };
             (scope, spec)
         }
-        Build::Spec(spec) => (scope.key("context"), spec.clone()),
+        ComposeBuild::Spec(spec) => (scope.key("context"), spec.clone()),
     };
-    let args = pairs(scope.key("args"), spec.args.as_ref(), Missing::Variable(context.variables));
+    let args = pairs(scope.key("args"), spec.args.as_ref(), MissingValue::Variable(context.variables));
     let text = spec.context.as_deref().unwrap_or(".");
-    let folder = inside(folder_scope, context.root, context.compose_folder, text, Kind::Folder, "the build context")?;
+    let folder =
+        inside(folder_scope, context.root, context.compose_folder, text, PathKind::Folder, "the build context")?;
     let dockerfile = spec.dockerfile.as_deref().unwrap_or("Dockerfile");
     let dockerfile_scope = if spec.dockerfile.is_some() { scope.key("dockerfile") } else { folder_scope };
-    inside(dockerfile_scope, context.root, &folder, dockerfile, Kind::File, "the Dockerfile")?;
+    inside(dockerfile_scope, context.root, &folder, dockerfile, PathKind::File, "the Dockerfile")?;
     inside_by_name(dockerfile_scope, &folder, &folder, dockerfile, "the Dockerfile")?;
     Some(BuildSpec { context: folder, dockerfile: PathBuf::from(dockerfile), args, target: spec.target })
 }
@@ -164,7 +165,7 @@ fn command_line(scope: Scope<'_>, raw: Option<&CommandLine>) -> Option<Vec<Strin
 const RESERVED_LABELS: [&str; 2] = ["arenad.", "com.docker.compose."];
 
 fn labels(scope: Scope<'_>, raw: &RawService) -> BTreeMap<String, String> {
-    let found = pairs(scope, raw.labels.as_ref(), Missing::Empty);
+    let found = pairs(scope, raw.labels.as_ref(), MissingValue::Empty);
     for name in found.keys() {
         if let Some(prefix) = RESERVED_LABELS.iter().find(|prefix| name.starts_with(**prefix)) {
             scope

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use globset::GlobBuilder;
 
-use super::Context;
+use super::ValidationContext;
 use super::clock::clock;
 use super::databases::database;
 use super::graph::start_order;
@@ -22,7 +22,7 @@ use crate::problems::{Draft, quoted_list};
 use crate::raw::environment::{
     RawDatabase, RawEngine, RawPublic, RawRecord, RawReset, RawSite, RawStrategy, RawVerify, RawWrites,
 };
-use crate::raw::values::{OneOrMany, Part, Port};
+use crate::raw::values::{FilePart, OneOrMany, Port};
 use crate::scope::Scope;
 use crate::tree::excerpt;
 use arenad_model::clock::Clock;
@@ -43,7 +43,7 @@ const HOLD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Reads a site. `names` are its services that exist and belong to no other site.
 pub(super) fn site<'a>(
-    context: Context<'a>,
+    context: ValidationContext<'a>,
     scope: Scope<'a>,
     name: SiteName,
     raw: &'a RawSite,
@@ -110,7 +110,7 @@ pub(super) fn site<'a>(
 /// Returns the databases that steps and probes may query: servers, but not files.
 fn servers(raw: &RawSite) -> Vec<&str> {
     let databases = raw.databases.iter().flat_map(|databases| databases.iter());
-    let is_file = |raw: &Part<RawDatabase>| raw.good().is_some_and(|raw| matches!(raw.engine, RawEngine::Sqlite));
+    let is_file = |raw: &FilePart<RawDatabase>| raw.good().is_some_and(|raw| matches!(raw.engine, RawEngine::Sqlite));
     databases.filter(|(_, raw)| !is_file(raw)).map(|(name, _)| name).collect()
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Context;
-use super::service::Service;
+use super::ValidationContext;
+use super::service::ValidatedService;
 use crate::problems::{did_you_mean, quoted_list};
 use crate::raw::values::Port;
 use crate::scope::Scope;
@@ -11,11 +11,11 @@ use arenad_model::ids::ServiceName;
 use arenad_model::site::Entry;
 
 /// The services of the Compose file by name; `None` for a refused service.
-pub(super) type Services<'a> = BTreeMap<String, Option<Service<'a>>>;
+pub(super) type Services<'a> = BTreeMap<String, Option<ValidatedService<'a>>>;
 
 /// The names that the parts of a site may refer to.
 pub(super) struct SiteContext<'a> {
-    pub(super) context: Context<'a>,
+    pub(super) context: ValidationContext<'a>,
     pub(super) services: &'a Services<'a>,
     /// Names of the site's services.
     pub(super) names: Vec<ServiceName>,

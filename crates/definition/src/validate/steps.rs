@@ -8,7 +8,7 @@ use super::support::{command, filled, one_line, period, positive_period};
 use crate::problems::quoted_list;
 use crate::raw::environment::RawBaseline;
 use crate::raw::steps::{RawExec, RawHttp, RawMethod, RawStep, RawWarm};
-use crate::raw::values::{Entries, Part, Statuses};
+use crate::raw::values::{Entries, FilePart, Statuses};
 use crate::scope::Scope;
 use arenad_model::site::{BaselineSpec, ConfigureAction, ConfigureStep, ExecStep, HttpStep, Unless};
 
@@ -34,7 +34,7 @@ pub(super) fn baseline(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawBaseli
 }
 
 /// Reads a list of commands, in file order.
-pub(super) fn exec_list(site: &SiteContext<'_>, scope: Scope<'_>, raw: Option<&[Part<RawExec>]>) -> Vec<ExecStep> {
+pub(super) fn exec_list(site: &SiteContext<'_>, scope: Scope<'_>, raw: Option<&[FilePart<RawExec>]>) -> Vec<ExecStep> {
     let commands = raw.into_iter().flatten().enumerate();
     commands.filter_map(|(index, raw)| exec(site, scope.index(index), raw.good()?)).collect()
 }

@@ -34,7 +34,7 @@ pub(super) fn stores(
     for (name, part) in raw.stores.iter().flat_map(|stores| stores.iter()) {
         let scope = scope.key(name);
         key_name(scope, name, "a store");
-        let reader = Reader { site, scope, databases };
+        let reader = StoreReader { site, scope, databases };
         let Some(store) = part.good().and_then(|raw| reader.store(name, raw)) else { continue };
         for (first_scope, first) in &found {
             apart(scope, &store, *first_scope, first);
@@ -78,14 +78,14 @@ fn socket_path(scope: Scope<'_>, path: &str, example: &str) {
     }
 }
 
-struct Reader<'a> {
+struct StoreReader<'a> {
     site: &'a SiteContext<'a>,
     /// Place of the store in the file.
     scope: Scope<'a>,
     databases: &'a BTreeMap<String, Database>,
 }
 
-impl Reader<'_> {
+impl StoreReader<'_> {
     fn store(&self, name: &str, raw: &RawStore) -> Option<Store> {
         let kind = self.kind(raw);
         let path = self.path(raw);

@@ -5,26 +5,26 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
 use super::program;
-use crate::facts::Browser;
+use crate::facts::BrowserState;
 use arenad_locators::js::try_browser;
 use arenad_model::browser::PROGRAMS;
 
-pub(super) async fn look() -> Browser {
-    let Some(path) = PROGRAMS.iter().find_map(|name| program(name)) else { return Browser::Missing };
-    let folder = match Folder::new() {
+pub(super) async fn look() -> BrowserState {
+    let Some(path) = PROGRAMS.iter().find_map(|name| program(name)) else { return BrowserState::Missing };
+    let folder = match ScratchFolder::new() {
         Ok(folder) => folder,
-        Err(error) => return Browser::Fails { path, reason: format!("make a folder for its profile: {error}") },
+        Err(error) => return BrowserState::Fails { path, reason: format!("make a folder for its profile: {error}") },
     };
     match try_browser(&path, &folder.0).await {
-        Ok(version) => Browser::Works { path, version },
-        Err(none) => Browser::Fails { path, reason: none.to_string() },
+        Ok(version) => BrowserState::Works { path, version },
+        Err(none) => BrowserState::Fails { path, reason: none.to_string() },
     }
 }
 
 /// A folder for one run, which is removed when this is dropped.
-struct Folder(PathBuf);
+struct ScratchFolder(PathBuf);
 
-impl Folder {
+impl ScratchFolder {
     fn new() -> std::io::Result<Self> {
         let path = std::env::temp_dir().join(format!("arenad-doctor-{:016x}", rand::random::<u64>()));
         DirBuilder::new().mode(0o700).create(&path)?;
@@ -32,7 +32,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
         // If the removal fails, the rest stays in the folder for temporary files.
         let _ = std::fs::remove_dir_all(&self.0);

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 
 use super::{output, program};
-use crate::facts::Clock;
+use crate::facts::ClockFacts;
 
-pub(super) async fn look(state_dir: &Path) -> Clock {
-    Clock { now: Timestamp::now(), newest_file: newest(state_dir), is_synchronised: synchronised().await }
+pub(super) async fn look(state_dir: &Path) -> ClockFacts {
+    ClockFacts { now: Timestamp::now(), newest_file: newest(state_dir), is_synchronised: synchronised().await }
 }
 
 fn newest(folder: &Path) -> Option<(PathBuf, Timestamp)> {

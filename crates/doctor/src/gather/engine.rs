@@ -6,11 +6,11 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use super::folder;
-use crate::facts::{Absence, AnsweringEngine, Engine as Found};
+use crate::facts::{Absence, AnsweringEngine, EngineState};
 use arenad_engine::{Engine, EngineError};
 use arenad_model::error::describe;
 
-pub(super) async fn look(engine: &dyn Engine) -> Found {
+pub(super) async fn look(engine: &dyn Engine) -> EngineState {
     let endpoint = engine.endpoint().to_owned();
     match engine.details().await {
         Ok(details) => {
@@ -21,10 +21,10 @@ pub(super) async fn look(engine: &dyn Engine) -> Found {
                 Some(true) | None => None,
             };
             let subnets = engine.subnets().await.unwrap_or_default();
-            Found::Answers(Box::new(AnsweringEngine { endpoint, details, data_root, copy_speed, subnets }))
+            EngineState::Answers(Box::new(AnsweringEngine { endpoint, details, data_root, copy_speed, subnets }))
         }
-        Err(EngineError::TooOld { endpoint, found }) => Found::TooOld { endpoint, api: found },
-        Err(error) => Found::Away { why: absence(&endpoint, &error), endpoint },
+        Err(EngineError::TooOld { endpoint, found }) => EngineState::TooOld { endpoint, api: found },
+        Err(error) => EngineState::Away { why: absence(&endpoint, &error), endpoint },
     }
 }
 

@@ -6,9 +6,11 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
 use super::{folder, program, system};
-use crate::facts::{Environment, ImageOrigin, MissingData, MissingImage, Needs, PortState, PublicPort, SiteNeeds};
+use crate::facts::{
+    EnvironmentRequirements, ImageOrigin, MissingData, MissingImage, Needs, PortState, PublicPort, SiteNeeds,
+};
 use crate::judge::capacity::{Disk, Holds, Resources};
-use crate::ports::{self, Owner};
+use crate::ports::{self, PortOwner};
 use arenad_engine::Engine;
 use arenad_model::archive::{DataSource, Origin};
 use arenad_model::coverage;
@@ -24,7 +26,7 @@ pub(super) async fn look(
     wanted: &site::Environment,
     running: &BTreeSet<String>,
     daemon: Option<u32>,
-) -> Environment {
+) -> EnvironmentRequirements {
     let mut public = Vec::new();
     for site in &wanted.sites {
         let address = SocketAddr::new(wanted.listen, site.public.port);
@@ -35,7 +37,7 @@ pub(super) async fn look(
     let needs = needs(engine, wanted, &new).await;
     let bases = bases(engine, &new, &needs).await;
     let has_tools = program("mmdebstrap").is_some() || program("apt-get").is_some();
-    Environment {
+    EnvironmentRequirements {
         name: wanted.name.to_string(),
         ports: public,
         needs,
@@ -73,7 +75,7 @@ async fn port(engine: Option<&dyn Engine>, address: SocketAddr, daemon: Option<u
     let error = match TcpListener::bind(address) {
         Ok(_) => return PortState::Free,
         Err(error) if error.kind() == ErrorKind::AddrInUse => match ports::owner(engine, address).await {
-            Owner::Process { pid, .. } if daemon == u32::try_from(pid).ok() => return PortState::Ours,
+            PortOwner::Process { pid, .. } if daemon == u32::try_from(pid).ok() => return PortState::Ours,
             owner => return PortState::Held { owner: owner.to_string() },
         },
         Err(error) => error,

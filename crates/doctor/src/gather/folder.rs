@@ -8,32 +8,32 @@ use std::time::Instant;
 
 use rustix::io::Errno;
 
-use crate::facts::{Access, Folder, Room};
+use crate::facts::{Access, FileSystemRoom, FolderFacts};
 use arenad_storage::{disk, trial};
 
 /// The size of the file that is copied to measure the speed: large enough to measure the disk and not only its cache.
 const SAMPLE_BYTES: usize = 32 << 20;
 
 /// Examines a folder, or the nearest existing folder above it.
-pub(super) async fn look(path: PathBuf) -> Folder {
+pub(super) async fn look(path: PathBuf) -> FolderFacts {
     let unseen = path.clone();
-    tokio::task::spawn_blocking(move || look_at(path)).await.unwrap_or_else(|panicked| Folder {
+    tokio::task::spawn_blocking(move || look_at(path)).await.unwrap_or_else(|panicked| FolderFacts {
         path: unseen,
         exists: false,
         access: Access::Failed(panicked.to_string()),
         kind: "an unknown file system".to_owned(),
-        room: Room { free_bytes: 0, total_bytes: 0, free_files: None, device: 0 },
+        room: FileSystemRoom { free_bytes: 0, total_bytes: 0, free_files: None, device: 0 },
         reflinks: None,
         gives_away: None,
         limits_stores: false,
     })
 }
 
-fn look_at(path: PathBuf) -> Folder {
+fn look_at(path: PathBuf) -> FolderFacts {
     let (there, is_hidden) = nearest(&path);
     let exists = there == path;
     let kind = trial::kind(there);
-    let room = room(there).unwrap_or(Room { free_bytes: 0, total_bytes: 0, free_files: None, device: 0 });
+    let room = room(there).unwrap_or(FileSystemRoom { free_bytes: 0, total_bytes: 0, free_files: None, device: 0 });
     let tried = trial::nameless_file(there);
     let access = match &tried {
         // The folder of another user hides the content below it.
@@ -47,7 +47,7 @@ fn look_at(path: PathBuf) -> Folder {
     let reflinks = trial::reflinks(there).filter(|_| is_tried);
     let gives_away = trial::gives_away(there).filter(|_| is_tried);
     let limits_stores = disk::limits_stores(there);
-    Folder { path, exists, access, kind, room, reflinks, gives_away, limits_stores }
+    FolderFacts { path, exists, access, kind, room, reflinks, gives_away, limits_stores }
 }
 
 /// Returns the nearest existing folder, and whether access to a folder on the way is denied.
@@ -67,9 +67,9 @@ fn nearest(path: &Path) -> (&Path, bool) {
 }
 
 /// Returns the space of a folder's file system; `None` if the folder cannot be examined.
-pub(super) fn room(path: &Path) -> Option<Room> {
-    let trial::Room { free_bytes, total_bytes, free_files } = trial::room(path).ok()?;
-    Some(Room { free_bytes, total_bytes, free_files, device: path.metadata().ok()?.dev() })
+pub(super) fn room(path: &Path) -> Option<FileSystemRoom> {
+    let trial::FreeSpace { free_bytes, total_bytes, free_files } = trial::room(path).ok()?;
+    Some(FileSystemRoom { free_bytes, total_bytes, free_files, device: path.metadata().ok()?.dev() })
 }
 
 /// Copies a file and syncs it, as the kernel does at the first write to a file of an image. Returns the speed in bytes

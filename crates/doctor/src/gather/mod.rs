@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
-use super::facts::{self, Daemon, Facts, Network};
+use super::facts::{self, DaemonState, Facts, NetworkFacts};
 use arenad_engine::Engine;
 use arenad_model::site::Environment;
 use arenad_model::subnet::Subnet;
@@ -28,11 +28,11 @@ pub use environment::{needs, resources};
 const PROGRAM_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The objects to examine.
-pub struct Subject<'a> {
+pub struct ExaminationSubject<'a> {
     /// The engine to query.
     pub engine: &'a dyn Engine,
     /// The state of the daemon, if it is known.
-    pub daemon: Daemon,
+    pub daemon: DaemonState,
     /// The directory of the daemon's files.
     pub state_dir: &'a Path,
     /// The block from which instance networks are allocated.
@@ -44,10 +44,10 @@ pub struct Subject<'a> {
 }
 
 /// Gathers all facts about the host.
-pub async fn facts(subject: Subject<'_>) -> Facts {
+pub async fn facts(subject: ExaminationSubject<'_>) -> Facts {
     let daemon_pid = match &subject.daemon {
-        Daemon::Answers { pid, .. } => Some(*pid),
-        Daemon::None | Daemon::Silent { .. } | Daemon::Hidden { .. } => None,
+        DaemonState::Answers { pid, .. } => Some(*pid),
+        DaemonState::None | DaemonState::Silent { .. } | DaemonState::Hidden { .. } => None,
     };
     let routes_before = system::routes();
     let (engine, state_dir, stores, filters, clock, browser) = tokio::join!(
@@ -61,7 +61,7 @@ pub async fn facts(subject: Subject<'_>) -> Facts {
     // Networks may appear and disappear while the engine lists them, so only routes that exist before and after the
     // listing count.
     let routes = system::routes().into_iter().filter(|route| routes_before.contains(route)).collect();
-    let answering = matches!(engine, facts::Engine::Answers(_)).then_some(subject.engine);
+    let answering = matches!(engine, facts::EngineState::Answers(_)).then_some(subject.engine);
     let environment = match subject.environment {
         Some(wanted) => Some(environment::look(answering, wanted, &subject.running, daemon_pid).await),
         None => None,
@@ -73,7 +73,7 @@ pub async fn facts(subject: Subject<'_>) -> Facts {
         stores,
         machine: system::machine(),
         system: system::look(),
-        network: Network { block: subject.block, routes, filters },
+        network: NetworkFacts { block: subject.block, routes, filters },
         clock,
         browser,
         environment,

@@ -3,14 +3,14 @@
 use procfs::Current;
 
 use super::{output, program};
-use crate::facts::{Machine, System};
+use crate::facts::{MachineFacts, System};
 use arenad_model::subnet::Subnet;
 
 /// Returns the memory and the processors.
-pub(super) fn machine() -> Machine {
+pub(super) fn machine() -> MachineFacts {
     let memory = procfs::Meminfo::current().ok();
     let available = memory.as_ref().map_or(0, |memory| memory.mem_available.unwrap_or(memory.mem_free));
-    Machine {
+    MachineFacts {
         memory_bytes: memory.map_or(0, |memory| memory.mem_total),
         available_bytes: available,
         processors: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),

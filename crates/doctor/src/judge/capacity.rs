@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use super::size;
-use crate::facts::{Engine, Facts, ImageOrigin, Machine, Needs, Room, SiteNeeds};
+use crate::facts::{EngineState, Facts, FileSystemRoom, ImageOrigin, MachineFacts, Needs, SiteNeeds};
 use crate::finding::{Area, Finding, Level};
 
 /// The free space in bytes below which databases begin to fail in unexpected ways.
@@ -24,7 +24,7 @@ const BUILD_BYTES: u64 = 1 << 30;
 #[derive(Debug, Clone)]
 pub struct Resources {
     /// The memory and the processors.
-    pub machine: Machine,
+    pub machine: MachineFacts,
     /// The file systems that arenad and the engine write to.
     pub disks: Vec<Disk>,
 }
@@ -35,7 +35,7 @@ pub struct Disk {
     /// A folder on the file system.
     pub path: PathBuf,
     /// The space of the file system.
-    pub room: Room,
+    pub room: FileSystemRoom,
     /// The kind of data that is written there.
     pub holds: Holds,
 }
@@ -54,11 +54,11 @@ pub enum Holds {
 impl Resources {
     pub(super) fn of(facts: &Facts) -> Self {
         let engine = match &facts.engine {
-            Engine::Answers(engine) => {
+            EngineState::Answers(engine) => {
                 let root = &engine.data_root;
                 Some(Disk { path: root.path.clone(), room: root.room, holds: Holds::Images })
             }
-            Engine::TooOld { .. } | Engine::Away { .. } => None,
+            EngineState::TooOld { .. } | EngineState::Away { .. } => None,
         };
         let data = facts.environment.as_ref().and_then(|environment| {
             Some(Disk { path: environment.root.clone(), room: environment.root_room?, holds: Holds::Data })
@@ -100,7 +100,7 @@ fn disks(needs: &Needs, disks: &[Disk]) -> Vec<Finding> {
     findings
 }
 
-fn space(needs: &Needs, room: &Room, holds: &[Holds], places: &str) -> Finding {
+fn space(needs: &Needs, room: &FileSystemRoom, holds: &[Holds], places: &str) -> Finding {
     let seen = format!("{} of {} are free below {places}", size(room.free_bytes), size(room.total_bytes));
     let cure = if holds.contains(&Holds::Images) {
         "free some: `docker system df` shows what Docker holds, `docker image prune` removes images without a name"
@@ -149,7 +149,7 @@ fn declared(needs: &Needs, holds: &[Holds]) -> u64 {
     of(Holds::Images, images + loaded.unwrap_or(0)) + of(Holds::Data, data)
 }
 
-fn memory(needs: &Needs, machine: &Machine) -> Finding {
+fn memory(needs: &Needs, machine: &MachineFacts) -> Finding {
     let reserved: u64 = needs.sites.iter().map(|site| site.reserved_bytes).sum();
     let limit: u64 = needs.sites.iter().map(|site| site.limit_bytes).sum();
     let have = format!("{} of {} memory are available", size(machine.available_bytes), size(machine.memory_bytes));
@@ -185,7 +185,7 @@ fn largest(sites: &[SiteNeeds]) -> String {
     shown.join(", ")
 }
 
-fn processors(needs: &Needs, machine: &Machine) -> Vec<Finding> {
+fn processors(needs: &Needs, machine: &MachineFacts) -> Vec<Finding> {
     let count = machine.processors;
     let seen = if count == 1 { "1 processor".to_owned() } else { format!("{count} processors") };
     let wanting = needs.sites.iter().filter(|site| site.most_milli_cpus > count as u64 * 1000);
@@ -220,16 +220,16 @@ mod tests {
 
     const GIB: u64 = 1 << 30;
 
-    fn room(free_bytes: u64, device: u64) -> Room {
-        Room { free_bytes, total_bytes: 100 * GIB, free_files: Some(1_000_000), device }
+    fn room(free_bytes: u64, device: u64) -> FileSystemRoom {
+        FileSystemRoom { free_bytes, total_bytes: 100 * GIB, free_files: Some(1_000_000), device }
     }
 
-    fn disk(path: &str, room: Room, holds: Holds) -> Disk {
+    fn disk(path: &str, room: FileSystemRoom, holds: Holds) -> Disk {
         Disk { path: path.into(), room, holds }
     }
 
     fn resources(available_bytes: u64) -> Resources {
-        let machine = Machine { memory_bytes: 8 * GIB, available_bytes, processors: 2 };
+        let machine = MachineFacts { memory_bytes: 8 * GIB, available_bytes, processors: 2 };
         let disks =
             vec![disk("/engine", room(50 * GIB, 1), Holds::Images), disk("/state", room(50 * GIB, 1), Holds::State)];
         Resources { machine, disks }
@@ -258,10 +258,10 @@ mod tests {
         let finding = &disks(&Needs::default(), &[full])[0];
         assert_eq!((finding.level, finding.subject.as_deref()), (Level::Problem, Some("/state")));
         assert!(finding.cure.as_ref().is_some_and(|cure| cure.contains("ARENAD_STATE_DIR")));
-        let crowded = disk("/state", Room { free_files: Some(17), ..room(50 * GIB, 2) }, Holds::State);
+        let crowded = disk("/state", FileSystemRoom { free_files: Some(17), ..room(50 * GIB, 2) }, Holds::State);
         let finding = &disks(&Needs::default(), &[crowded])[0];
         assert_eq!((finding.level, finding.seen.contains("only 17 more files")), (Level::Problem, true));
-        let btrfs = disk("/state", Room { free_files: None, ..room(50 * GIB, 2) }, Holds::State);
+        let btrfs = disk("/state", FileSystemRoom { free_files: None, ..room(50 * GIB, 2) }, Holds::State);
         assert_eq!(disks(&Needs::default(), &[btrfs])[0].level, Level::Ok, "btrfs has no such limit");
     }
 

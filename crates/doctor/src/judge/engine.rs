@@ -2,7 +2,7 @@
 //! it.
 
 use super::answering;
-use crate::facts::{Absence, AnsweringEngine, Daemon, Engine};
+use crate::facts::{Absence, AnsweringEngine, DaemonState, EngineState};
 use crate::finding::{Area, Finding, Level};
 
 const START: &str = "start Docker: `systemctl start docker`, or `scripts/engine.sh` where there is no systemd; DOCKER_HOST names another";
@@ -11,13 +11,13 @@ fn finding(id: &'static str, level: Level, seen: impl Into<String>) -> Finding {
     Finding::new(Area::Engine, id, level, seen)
 }
 
-pub(crate) fn judge(engine: &Engine, daemon: &Daemon) -> Vec<Finding> {
+pub(crate) fn judge(engine: &EngineState, daemon: &DaemonState) -> Vec<Finding> {
     let mut findings = vec![reached(engine)];
     if let Some(answering) = answering(engine) {
         findings.push(api(answering));
         findings.push(place(answering));
         findings.extend(limits(answering));
-    } else if let Engine::TooOld { api, .. } = engine {
+    } else if let EngineState::TooOld { api, .. } = engine {
         findings.push(
             finding("engine-api", Level::Problem, format!("the engine speaks API {api}"))
                 .so("arenad needs at least 1.41 (Docker 20.10) and does not work with this one")
@@ -28,14 +28,16 @@ pub(crate) fn judge(engine: &Engine, daemon: &Daemon) -> Vec<Finding> {
     findings
 }
 
-fn reached(engine: &Engine) -> Finding {
+fn reached(engine: &EngineState) -> Finding {
     match engine {
-        Engine::Answers(answering) => {
+        EngineState::Answers(answering) => {
             let seen = format!("Docker {} answers at {}", answering.details.version.version, answering.endpoint);
             finding("engine", Level::Ok, seen)
         }
-        Engine::TooOld { endpoint, .. } => finding("engine", Level::Ok, format!("an engine answers at {endpoint}")),
-        Engine::Away { endpoint, why } => {
+        EngineState::TooOld { endpoint, .. } => {
+            finding("engine", Level::Ok, format!("an engine answers at {endpoint}"))
+        }
+        EngineState::Away { endpoint, why } => {
             away(endpoint, why).so("nothing can be started; what only the engine knows was not looked at")
         }
     }
@@ -105,25 +107,25 @@ fn limits(engine: &AnsweringEngine) -> Vec<Finding> {
     findings
 }
 
-fn daemon_found(daemon: &Daemon, engine: &Engine) -> Finding {
+fn daemon_found(daemon: &DaemonState, engine: &EngineState) -> Finding {
     let endpoint = match engine {
-        Engine::Answers(answering) => &answering.endpoint,
-        Engine::TooOld { endpoint, .. } | Engine::Away { endpoint, .. } => endpoint,
+        EngineState::Answers(answering) => &answering.endpoint,
+        EngineState::TooOld { endpoint, .. } | EngineState::Away { endpoint, .. } => endpoint,
     };
     match daemon {
-        Daemon::None => finding("daemon", Level::Ok, "arenad's daemon does not run; `arenad up` starts it"),
-        Daemon::Answers { pid, engine } if engine == endpoint => {
+        DaemonState::None => finding("daemon", Level::Ok, "arenad's daemon does not run; `arenad up` starts it"),
+        DaemonState::Answers { pid, engine } if engine == endpoint => {
             finding("daemon", Level::Ok, format!("arenad's daemon runs (pid {pid})"))
         }
-        Daemon::Answers { pid, engine } => {
+        DaemonState::Answers { pid, engine } => {
             finding("daemon", Level::Note, format!("arenad's daemon (pid {pid}) uses the engine at {engine}"))
                 .so("what is said here is about another one")
                 .cure(format!("`arenad doctor --engine {engine}`"))
         }
-        Daemon::Hidden { why } => {
+        DaemonState::Hidden { why } => {
             finding("daemon", Level::Note, why.clone()).so("whether a daemon runs could not be looked at")
         }
-        Daemon::Silent { pid } => {
+        DaemonState::Silent { pid } => {
             let pid = pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
             finding("daemon", Level::Warning, format!("a daemon{pid} holds the state directory and does not answer"))
                 .so("no command reaches it; a new one cannot start beside it")
@@ -137,23 +139,23 @@ mod tests {
     use super::super::prepared::{self, found};
     use super::*;
 
-    fn away(why: Absence) -> Engine {
-        Engine::Away { endpoint: "unix:///run/docker.sock".to_owned(), why }
+    fn away(why: Absence) -> EngineState {
+        EngineState::Away { endpoint: "unix:///run/docker.sock".to_owned(), why }
     }
 
     #[test]
     fn an_absent_engine_is_told_from_a_forbidden_one() {
-        let findings = judge(&away(Absence::NoSocket), &Daemon::None);
+        let findings = judge(&away(Absence::NoSocket), &DaemonState::None);
         assert!(found(&findings, "engine").cure.as_ref().is_some_and(|cure| cure.contains("systemctl start docker")));
-        let denied = judge(&away(Absence::Denied { group: Some("containers".to_owned()) }), &Daemon::None);
+        let denied = judge(&away(Absence::Denied { group: Some("containers".to_owned()) }), &DaemonState::None);
         let cure = found(&denied, "engine").cure.clone().unwrap_or_default();
         assert!(cure.contains("usermod -aG containers"), "{cure}");
     }
 
     #[test]
     fn an_old_api_is_a_problem_of_its_own() {
-        let engine = Engine::TooOld { endpoint: "unix:///run/docker.sock".to_owned(), api: "1.24".to_owned() };
-        let findings = judge(&engine, &Daemon::None);
+        let engine = EngineState::TooOld { endpoint: "unix:///run/docker.sock".to_owned(), api: "1.24".to_owned() };
+        let findings = judge(&engine, &DaemonState::None);
         assert_eq!(found(&findings, "engine").level, Level::Ok);
         assert_eq!(found(&findings, "engine-api").level, Level::Problem);
     }
@@ -183,9 +185,9 @@ mod tests {
 
     #[test]
     fn a_daemon_on_another_engine_is_noted_and_a_silent_one_warned_of() {
-        let engine = Engine::Answers(Box::new(prepared::engine()));
-        let other = Daemon::Answers { pid: 7, engine: "unix:///other.sock".to_owned() };
+        let engine = EngineState::Answers(Box::new(prepared::engine()));
+        let other = DaemonState::Answers { pid: 7, engine: "unix:///other.sock".to_owned() };
         assert_eq!(daemon_found(&other, &engine).level, Level::Note);
-        assert_eq!(daemon_found(&Daemon::Silent { pid: Some(7) }, &engine).level, Level::Warning);
+        assert_eq!(daemon_found(&DaemonState::Silent { pid: Some(7) }, &engine).level, Level::Warning);
     }
 }

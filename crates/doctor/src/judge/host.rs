@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp, civil};
 
 use super::answering;
-use crate::facts::{Browser, Clock, Facts, System};
+use crate::facts::{BrowserState, ClockFacts, Facts, System};
 use crate::finding::{Area, Finding, Level};
 
 /// A low limit of open files: a connection of the gateway takes two handles, so a few hundred clients exhaust a lower
@@ -83,7 +83,7 @@ fn inotify(system: &System) -> Option<Finding> {
     )
 }
 
-fn clock(clock: &Clock, engine: Option<Timestamp>) -> Finding {
+fn clock(clock: &ClockFacts, engine: Option<Timestamp>) -> Finding {
     let set = "set it: `timedatectl set-ntp true`, or `date -s` where there is no systemd";
     let seconds = |span: SignedDuration| span.unsigned_abs().as_secs();
     if clock.now < EARLIEST.to_zoned(jiff::tz::TimeZone::UTC).map_or(Timestamp::UNIX_EPOCH, |zoned| zoned.timestamp()) {
@@ -123,17 +123,17 @@ fn clock(clock: &Clock, engine: Option<Timestamp>) -> Finding {
     }
 }
 
-fn browser(browser: &Browser) -> Finding {
+fn browser(browser: &BrowserState) -> Finding {
     let so =
         "what needs a headless browser (locators in JavaScript, logging in through forms) does not work; all else does";
     match browser {
-        Browser::Works { path, version } => {
+        BrowserState::Works { path, version } => {
             finding("browser", Level::Ok, format!("{version} starts headless ({})", path.display()))
         }
-        Browser::Missing => finding("browser", Level::Warning, "there is no Chromium on PATH")
+        BrowserState::Missing => finding("browser", Level::Warning, "there is no Chromium on PATH")
             .so(so)
             .cure("`apt-get install chromium-headless-shell`, or chromium"),
-        Browser::Fails { path, reason } => {
+        BrowserState::Fails { path, reason } => {
             finding("browser", Level::Warning, format!("{} does not start headless: {reason}", path.display()))
                 .so(so)
                 .cure(format!(
@@ -165,17 +165,17 @@ mod tests {
     #[test]
     fn a_clock_that_jumped_is_found() {
         let now = at("2026-06-01T12:00:00Z");
-        let fine = Clock { now, newest_file: Some(("/state/arenad.db".into(), now)), is_synchronised: Some(true) };
+        let fine = ClockFacts { now, newest_file: Some(("/state/arenad.db".into(), now)), is_synchronised: Some(true) };
         assert_eq!(clock(&fine, Some(now)).level, Level::Ok);
-        let back = Clock { now: at("2026-06-01T11:00:00Z"), ..fine.clone() };
+        let back = ClockFacts { now: at("2026-06-01T11:00:00Z"), ..fine.clone() };
         let finding = clock(&back, None);
         assert_eq!(finding.level, Level::Warning);
         assert_eq!(finding.seen, "the clock has been set back: /state/arenad.db was written 3600 s in the future");
         let finding = clock(&fine, Some(at("2026-06-01T11:59:00Z")));
         assert_eq!((finding.level, finding.seen.as_str()), (Level::Warning, "the engine's clock is 60 s behind"));
-        let epoch = Clock { now: at("1970-01-01T00:03:00Z"), ..fine.clone() };
+        let epoch = ClockFacts { now: at("1970-01-01T00:03:00Z"), ..fine.clone() };
         assert_eq!(clock(&epoch, None).level, Level::Problem);
-        assert_eq!(clock(&Clock { is_synchronised: Some(false), ..fine }, None).level, Level::Note);
+        assert_eq!(clock(&ClockFacts { is_synchronised: Some(false), ..fine }, None).level, Level::Note);
     }
 
     #[test]
@@ -194,8 +194,8 @@ mod tests {
     #[test]
     fn a_browser_that_is_not_there_or_does_not_start_names_its_package() {
         for found in [
-            Browser::Missing,
-            Browser::Fails { path: "/usr/bin/chromium".into(), reason: "it ended with code 1".to_owned() },
+            BrowserState::Missing,
+            BrowserState::Fails { path: "/usr/bin/chromium".into(), reason: "it ended with code 1".to_owned() },
         ] {
             let finding = browser(&found);
             assert_eq!(finding.level, Level::Warning);

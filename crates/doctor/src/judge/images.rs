@@ -1,14 +1,14 @@
 //! Judges the images of an environment: whether each is present or can be made.
 
 use super::{answering, size};
-use crate::facts::{Engine, Environment, ImageOrigin, MissingData, MissingImage};
+use crate::facts::{EngineState, EnvironmentRequirements, ImageOrigin, MissingData, MissingImage};
 use crate::finding::{Area, Finding, Level};
 
 fn finding(id: &'static str, level: Level, seen: impl Into<String>) -> Finding {
     Finding::new(Area::Images, id, level, seen)
 }
 
-pub(crate) fn judge(environment: &Environment, engine: &Engine) -> Vec<Finding> {
+pub(crate) fn judge(environment: &EnvironmentRequirements, engine: &EngineState) -> Vec<Finding> {
     if answering(engine).is_none() {
         return Vec::new();
     }
@@ -35,7 +35,7 @@ fn shown(size_bytes: Option<u64>) -> String {
     size_bytes.map(|bytes| format!(" ({})", size(bytes))).unwrap_or_default()
 }
 
-fn image_found(environment: &Environment, image: &MissingImage) -> Finding {
+fn image_found(environment: &EnvironmentRequirements, image: &MissingImage) -> Finding {
     let reference = &image.reference;
     let seen = format!("{reference}{} is not here", shown(image.size_bytes));
     let finding = finding("images", Level::Warning, seen).about(reference);
@@ -49,7 +49,7 @@ fn image_found(environment: &Environment, image: &MissingImage) -> Finding {
     }
 }
 
-fn data_found(environment: &Environment, data: &MissingData) -> Finding {
+fn data_found(environment: &EnvironmentRequirements, data: &MissingData) -> Finding {
     let name = &data.name;
     finding("data", Level::Warning, format!("the data `{name}`{} is not here", shown(data.size_bytes)))
         .about(name)
@@ -57,7 +57,7 @@ fn data_found(environment: &Environment, data: &MissingData) -> Finding {
         .cure(format!("`arenad images pull {} {name}`", environment.name))
 }
 
-fn base(environment: &Environment, reference: &str, is_here: bool) -> Finding {
+fn base(environment: &EnvironmentRequirements, reference: &str, is_here: bool) -> Finding {
     if is_here {
         return finding("base-image", Level::Ok, format!("the base image {reference} is here")).about(reference);
     }
@@ -84,7 +84,7 @@ mod tests {
         let image =
             |reference: &str, from, size_bytes| MissingImage { reference: reference.to_owned(), from, size_bytes };
         let mut environment = prepared::environment();
-        let engine = Engine::Answers(Box::new(prepared::engine()));
+        let engine = EngineState::Answers(Box::new(prepared::engine()));
         assert_eq!(found(&judge(&environment, &engine), "images").level, Level::Ok);
         environment.needs.missing_images =
             vec![image("gitlab:1", ImageOrigin::Registry, None), image("mini/shop:1", ImageOrigin::Build, None)];
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn who_cannot_make_a_base_image_is_told_what_it_takes() {
         let mut environment = prepared::environment();
-        let engine = Engine::Answers(Box::new(prepared::engine()));
+        let engine = EngineState::Answers(Box::new(prepared::engine()));
         let build = MissingImage { reference: "mini/shop:1".to_owned(), from: ImageOrigin::Build, size_bytes: None };
         environment.needs.missing_images = vec![build];
         environment.bases.insert("debian:bookworm-slim".to_owned(), false);

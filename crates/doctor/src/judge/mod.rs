@@ -7,7 +7,7 @@ mod images;
 mod network;
 mod storage;
 
-use super::facts::{Engine, Facts};
+use super::facts::{EngineState, Facts};
 use super::finding::Finding;
 
 pub(super) use engine::away;
@@ -34,10 +34,10 @@ fn needs(facts: &Facts) -> super::facts::Needs {
 }
 
 /// Returns the engine if it answers.
-fn answering(engine: &Engine) -> Option<&super::facts::AnsweringEngine> {
+fn answering(engine: &EngineState) -> Option<&super::facts::AnsweringEngine> {
     match engine {
-        Engine::Answers(answering) => Some(answering),
-        Engine::TooOld { .. } | Engine::Away { .. } => None,
+        EngineState::Answers(answering) => Some(answering),
+        EngineState::TooOld { .. } | EngineState::Away { .. } => None,
     }
 }
 

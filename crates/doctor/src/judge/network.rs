@@ -1,7 +1,7 @@
 //! Judges addresses and ports: whether instance networks can be created, and whether the public ports are available.
 
 use super::answering;
-use crate::facts::{AnsweringEngine, Facts, ImageOrigin, Network, PortState, PublicPort};
+use crate::facts::{AnsweringEngine, Facts, ImageOrigin, NetworkFacts, PortState, PublicPort};
 use crate::finding::{Area, Finding, Level};
 use arenad_model::subnet::Subnet;
 
@@ -49,7 +49,7 @@ pub(crate) fn judge(facts: &Facts) -> Vec<Finding> {
 /// Returns the host's routes into a block that do not belong to the engine's own networks, and whose addresses are
 /// therefore in use elsewhere. If the engine does not answer, its networks are recognised by the names of their
 /// bridges.
-fn foreign<'a>(network: &'a Network, block: Subnet, subnets: Option<&[Subnet]>) -> Vec<&'a (Subnet, String)> {
+fn foreign<'a>(network: &'a NetworkFacts, block: Subnet, subnets: Option<&[Subnet]>) -> Vec<&'a (Subnet, String)> {
     let is_engines = |(range, interface): &(Subnet, String)| match subnets {
         Some(subnets) => subnets.contains(range),
         None => {
@@ -59,7 +59,7 @@ fn foreign<'a>(network: &'a Network, block: Subnet, subnets: Option<&[Subnet]>) 
     network.routes.iter().filter(|route| route.0.overlaps(block) && !is_engines(route)).collect()
 }
 
-fn block(network: &Network, subnets: Option<&[Subnet]>, wanted: usize) -> Vec<Finding> {
+fn block(network: &NetworkFacts, subnets: Option<&[Subnet]>, wanted: usize) -> Vec<Finding> {
     let block = network.block;
     let taken = subnets.unwrap_or_default();
     let mut findings: Vec<Finding> = foreign(network, block, subnets)
@@ -96,7 +96,7 @@ fn block(network: &Network, subnets: Option<&[Subnet]>, wanted: usize) -> Vec<Fi
     findings
 }
 
-fn another_block(network: &Network, subnets: &[Subnet]) -> String {
+fn another_block(network: &NetworkFacts, subnets: &[Subnet]) -> String {
     let is_free = |block: &Subnet| {
         let routes = network.routes.iter().map(|(range, _)| range);
         *block != network.block && !routes.chain(subnets).any(|taken| taken.overlaps(*block))
@@ -184,9 +184,9 @@ mod tests {
     use super::super::prepared::{self, found, subnet};
     use super::*;
 
-    fn network(routes: &[(&str, &str)]) -> Network {
+    fn network(routes: &[(&str, &str)]) -> NetworkFacts {
         let routes = routes.iter().map(|(range, interface)| (subnet(range), (*interface).to_owned())).collect();
-        Network { routes, ..prepared::facts().network }
+        NetworkFacts { routes, ..prepared::facts().network }
     }
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_block_is_too_small_for_sites_that_reset() {
-        let small = Network { block: subnet("10.9.0.0/26"), ..network(&[]) };
+        let small = NetworkFacts { block: subnet("10.9.0.0/26"), ..network(&[]) };
         let level = |sites| found(&block(&small, Some(&[]), sites), "address-block").level;
         assert_eq!([level(2), level(3), level(5)], [Level::Ok, Level::Warning, Level::Problem]);
     }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::facts::{
-    Access, AnsweringEngine, Browser, Clock, Daemon, Engine, Environment, Facts, Folder, Machine, Needs, Network, Room,
-    System,
+    Access, AnsweringEngine, BrowserState, ClockFacts, DaemonState, EngineState, EnvironmentRequirements, Facts,
+    FileSystemRoom, FolderFacts, MachineFacts, Needs, NetworkFacts, System,
 };
 use crate::finding::{Finding, Level};
 use arenad_engine::{EnforcedLimits, EngineDetails, EngineVersion};
@@ -21,13 +21,13 @@ pub(crate) fn found<'a>(findings: &'a [Finding], id: &str) -> &'a Finding {
     findings.iter().find(|finding| finding.id == id).unwrap_or_else(|| panic!("no {id} in {findings:#?}"))
 }
 
-fn folder(path: &str, device: u64) -> Folder {
-    Folder {
+fn folder(path: &str, device: u64) -> FolderFacts {
+    FolderFacts {
         path: path.into(),
         exists: true,
         access: Access::Writable,
         kind: "xfs".to_owned(),
-        room: Room { free_bytes: 50 * GIB, total_bytes: 100 * GIB, free_files: Some(1_000_000), device },
+        room: FileSystemRoom { free_bytes: 50 * GIB, total_bytes: 100 * GIB, free_files: Some(1_000_000), device },
         reflinks: Some(true),
         gives_away: Some(true),
         limits_stores: true,
@@ -59,8 +59,8 @@ pub(crate) fn engine() -> AnsweringEngine {
     }
 }
 
-pub(crate) fn environment() -> Environment {
-    Environment {
+pub(crate) fn environment() -> EnvironmentRequirements {
+    EnvironmentRequirements {
         name: "mini".to_owned(),
         ports: Vec::new(),
         needs: Needs::default(),
@@ -74,11 +74,11 @@ pub(crate) fn environment() -> Environment {
 
 pub(crate) fn facts() -> Facts {
     Facts {
-        engine: Engine::Answers(Box::new(engine())),
-        daemon: Daemon::None,
+        engine: EngineState::Answers(Box::new(engine())),
+        daemon: DaemonState::None,
         state_dir: folder("/var/lib/arenad", 2),
         stores: folder("/var/lib/arenad/stores", 2),
-        machine: Machine { memory_bytes: 16 * GIB, available_bytes: 12 * GIB, processors: 4 },
+        machine: MachineFacts { memory_bytes: 16 * GIB, available_bytes: 12 * GIB, processors: 4 },
         system: System {
             open_files: (Some(65_536), Some(65_536)),
             inotify_instances: Some(1024),
@@ -87,13 +87,13 @@ pub(crate) fn facts() -> Facts {
             has_freezer: true,
             has_ipvs: true,
         },
-        network: Network { block: Subnet::DEFAULT_BLOCK, routes: Vec::new(), filters: Some(true) },
-        clock: Clock {
+        network: NetworkFacts { block: Subnet::DEFAULT_BLOCK, routes: Vec::new(), filters: Some(true) },
+        clock: ClockFacts {
             now: "2026-06-01T12:00:00Z".parse().expect("a time"),
             newest_file: None,
             is_synchronised: Some(true),
         },
-        browser: Browser::Works { path: "/usr/bin/chromium".into(), version: "Chromium 156".to_owned() },
+        browser: BrowserState::Works { path: "/usr/bin/chromium".into(), version: "Chromium 156".to_owned() },
         environment: Some(environment()),
     }
 }
@@ -111,13 +111,13 @@ fn whatever_is_wrong_has_a_consequence_and_a_cure() {
     facts.network.filters = Some(false);
     facts.system.has_ipvs = false;
     facts.system.has_freezer = false;
-    facts.browser = Browser::Missing;
+    facts.browser = BrowserState::Missing;
     facts.state_dir.access = Access::ReadOnly;
     facts.clock.is_synchronised = Some(false);
     facts.machine.processors = 1;
     facts.environment.as_mut().expect("there").never_rewound =
         vec![("shop".to_owned(), "/srv/extra of web is a writable volume outside of the stores".to_owned())];
-    facts.engine = Engine::TooOld { endpoint: "unix:///x".to_owned(), api: "1.24".to_owned() };
+    facts.engine = EngineState::TooOld { endpoint: "unix:///x".to_owned(), api: "1.24".to_owned() };
     let spoiled = super::all(&facts);
     let wrong: Vec<&Finding> = spoiled.iter().filter(|finding| finding.level > Level::Ok).collect();
     assert!(wrong.len() >= 6, "{wrong:#?}");

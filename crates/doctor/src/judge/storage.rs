@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{answering, size};
-use crate::facts::{Access, AnsweringEngine, Facts, Folder};
+use crate::facts::{Access, AnsweringEngine, Facts, FolderFacts};
 use crate::finding::{Area, Finding, Level};
 
 /// The file size for which the cost of a copy is reported: databases in images are of this order of magnitude.
@@ -108,7 +108,7 @@ fn took(bytes: u64, speed: u64) -> String {
     if seconds >= 10.0 { format!("{seconds:.0} s") } else { format!("{seconds:.1} s") }
 }
 
-fn state_dir(folder: &Folder) -> Finding {
+fn state_dir(folder: &FolderFacts) -> Finding {
     let path = folder.path.display();
     let elsewhere = "name another folder with --state-dir or ARENAD_STATE_DIR";
     let problem = |seen: String, cure: String| {
@@ -131,7 +131,7 @@ fn state_dir(folder: &Folder) -> Finding {
     }
 }
 
-fn clones(folder: &Folder) -> Finding {
+fn clones(folder: &FolderFacts) -> Finding {
     let path = folder.path.display();
     if folder.gives_away == Some(false) {
         return finding(
@@ -158,7 +158,7 @@ fn clones(folder: &Folder) -> Finding {
 }
 
 /// Returns a finding if a file system has no limits although it probably could.
-fn limits(folder: &Folder) -> Option<Finding> {
+fn limits(folder: &FolderFacts) -> Option<Finding> {
     if folder.reflinks != Some(true) || folder.limits_stores {
         return None;
     }
@@ -182,7 +182,7 @@ mod tests {
         let mut engine = prepared::engine();
         engine.data_root.reflinks = Some(false);
         engine.copy_speed = Some(200 << 20);
-        facts.engine = crate::facts::Engine::Answers(Box::new(engine));
+        facts.engine = crate::facts::EngineState::Answers(Box::new(engine));
         let findings = judge(&facts);
         let copy_up = found(&findings, "copy-up");
         assert_eq!(copy_up.level, Level::Warning);
@@ -198,7 +198,7 @@ mod tests {
         facts.stores.limits_stores = false;
         assert_eq!(found(&judge(&facts), "store-limits").level, Level::Note);
         for (reflinks, limits_stores) in [(Some(true), true), (Some(false), false)] {
-            facts.stores = Folder { reflinks, limits_stores, ..facts.stores };
+            facts.stores = FolderFacts { reflinks, limits_stores, ..facts.stores };
             assert!(!judge(&facts).iter().any(|finding| finding.id == "store-limits"));
         }
     }

@@ -6,11 +6,11 @@ use std::time::Duration;
 use http::StatusCode;
 use http::header::{self, HeaderMap, HeaderValue};
 
-use super::exchange::{self, Answer};
-use super::part::{Origin, Part};
-use super::{FetchError, Fetcher, Room, Stop};
+use super::exchange::{self, MirrorResponse};
+use super::part::{DownloadOrigin, PartialDownload};
+use super::{AttemptEnd, FetchError, Fetcher, SpaceCheck};
 use crate::space::shown;
-use crate::watch::Watch;
+use crate::watch::WorkProgress;
 use arenad_model::archive::Archive;
 
 /// Number of bytes that are fetched again when a download resumes, to check that the file is the same.
@@ -21,10 +21,10 @@ pub(super) async fn attempt(
     fetcher: &Fetcher,
     url: &str,
     archive: &Archive,
-    part: &mut Part,
-    room: Room<'_>,
-    watch: &Watch,
-) -> Result<(), Stop> {
+    part: &mut PartialDownload,
+    room: SpaceCheck<'_>,
+    watch: &WorkProgress,
+) -> Result<(), AttemptEnd> {
     let headers = wish(url, part);
     let mut answer = exchange::get(&fetcher.connector, url, &headers, fetcher.patience.stall).await?;
     let known = part.origin.clone();
@@ -34,10 +34,10 @@ pub(super) async fn attempt(
         if let Some(known) = known.filter(|_| !is_first) {
             return Err(FetchError::Different(known.mirror).into());
         }
-        part.restart().await.map_err(Stop::Disk)?;
+        part.restart().await.map_err(AttemptEnd::Disk)?;
         return Err(FetchError::Changed.into());
     }
-    let range = Range::of(&answer, part)?;
+    let range = ContentRange::of(&answer, part)?;
     usable_body(&answer, archive)?;
     let is_whole = range.start == 0;
     let total = range.total.or(known.as_ref().filter(|_| !is_whole).and_then(|known| known.total_bytes));
@@ -47,19 +47,20 @@ pub(super) async fn attempt(
         if !is_first {
             return Err(FetchError::Different(known.mirror.clone()).into());
         }
-        part.restart().await.map_err(Stop::Disk)?;
+        part.restart().await.map_err(AttemptEnd::Disk)?;
         if !is_whole {
             return Err(FetchError::Changed.into());
         }
     }
     if let Some(total) = total {
         plausible(archive, total)?;
-        room(total, part.length()).map_err(Stop::Fatal)?;
+        room(total, part.length()).map_err(AttemptEnd::Fatal)?;
         watch.begin(format!("fetching {}", archive.file), Some(total));
     }
-    let origin = part.origin.clone().unwrap_or_else(|| Origin { mirror: url.to_owned(), ..Origin::default() });
+    let origin =
+        part.origin.clone().unwrap_or_else(|| DownloadOrigin { mirror: url.to_owned(), ..DownloadOrigin::default() });
     let tells = |name| answer.header(name).map(str::to_owned);
-    part.remember(Origin {
+    part.remember(DownloadOrigin {
         etag: if is_first { tells(header::ETAG) } else { origin.etag },
         last_modified: if is_first { tells(header::LAST_MODIFIED) } else { origin.last_modified },
         total_bytes: total,
@@ -67,13 +68,13 @@ pub(super) async fn attempt(
         mirror: origin.mirror,
         ..origin
     })
-    .map_err(Stop::Disk)?;
+    .map_err(AttemptEnd::Disk)?;
     let mut offset = range.start;
     while let Some(piece) = answer.piece().await? {
         let mut new = &piece[..];
         if offset < part.length() {
             let overlap = new.len().min(usize::try_from(part.length() - offset).unwrap_or(usize::MAX));
-            let ours = part.read(offset, overlap).await.map_err(Stop::Disk)?;
+            let ours = part.read(offset, overlap).await.map_err(AttemptEnd::Disk)?;
             let equal = ours.iter().zip(new).take_while(|(ours, theirs)| ours == theirs).count();
             if equal < overlap {
                 match (is_first, is_whole) {
@@ -82,21 +83,21 @@ pub(super) async fn attempt(
                         return Err(FetchError::Different(first).into());
                     }
                     (true, false) => {
-                        part.restart().await.map_err(Stop::Disk)?;
+                        part.restart().await.map_err(AttemptEnd::Disk)?;
                         return Err(FetchError::Changed.into());
                     }
                     // The response starts at the beginning of the new file, which equals the old one up to here.
-                    (true, true) => part.change_from(offset + equal as u64).await.map_err(Stop::Disk)?,
+                    (true, true) => part.change_from(offset + equal as u64).await.map_err(AttemptEnd::Disk)?,
                 }
             }
             new = &new[equal..];
             offset += equal as u64;
         }
-        part.append(new).await.map_err(Stop::Disk)?;
+        part.append(new).await.map_err(AttemptEnd::Disk)?;
         offset += new.len() as u64;
         watch.reach(part.length());
         if total.is_some_and(|total| part.length() > total) {
-            part.restart().await.map_err(Stop::Disk)?;
+            part.restart().await.map_err(AttemptEnd::Disk)?;
             return Err(FetchError::Refused("it sends more than it said".to_owned()).into());
         }
     }
@@ -105,7 +106,7 @@ pub(super) async fn attempt(
         // The length was unknown, and the response has ended properly, so the length is known now.
         (None, Some(origin)) => {
             let length = offset.max(part.length());
-            part.remember(Origin { total_bytes: Some(length), ..origin }).map_err(Stop::Disk)?;
+            part.remember(DownloadOrigin { total_bytes: Some(length), ..origin }).map_err(AttemptEnd::Disk)?;
         }
         _ => {}
     }
@@ -113,7 +114,7 @@ pub(super) async fn attempt(
 }
 
 /// Returns the headers that request the missing content and a short overlap before it.
-fn wish(url: &str, part: &Part) -> HeaderMap {
+fn wish(url: &str, part: &PartialDownload) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let Some(origin) = part.origin.as_ref().filter(|_| part.length() > 0) else {
         return headers;
@@ -132,13 +133,13 @@ fn wish(url: &str, part: &Part) -> HeaderMap {
 }
 
 /// The range of the file that a response contains.
-struct Range {
+struct ContentRange {
     start: u64,
     total: Option<u64>,
 }
 
-impl Range {
-    fn of(answer: &Answer, part: &Part) -> Result<Self, FetchError> {
+impl ContentRange {
+    fn of(answer: &MirrorResponse, part: &PartialDownload) -> Result<Self, FetchError> {
         let asked = part.length().saturating_sub(OVERLAP);
         match answer.status {
             StatusCode::OK if !answer.is_delimited() => {
@@ -167,12 +168,12 @@ fn content_range(text: &str) -> Option<(u64, Option<u64>)> {
     Some((start.trim().parse().ok()?, total.trim().parse().ok()))
 }
 
-fn retry_after(answer: &Answer) -> Option<Duration> {
+fn retry_after(answer: &MirrorResponse) -> Option<Duration> {
     answer.header(header::RETRY_AFTER)?.trim().parse().ok().map(Duration::from_secs)
 }
 
 /// Rejects responses that cannot contain the file.
-fn usable_body(answer: &Answer, archive: &Archive) -> Result<(), FetchError> {
+fn usable_body(answer: &MirrorResponse, archive: &Archive) -> Result<(), FetchError> {
     let is_page = answer.header(header::CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/html"));
     if is_page && !archive.file.ends_with(".html") {
         return Err(FetchError::Refused("it answered with a web page".to_owned()));
@@ -197,7 +198,7 @@ fn plausible(archive: &Archive, total: u64) -> Result<(), FetchError> {
 }
 
 /// Returns whether a response belongs to a different file than the partial download.
-fn is_other(known: &Origin, answer: &Answer, total: Option<u64>, is_first: bool, length: u64) -> bool {
+fn is_other(known: &DownloadOrigin, answer: &MirrorResponse, total: Option<u64>, is_first: bool, length: u64) -> bool {
     let etag = answer.header(header::ETAG);
     let is_renamed = is_first && matches!((etag, &known.etag), (Some(now), Some(then)) if now != then);
     let is_resized = match (total, known.total_bytes) {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::attempt::attempt;
-use super::part::Part;
-use super::{FetchError, Fetcher, Room, Stop};
-use crate::load::{Wanted, proven};
+use super::part::PartialDownload;
+use super::{AttemptEnd, FetchError, Fetcher, SpaceCheck};
+use crate::load::{ArchiveSelection, proven};
 use crate::place::settle;
-use crate::shelf::{Place, Record};
-use crate::watch::Watch;
+use crate::shelf::{ArchivePaths, ShelfRecord};
+use crate::watch::WorkProgress;
 use crate::{ImagesError, file};
 use arenad_model::archive::Archive;
 use arenad_model::error::describe;
@@ -26,12 +26,12 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 
 /// The task of a download: the archive, its place, and the watch that reports progress.
 #[derive(Clone, Copy)]
-pub(super) struct Order<'a> {
+pub(super) struct DownloadTask<'a> {
     pub(super) archive: &'a Archive,
-    pub(super) place: &'a Place,
-    pub(super) wanted: Wanted<'a>,
-    pub(super) room: Room<'a>,
-    pub(super) watch: &'a Arc<Watch>,
+    pub(super) place: &'a ArchivePaths,
+    pub(super) wanted: ArchiveSelection<'a>,
+    pub(super) room: SpaceCheck<'a>,
+    pub(super) watch: &'a Arc<WorkProgress>,
 }
 
 /// A mirror and its failures so far.
@@ -47,8 +47,8 @@ struct Mirror<'a> {
 /// A running download, which asks the mirrors in turn.
 pub(super) struct Download<'a> {
     fetcher: &'a Fetcher,
-    order: Order<'a>,
-    part: &'a mut Part,
+    order: DownloadTask<'a>,
+    part: &'a mut PartialDownload,
     mirrors: Vec<Mirror<'a>>,
     /// Index of the mirror that is asked next.
     current: usize,
@@ -61,7 +61,7 @@ pub(super) struct Download<'a> {
 
 impl<'a> Download<'a> {
     /// Resumes a partial download.
-    pub(super) fn new(fetcher: &'a Fetcher, order: Order<'a>, part: &'a mut Part) -> Self {
+    pub(super) fn new(fetcher: &'a Fetcher, order: DownloadTask<'a>, part: &'a mut PartialDownload) -> Self {
         let fresh = |url| Mirror { url, failures: 0, changes: 0, is_lost: false, fault: String::new() };
         let mirrors = order.archive.mirrors.iter().map(|url| fresh(url.as_str())).collect();
         let best = part.length();
@@ -72,7 +72,7 @@ impl<'a> Download<'a> {
     }
 
     /// Asks mirrors until the file is complete or no usable mirror is left.
-    pub(super) async fn run(mut self) -> Result<Record, ImagesError> {
+    pub(super) async fn run(mut self) -> Result<ShelfRecord, ImagesError> {
         loop {
             if self.part.is_complete()
                 && let Some(record) = self.finish().await?
@@ -85,7 +85,7 @@ impl<'a> Download<'a> {
             if self.is_unmixed && self.part.origin.as_ref().is_some_and(|origin| origin.mirror != url) {
                 self.restart().await?;
             }
-            let Order { archive, place, room, watch, .. } = self.order;
+            let DownloadTask { archive, place, room, watch, .. } = self.order;
             let total = self.part.origin.as_ref().and_then(|origin| origin.total_bytes);
             watch.begin(format!("fetching {}", place.name), total);
             watch.reach(self.part.length());
@@ -102,18 +102,18 @@ impl<'a> Download<'a> {
             }
             match done {
                 Ok(()) => {}
-                Err(Stop::Mirror(error)) => self.blame(&error).await?,
-                Err(Stop::Disk(cause)) => return Err(self.disk(cause)),
-                Err(Stop::Fatal(error)) => return Err(error),
+                Err(AttemptEnd::Mirror(error)) => self.blame(&error).await?,
+                Err(AttemptEnd::Disk(cause)) => return Err(self.disk(cause)),
+                Err(AttemptEnd::Fatal(error)) => return Err(error),
             }
         }
     }
 
     /// Reads the complete file. If its content is wrong, the file is discarded.
-    async fn finish(&mut self) -> Result<Option<Record>, ImagesError> {
+    async fn finish(&mut self) -> Result<Option<ShelfRecord>, ImagesError> {
         let synced = self.part.sync().await;
         synced.map_err(|cause| self.disk(cause))?;
-        let Order { archive, place, wanted, watch, .. } = self.order;
+        let DownloadTask { archive, place, wanted, watch, .. } = self.order;
         let origin = self.part.origin.clone().unwrap_or_default();
         match proven(place, archive, &place.part(), wanted, &origin.mirror, watch).await {
             Ok(record) => {

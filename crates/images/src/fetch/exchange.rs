@@ -23,7 +23,7 @@ const REDIRECTS_MAX: usize = 10;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A response whose body has not been read yet.
-pub(crate) struct Answer {
+pub(crate) struct MirrorResponse {
     /// Status code of the response.
     pub status: StatusCode,
     /// Header fields of the response.
@@ -42,7 +42,7 @@ impl Drop for Carrier {
     }
 }
 
-impl Answer {
+impl MirrorResponse {
     /// Returns the next piece of the body, or `None` at its proper end.
     pub(crate) async fn piece(&mut self) -> Result<Option<Bytes>, FetchError> {
         loop {
@@ -83,7 +83,7 @@ pub(crate) async fn get(
     url: &str,
     headers: &HeaderMap,
     patience: Duration,
-) -> Result<Answer, FetchError> {
+) -> Result<MirrorResponse, FetchError> {
     let mut url = Url::parse(url).map_err(|error| FetchError::Refused(format!("the URL is unusable: {error}")))?;
     for _ in 0..=REDIRECTS_MAX {
         let answer = ask(connector, &url, headers, patience).await?;
@@ -101,7 +101,12 @@ pub(crate) async fn get(
     Err(FetchError::Refused(format!("it redirects more than {REDIRECTS_MAX} times")))
 }
 
-async fn ask(connector: &Connector, url: &Url, headers: &HeaderMap, patience: Duration) -> Result<Answer, FetchError> {
+async fn ask(
+    connector: &Connector,
+    url: &Url,
+    headers: &HeaderMap,
+    patience: Duration,
+) -> Result<MirrorResponse, FetchError> {
     let unreachable = |cause: io::Error| FetchError::Unreachable(cause);
     let connected = tokio::time::timeout(CONNECT_TIMEOUT, connector.connect(url)).await;
     let connected = connected.map_err(|_| unreachable(io::ErrorKind::TimedOut.into()))?.map_err(unreachable)?;
@@ -128,5 +133,5 @@ async fn ask(connector: &Connector, url: &Url, headers: &HeaderMap, patience: Du
     let answer = tokio::time::timeout(patience, sender.send_request(request)).await;
     let answer = answer.map_err(|_| FetchError::Stalled(patience))?;
     let (head, body) = answer.map_err(|cause| FetchError::Broken(cause.into()))?.into_parts();
-    Ok(Answer { status: head.status, headers: head.headers, body, patience, _connection: carrier })
+    Ok(MirrorResponse { status: head.status, headers: head.headers, body, patience, _connection: carrier })
 }

@@ -20,11 +20,11 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-use self::download::{Download, Order};
-use self::part::Part;
-use super::load::{Wanted, proven};
-use super::shelf::{Place, Record};
-use super::watch::Watch;
+use self::download::{Download, DownloadTask};
+use self::part::PartialDownload;
+use super::load::{ArchiveSelection, proven};
+use super::shelf::{ArchivePaths, ShelfRecord};
+use super::watch::WorkProgress;
 use super::{ImagesError, file};
 use arenad_model::archive::Archive;
 use arenad_model::error::describe;
@@ -41,7 +41,7 @@ pub struct Patience {
 
 /// Checks whether there is room for a download. Its arguments are the total size and the size that is already present,
 /// in bytes.
-pub type Room<'a> = &'a (dyn Fn(u64, u64) -> Result<(), ImagesError> + Send + Sync);
+pub type SpaceCheck<'a> = &'a (dyn Fn(u64, u64) -> Result<(), ImagesError> + Send + Sync);
 
 /// Fetches archives from their mirrors.
 pub struct Fetcher {
@@ -95,7 +95,7 @@ impl FetchError {
 }
 
 /// The reason why an attempt ended.
-enum Stop {
+enum AttemptEnd {
     /// The mirror caused the failure.
     Mirror(FetchError),
     /// Writing to the disk failed.
@@ -104,7 +104,7 @@ enum Stop {
     Fatal(ImagesError),
 }
 
-impl From<FetchError> for Stop {
+impl From<FetchError> for AttemptEnd {
     fn from(error: FetchError) -> Self {
         Self::Mirror(error)
     }
@@ -120,11 +120,11 @@ impl Fetcher {
     pub async fn fetch(
         &self,
         archive: &Archive,
-        place: &Place,
-        wanted: Wanted<'_>,
-        room: Room<'_>,
-        watch: &Arc<Watch>,
-    ) -> Result<Record, ImagesError> {
+        place: &ArchivePaths,
+        wanted: ArchiveSelection<'_>,
+        room: SpaceCheck<'_>,
+        watch: &Arc<WorkProgress>,
+    ) -> Result<ShelfRecord, ImagesError> {
         if place.file.is_file() {
             let source = place.file.display().to_string();
             match proven(place, archive, &place.file, wanted, &source, watch).await {
@@ -137,8 +137,8 @@ impl Fetcher {
                 known => return known,
             }
         }
-        let mut part = Part::open(place).await.map_err(file("open", &place.part()))?;
-        let order = Order { archive, place, wanted, room, watch };
+        let mut part = PartialDownload::open(place).await.map_err(file("open", &place.part()))?;
+        let order = DownloadTask { archive, place, wanted, room, watch };
         let fetched = Download::new(self, order, &mut part).run().await;
         if fetched.is_err() {
             // In any case, the content that has arrived is kept.

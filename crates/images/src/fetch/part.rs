@@ -7,14 +7,14 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 
-use crate::shelf::{Place, write_whole};
+use crate::shelf::{ArchivePaths, write_whole};
 
 /// Number of written bytes after which they are synced to the disk.
 const SYNC_BYTES: u64 = 256 << 20;
 
 /// The origin and state of a partial download. It is stored as JSON.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Origin {
+pub(crate) struct DownloadOrigin {
     /// URL of the mirror that delivered the first byte.
     pub mirror: String,
     /// ETag of the mirror's file.
@@ -33,20 +33,21 @@ pub(crate) struct Origin {
 }
 
 /// A partial download that is open.
-pub(crate) struct Part {
+pub(crate) struct PartialDownload {
     file: tokio::fs::File,
     state: PathBuf,
     length: u64,
     restarts: u32,
     /// Origin of the bytes; `None` before the first byte.
-    pub origin: Option<Origin>,
+    pub origin: Option<DownloadOrigin>,
 }
 
-impl Part {
+impl PartialDownload {
     /// Opens a partial download, or creates an empty one.
-    pub(crate) async fn open(place: &Place) -> io::Result<Self> {
+    pub(crate) async fn open(place: &ArchivePaths) -> io::Result<Self> {
         let state = place.part_state();
-        let origin: Option<Origin> = fs::read(&state).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let origin: Option<DownloadOrigin> =
+            fs::read(&state).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let path = place.part();
         let file = tokio::fs::File::options().create(true).truncate(false).read(true).write(true).open(&path).await?;
         let found = file.metadata().await?.len();
@@ -72,8 +73,8 @@ impl Part {
     }
 
     /// Records the origin. This happens before the first byte is written, so that no byte has an unknown origin.
-    pub(crate) fn remember(&mut self, origin: Origin) -> io::Result<()> {
-        let origin = Origin { boot: boot(), ..origin };
+    pub(crate) fn remember(&mut self, origin: DownloadOrigin) -> io::Result<()> {
+        let origin = DownloadOrigin { boot: boot(), ..origin };
         write_whole(&self.state, &origin)?;
         self.origin = Some(origin);
         Ok(())
@@ -95,7 +96,7 @@ impl Part {
         self.file.flush().await?;
         self.file.sync_data().await?;
         if let Some(origin) = self.origin.clone() {
-            self.remember(Origin { synced_bytes: self.length, ..origin })?;
+            self.remember(DownloadOrigin { synced_bytes: self.length, ..origin })?;
         }
         Ok(())
     }
@@ -117,7 +118,7 @@ impl Part {
         self.file.seek(SeekFrom::Start(length)).await?;
         self.length = length;
         if let Some(origin) = self.origin.clone().filter(|origin| origin.synced_bytes > length) {
-            self.remember(Origin { synced_bytes: length, ..origin })?;
+            self.remember(DownloadOrigin { synced_bytes: length, ..origin })?;
         }
         Ok(())
     }
@@ -156,7 +157,7 @@ mod tests {
     use crate::shelf::Shelf;
     use arenad_model::archive::Archive;
 
-    fn place(folder: &std::path::Path) -> Place {
+    fn place(folder: &std::path::Path) -> ArchivePaths {
         let archive = Archive { file: "x.tar".to_owned(), size_bytes: None, sha256: None, mirrors: Vec::new() };
         let place = Shelf::new(folder).place(&archive);
         drop(place.take_turn().expect("nobody else works on it"));
@@ -168,9 +169,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let place = place(folder.path());
         fs::write(place.part(), b"whose?").expect("a file");
-        let mut part = Part::open(&place).await.expect("it opens");
+        let mut part = PartialDownload::open(&place).await.expect("it opens");
         assert_eq!(part.length(), 0);
-        part.remember(Origin { mirror: "http://mirror.test/x.tar".to_owned(), ..Origin::default() }).expect("a state");
+        part.remember(DownloadOrigin { mirror: "http://mirror.test/x.tar".to_owned(), ..DownloadOrigin::default() })
+            .expect("a state");
         part.append(b"lasting").await.expect("room");
         part.sync().await.expect("room");
         part.append(b" and perhaps not").await.expect("room");
@@ -178,9 +180,9 @@ mod tests {
         let origin = part.origin.clone().expect("an origin");
         drop(part);
         // After a crash of the program, the system still has all bytes.
-        assert_eq!(Part::open(&place).await.expect("it opens").length(), 23);
+        assert_eq!(PartialDownload::open(&place).await.expect("it opens").length(), 23);
         // After a crash of the system, only the synced bytes are trusted.
-        write_whole(&place.part_state(), &Origin { boot: "another".to_owned(), ..origin }).expect("a state");
-        assert_eq!(Part::open(&place).await.expect("it opens").length(), 7);
+        write_whole(&place.part_state(), &DownloadOrigin { boot: "another".to_owned(), ..origin }).expect("a state");
+        assert_eq!(PartialDownload::open(&place).await.expect("it opens").length(), 7);
     }
 }

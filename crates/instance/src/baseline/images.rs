@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use crate::turns::Bound;
+use crate::turns::ConcurrencyLimit;
 use arenad_build_context::{self as context, ContextError};
 use arenad_engine::{Engine, EngineError, Image, ImageBuild, labels};
 use arenad_model::cause::Cause;
@@ -57,12 +57,12 @@ impl ImageError {
 
 /// Builds and pulls images; concurrent requests for one image share the work.
 #[derive(Default)]
-pub struct Images {
+pub struct ImageCoordinator {
     /// One lock for each reference: a second caller waits for the first and then finds the image.
     locks: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
 
-impl Images {
+impl ImageCoordinator {
     /// Returns the service's image; builds or pulls it first if necessary. `stage` receives a description of the work.
     ///
     /// A built image bears the installation's label, so that a purge spares the images of other installations. A caller
@@ -71,7 +71,7 @@ impl Images {
     pub(crate) async fn provide(
         &self,
         engine: &dyn Engine,
-        turns: &Bound,
+        turns: &ConcurrencyLimit,
         installation: &str,
         service: &ServiceSpec,
         stage: &(dyn Fn(&str) + Send + Sync),
@@ -91,7 +91,7 @@ impl Images {
 
 async fn pulled(
     engine: &dyn Engine,
-    turns: &Bound,
+    turns: &ConcurrencyLimit,
     service: &ServiceSpec,
     stage: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<Image, ImageError> {
@@ -110,7 +110,7 @@ async fn pulled(
 
 async fn built(
     engine: &dyn Engine,
-    turns: &Bound,
+    turns: &ConcurrencyLimit,
     installation: &str,
     tag: &str,
     build: &BuildSpec,

@@ -20,11 +20,12 @@ use tokio::time::Instant;
 
 use self::images::ImageError;
 use self::steps::StepError;
-use super::shared::Shared;
+use super::shared::SharedParts;
 use arenad_engine::labels::{self, Ownership};
 use arenad_engine::{CpuWeight, EngineError, Image};
 use arenad_launch::{
-    self as launch, Blueprint, CommandError, Incarnation, LaunchError, Remains, RemoveError, SavedVolumes, Which,
+    self as launch, Blueprint, CommandError, GenerationSelector, Incarnation, LaunchError, Remains, RemoveError,
+    SavedVolumes,
 };
 use arenad_model::cause::Cause;
 use arenad_model::error::describe;
@@ -147,7 +148,7 @@ impl BaselineError {
 
 /// Returns the site's baseline; makes it first if there is none for this definition and these images.
 pub(crate) async fn provide(
-    shared: &Shared,
+    shared: &SharedParts,
     id: &InstanceId,
     site: &Site,
     stage: &(dyn Fn(&str) + Send + Sync),
@@ -179,8 +180,12 @@ pub(crate) async fn provide(
     }
     let _turn = shared.turns.boots.turn(stage).await;
     // The leftovers of an earlier attempt have the names that this attempt needs.
-    let remains =
-        Remains { installation: &shared.installation, instance: id, role: labels::ROLE_BUILDER, which: Which::All };
+    let remains = Remains {
+        installation: &shared.installation,
+        instance: id,
+        role: labels::ROLE_BUILDER,
+        which: GenerationSelector::All,
+    };
     shared.kept_builds.forget(id);
     shared.remove(remains).await?;
     let made = make(shared, id, site, &images, key, stage).await;
@@ -194,7 +199,7 @@ pub(crate) async fn provide(
 }
 
 /// Whether the images, archives and trees that instances are made from all exist.
-async fn is_usable(shared: &Shared, site: &Site, found: &Snapshot) -> Result<bool, EngineError> {
+async fn is_usable(shared: &SharedParts, site: &Site, found: &Snapshot) -> Result<bool, EngineError> {
     Ok(snapshot::is_whole(shared, found).await? && snapshot::has_state(shared, site, found))
 }
 
@@ -219,7 +224,7 @@ fn key(site: &Site, images: &BTreeMap<ServiceName, Image>) -> String {
 }
 
 async fn make(
-    shared: &Shared,
+    shared: &SharedParts,
     id: &InstanceId,
     site: &Site,
     images: &BTreeMap<ServiceName, Image>,
@@ -255,13 +260,14 @@ async fn make(
     snapshot::stop_cleanly(shared, site, &incarnation).await?;
     stage("baseline: taking the snapshot");
     let recipe = recipe::of_images(site, images);
-    let made = snapshot::store(shared, id, site, &incarnation, snapshot::Purpose::Baseline { key, recipe }).await?;
+    let made =
+        snapshot::store(shared, id, site, &incarnation, snapshot::SnapshotPurpose::Baseline { key, recipe }).await?;
     sessions::keep(shared, site, &made, &sessions).await?;
     Ok(made)
 }
 
 async fn configure(
-    shared: &Shared,
+    shared: &SharedParts,
     site: &Site,
     incarnation: &Incarnation,
     stage: &(dyn Fn(&str) + Send + Sync),

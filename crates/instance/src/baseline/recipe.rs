@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use sha2::{Digest, Sha256};
 
 use super::{BaselineError, is_usable, key};
-use crate::shared::Shared;
+use crate::shared::SharedParts;
 use arenad_build_context as context;
 use arenad_engine::{Image, labels};
 use arenad_model::hex::hex;
@@ -38,7 +38,11 @@ fn hash(site: &Site, inputs: impl Fn(&ServiceSpec) -> Option<String>) -> String 
 
 /// Returns an imported baseline that has the site's recipe, unless the site has a baseline of its own. It saves
 /// building the images and making a baseline.
-pub(super) async fn imported(shared: &Shared, id: &InstanceId, site: &Site) -> Result<Option<Snapshot>, BaselineError> {
+pub(super) async fn imported(
+    shared: &SharedParts,
+    id: &InstanceId,
+    site: &Site,
+) -> Result<Option<Snapshot>, BaselineError> {
     let known = shared.store.imported_baselines(id.environment.as_str(), site.name.as_str()).await?;
     if known.is_empty() {
         return Ok(None);
@@ -64,7 +68,7 @@ async fn build_inputs(site: &Site) -> Option<BTreeMap<ServiceName, String>> {
 
 /// Whether the site has a baseline that was made on this host, from the images that exist now.
 async fn has_own(
-    shared: &Shared,
+    shared: &SharedParts,
     id: &InstanceId,
     site: &Site,
     inputs: &BTreeMap<ServiceName, String>,

@@ -1,7 +1,7 @@
 //! Log-ins while a baseline is made. The accounts' sessions become part of its state, so they are valid after every
 //! reset, until the site's own expiry ends them.
 
-use crate::shared::Shared;
+use crate::shared::SharedParts;
 use arenad_accounts::{self as accounts, Place, Session};
 use arenad_launch::Incarnation;
 use arenad_model::site::Site;
@@ -16,7 +16,7 @@ pub fn place(site: &Site) -> String {
 /// Logs in with every account whose definition says how. If a log-in fails, an event says so, and the account logs in
 /// when its session is requested.
 pub(crate) async fn sign_in(
-    shared: &Shared,
+    shared: &SharedParts,
     site: &Site,
     incarnation: &Incarnation,
     stage: &(dyn Fn(&str) + Send + Sync),
@@ -40,7 +40,7 @@ pub(crate) async fn sign_in(
 
 /// Stores the sessions with the snapshot that they are part of.
 pub(crate) async fn keep(
-    shared: &Shared,
+    shared: &SharedParts,
     site: &Site,
     snapshot: &Snapshot,
     sessions: &[(String, Session)],

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::BaselineError;
-use crate::shared::Shared;
+use crate::shared::SharedParts;
 use arenad_engine::{ContainerState, EngineError, labels};
 use arenad_export::content_id;
 use arenad_launch::{self as launch, Incarnation, SavedVolumes, StateMount, StateSource};
@@ -13,7 +13,7 @@ use arenad_model::instance::InstanceId;
 use arenad_model::site::Site;
 use arenad_model::snapshot::{Snapshot, VolumeFiles};
 use arenad_seams::fault::{self, Point};
-use arenad_storage::Tree;
+use arenad_storage::StoreTree;
 
 /// The repository name of committed images.
 pub const REPOSITORY: &str = "arenad-snapshot";
@@ -23,7 +23,7 @@ const KILLED: i64 = 137;
 
 /// The purpose of a snapshot, which decides how it is identified.
 #[derive(Debug, Clone)]
-pub enum Purpose {
+pub enum SnapshotPurpose {
     /// The snapshot becomes the baseline of this key.
     Baseline {
         /// SHA-256 of the definition's relevant parts and the images' ids.
@@ -39,7 +39,11 @@ pub enum Purpose {
 }
 
 /// Stops the writers and then the containers, dependent containers first.
-pub(crate) async fn stop_cleanly(shared: &Shared, site: &Site, incarnation: &Incarnation) -> Result<(), BaselineError> {
+pub(crate) async fn stop_cleanly(
+    shared: &SharedParts,
+    site: &Site,
+    incarnation: &Incarnation,
+) -> Result<(), BaselineError> {
     let engine = shared.engine.as_ref();
     for step in &site.baseline.quiesce {
         launch::run(engine, incarnation, step).await.map_err(BaselineError::Quiesce)?;
@@ -64,11 +68,11 @@ pub(crate) async fn stop_cleanly(shared: &Shared, site: &Site, incarnation: &Inc
 
 /// Commits stopped containers, saves their volumes and trees, and writes the row.
 pub(crate) async fn store(
-    shared: &Shared,
+    shared: &SharedParts,
     id: &InstanceId,
     site: &Site,
     incarnation: &Incarnation,
-    purpose: Purpose,
+    purpose: SnapshotPurpose,
 ) -> Result<Snapshot, BaselineError> {
     let engine = shared.engine.as_ref();
     let labels = BTreeMap::from([
@@ -97,7 +101,7 @@ pub(crate) async fn store(
     let volumes = launch::save_volumes(engine, site, &incarnation.containers, &folder).await?;
     let names = |paths: BTreeMap<String, PathBuf>| paths.into_iter().map(|(path, file)| (path, name(&file))).collect();
     let volumes: VolumeFiles = volumes.into_iter().map(|(service, paths)| (service, names(paths))).collect();
-    let is_named = matches!(purpose, Purpose::Named { .. });
+    let is_named = matches!(purpose, SnapshotPurpose::Named { .. });
     // The content of the state root is not part of any image's layers.
     let fingerprint = match shared.storage.as_ref().filter(|_| is_named) {
         Some(storage) => launch::fingerprint(storage, site, id, incarnation.made).await?,
@@ -119,8 +123,8 @@ pub(crate) async fn store(
     };
     fault::reach(Point::SnapshotSaved).await;
     let (baseline_key, recipe, name) = match purpose {
-        Purpose::Baseline { key, recipe } => (Some(key), Some(recipe), None),
-        Purpose::Named { name } => (None, None, Some(name)),
+        SnapshotPurpose::Baseline { key, recipe } => (Some(key), Some(recipe), None),
+        SnapshotPurpose::Named { name } => (None, None, Some(name)),
     };
     let snapshot = Snapshot {
         id: id_text.into(),
@@ -148,7 +152,7 @@ fn name(file: &std::path::Path) -> String {
 }
 
 /// Returns the paths of a snapshot's volume archives.
-pub(crate) fn saved_volumes(shared: &Shared, snapshot: &Snapshot) -> SavedVolumes {
+pub(crate) fn saved_volumes(shared: &SharedParts, snapshot: &Snapshot) -> SavedVolumes {
     let folder = shared.state_dir.volumes();
     let files = |paths: &BTreeMap<String, String>| -> BTreeMap<String, PathBuf> {
         paths.iter().map(|(path, file)| (path.clone(), folder.join(file))).collect()
@@ -158,13 +162,13 @@ pub(crate) fn saved_volumes(shared: &Shared, snapshot: &Snapshot) -> SavedVolume
 
 /// Returns the snapshot's trees for a generation of the site; `None` if there is no state root or the snapshot has no
 /// tree in it.
-pub(crate) fn state<'a>(shared: &'a Shared, snapshot: &Snapshot) -> Option<StateSource<'a>> {
+pub(crate) fn state<'a>(shared: &'a SharedParts, snapshot: &Snapshot) -> Option<StateSource<'a>> {
     let storage = shared.storage.as_ref().filter(|_| !snapshot.state.is_empty())?;
     Some(StateSource { storage, snapshot: snapshot.id.to_string() })
 }
 
 /// Whether the state root holds all trees of a snapshot that the site's stores need.
-pub(crate) fn has_state(shared: &Shared, site: &Site, snapshot: &Snapshot) -> bool {
+pub(crate) fn has_state(shared: &SharedParts, site: &Site, snapshot: &Snapshot) -> bool {
     let Some(storage) = &shared.storage else { return true };
     let is_there = |mount: &StateMount| {
         let tree = mount.of_snapshot(&snapshot.id);
@@ -174,7 +178,7 @@ pub(crate) fn has_state(shared: &Shared, site: &Site, snapshot: &Snapshot) -> bo
 }
 
 /// Whether all images and archives of a snapshot exist; a person may have removed some.
-pub async fn is_whole(shared: &Shared, snapshot: &Snapshot) -> Result<bool, EngineError> {
+pub async fn is_whole(shared: &SharedParts, snapshot: &Snapshot) -> Result<bool, EngineError> {
     for image in snapshot.images.values() {
         if shared.engine.image(image).await?.is_none() {
             return Ok(false);
@@ -186,12 +190,12 @@ pub async fn is_whole(shared: &Shared, snapshot: &Snapshot) -> Result<bool, Engi
 /// Removes a snapshot's row, then its trees, images and archives, except those that another snapshot names. The order
 /// matters: a row without images would count as a snapshot, while images without a row are leftovers that
 /// reconciliation removes.
-pub async fn remove(shared: &Shared, snapshot: &Snapshot) -> Result<(), BaselineError> {
+pub async fn remove(shared: &SharedParts, snapshot: &Snapshot) -> Result<(), BaselineError> {
     shared.store.forget_snapshot(&snapshot.id).await?;
     let others = shared.store.snapshots().await?;
     if let Some(storage) = &shared.storage {
         for name in &snapshot.state {
-            storage.discard(&Tree::snapshot(&snapshot.id, name)?).await?;
+            storage.discard(&StoreTree::snapshot(&snapshot.id, name)?).await?;
         }
     }
     for image in snapshot.images.values() {
@@ -225,7 +229,7 @@ fn import_prefix(installation: &str) -> String {
 
 /// Removes an image that no snapshot of this installation names any more. If snapshots travel between installations of
 /// one engine, another installation may use the image; then it loses only the names that this installation gave it.
-pub async fn release(shared: &Shared, id: &str) -> Result<(), EngineError> {
+pub async fn release(shared: &SharedParts, id: &str) -> Result<(), EngineError> {
     let engine = shared.engine.as_ref();
     let Some(image) = engine.image(id).await? else { return Ok(()) };
     let is_made_here = image.labels.get(labels::INSTALLATION) == Some(&shared.installation);

@@ -1,9 +1,9 @@
 //! Resets that leave the instance as it is, because a comparison shows that it equals its snapshot.
 
-use super::{Ending, Plan, times};
-use crate::failure::Failure;
+use super::{Ending, ResetParameters, times};
+use crate::failure::OperationFailure;
 use crate::operations::Instance;
-use crate::proof::Candidate;
+use crate::proof::ProofCandidate;
 use arenad_digest::Lines;
 use arenad_model::instance::InstanceState;
 use arenad_model::reset::{ResetOutcome, ResetWay};
@@ -26,7 +26,7 @@ impl Instance {
             return true;
         }
         let context = &self.context;
-        let candidate = Candidate {
+        let candidate = ProofCandidate {
             shared: &context.shared,
             id: &context.id,
             site: &context.site,
@@ -67,7 +67,12 @@ impl Instance {
     }
 
     /// Records a reset that had nothing to do.
-    pub(super) async fn leave(&self, plan: &Plan<'_>, way: ResetWay, why: &str) -> Result<(), Failure> {
+    pub(super) async fn leave(
+        &self,
+        plan: &ResetParameters<'_>,
+        way: ResetWay,
+        why: &str,
+    ) -> Result<(), OperationFailure> {
         let is_proven = self.service.serving().is_some_and(|serving| serving.proven.is_some());
         let extent = if is_proven { Extent::Moved } else { Extent::Nothing };
         let verified = Verified::of(&self.context.site, extent);

@@ -21,7 +21,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::failure::{self, Failure};
+use super::failure::{self, OperationFailure};
 use super::operations::{Instance, OperationStart, unless};
 use arenad_model::coverage;
 use arenad_model::error::describe;
@@ -32,10 +32,10 @@ use arenad_reset::{ResetError, Stages};
 use arenad_seams::fault::{self, Point};
 use arenad_store::{NewReset, StageTime};
 
-pub(super) use steps::{Proven, Recorded};
+pub(super) use steps::{Proven, RecordedGeneration};
 
 /// The parameters of a reset, and the notes about its progress.
-pub(super) struct Plan<'a> {
+pub(super) struct ResetParameters<'a> {
     /// The reset's id, in the store and on its ticket.
     pub(super) id: &'a str,
     /// The time of day at which the reset was requested.
@@ -48,7 +48,7 @@ pub(super) struct Plan<'a> {
     fallbacks: Vec<String>,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> ResetParameters<'a> {
     pub(super) fn new(operation: OperationStart<'a>, number: u64) -> Self {
         let OperationStart { id, requested_at, begun } = operation;
         Self { id, requested_at, begun, number, stages: Stages::default(), fallbacks: Vec::new() }
@@ -96,10 +96,10 @@ impl Instance {
     /// Brings the instance to a snapshot, or to its baseline if none is given.
     pub(super) async fn reset(
         &mut self,
-        mut plan: Plan<'_>,
+        mut plan: ResetParameters<'_>,
         to: Option<Snapshot>,
         cancel: &CancellationToken,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), OperationFailure> {
         let is_kept = self.is_only_read() && {
             let kept = self.is_kept(to.as_ref());
             unless(cancel, plan.stages.time("verify", kept)).await?
@@ -120,10 +120,10 @@ impl Instance {
 
     async fn bring_to(
         &mut self,
-        plan: &mut Plan<'_>,
+        plan: &mut ResetParameters<'_>,
         to: Option<Snapshot>,
         cancel: &CancellationToken,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), OperationFailure> {
         // The row of a site that failed while the store accepted no writes may have said that the site is down, so its
         // baseline may have been removed.
         if !self.service.state().serves() {
@@ -152,7 +152,11 @@ impl Instance {
     }
 
     /// Brings the instance back to its baseline, unless a comparison shows that it equals the baseline.
-    pub(super) async fn reset_if_dirty(&mut self, plan: Plan<'_>, cancel: &CancellationToken) -> Result<(), Failure> {
+    pub(super) async fn reset_if_dirty(
+        &mut self,
+        plan: ResetParameters<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<(), OperationFailure> {
         let is_dirty = unless(cancel, plan.stages.time("verify", self.is_dirty())).await?;
         if is_dirty {
             return self.reset(plan, None, cancel).await;
@@ -163,15 +167,15 @@ impl Instance {
     /// Brings the instance to the snapshot: in place if that is possible and succeeds, by new containers otherwise.
     async fn bring_back(
         &mut self,
-        plan: &mut Plan<'_>,
+        plan: &mut ResetParameters<'_>,
         target: &Snapshot,
         extent: Extent,
-    ) -> Result<(ResetWay, Proven), Failure> {
+    ) -> Result<(ResetWay, Proven), OperationFailure> {
         match self.rewind(plan, target, extent).await? {
             Ok(proven) => return Ok((ResetWay::Rewind, proven)),
             Err(Some(error)) => {
                 let (what, reason) = match &error {
-                    Failure::Reset(ResetError::Uncovered(gaps)) => ("no rewind", coverage::told(gaps)),
+                    OperationFailure::Reset(ResetError::Uncovered(gaps)) => ("no rewind", coverage::told(gaps)),
                     _ => ("the rewind failed", describe(&error)),
                 };
                 let message = format!("{} could not be rewound and is made anew: {reason}", self.context.id);
@@ -193,24 +197,24 @@ impl Instance {
     }
 
     /// Finds the baseline, or makes it again.
-    async fn provide_baseline(&mut self) -> Result<Snapshot, Failure> {
+    async fn provide_baseline(&mut self) -> Result<Snapshot, OperationFailure> {
         let prepared = self.prepare().await?;
         self.baseline = Some(prepared.clone());
         Ok(prepared)
     }
 
     /// Announces a reset by an event, in the background, because a client waits.
-    fn note_done(&self, plan: &Plan<'_>, way: ResetWay) {
+    fn note_done(&self, plan: &ResetParameters<'_>, way: ResetWay) {
         let because = plan.reason().map(|why| format!(" ({why})")).unwrap_or_default();
         let (id, took) = (&self.context.id, plan.duration_ms());
         self.context.note_later("instance.reset", format!("{id} was reset in {took:.0} ms by {}{because}", way.name()));
     }
 
     /// Writes the row of a reset that failed or was cancelled.
-    async fn note_failed(&self, plan: &Plan<'_>, failure: &Failure) {
+    async fn note_failed(&self, plan: &ResetParameters<'_>, failure: &OperationFailure) {
         let reason = failure::of(failure, &self.context.id).reason;
         let (outcome, reason) = match failure {
-            Failure::Superseded => (ResetOutcome::Cancelled, None),
+            OperationFailure::Superseded => (ResetOutcome::Cancelled, None),
             _ => (ResetOutcome::Failed, Some(reason.as_str())),
         };
         let stages = times(&plan.stages);

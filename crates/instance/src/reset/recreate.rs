@@ -1,10 +1,10 @@
 //! Recreate: new containers from the snapshot replace the old ones.
 
-use super::{Plan, Proven};
-use crate::failure::Failure;
+use super::{Proven, ResetParameters};
+use crate::failure::OperationFailure;
 use crate::making::blueprint;
 use crate::operations::Instance;
-use crate::proof::Candidate;
+use crate::proof::ProofCandidate;
 use crate::service::tell;
 use arenad_digest::Lines;
 use arenad_engine::CpuWeight;
@@ -20,10 +20,10 @@ impl Instance {
     /// its containers are removed while the new ones start.
     pub(crate) async fn recreate(
         &mut self,
-        plan: Option<&Plan<'_>>,
+        plan: Option<&ResetParameters<'_>>,
         target: &Snapshot,
         extent: Extent,
-    ) -> Result<Proven, Failure> {
+    ) -> Result<Proven, OperationFailure> {
         let context = self.context.clone();
         let own = Stages::default();
         let stages = plan.map_or(&own, |plan| &plan.stages);
@@ -56,7 +56,7 @@ impl Instance {
         let engine = context.shared.engine.as_ref();
         stages.time("outside", note_pristine(engine, &context.site, &mut incarnation)).await;
         let (shared, id, site) = (&context.shared, &context.id, &context.site);
-        let candidate = Candidate { shared, id, site, snapshot: target, incarnation: &incarnation };
+        let candidate = ProofCandidate { shared, id, site, snapshot: target, incarnation: &incarnation };
         let proof = match extent {
             Extent::Nothing => None,
             Extent::Everything | Extent::Moved => {

@@ -4,13 +4,13 @@ use std::sync::OnceLock;
 
 use tokio::sync::SetOnce;
 
-use super::{Plan, Proven};
+use super::{Proven, ResetParameters};
 use crate::baseline::snapshot;
-use crate::failure::Failure;
+use crate::failure::OperationFailure;
 use crate::operations::Instance;
 use crate::pool::MOST_RENEWALS;
-use crate::proof::{Candidate, Rewound};
-use crate::service::{Serving, tell};
+use crate::proof::{ProofCandidate, Rewound};
+use crate::service::{ServingIncarnation, tell};
 use arenad_digest::{Lines, Taken};
 use arenad_launch::{Incarnation, StateSource};
 use arenad_model::error::describe;
@@ -37,10 +37,10 @@ impl Instance {
     /// `Err(Some(..))`: it was tried, and the state of the containers is unknown.
     pub(super) async fn rewind(
         &mut self,
-        plan: &mut Plan<'_>,
+        plan: &mut ResetParameters<'_>,
         target: &Snapshot,
         extent: Extent,
-    ) -> Result<Result<Proven, Option<Failure>>, Failure> {
+    ) -> Result<Result<Proven, Option<OperationFailure>>, OperationFailure> {
         let context = self.context.clone();
         // The definition does not ask for rewinds, so this is not a fallback with a reason.
         let Some(writers) = context.site.rewinds() else { return Ok(Err(None)) };
@@ -51,7 +51,7 @@ impl Instance {
         let Some(source) = snapshot::state(&context.shared, target) else { return Ok(Err(None)) };
         let (generation, used) = self.begin_generation(Some(plan), target, ResetWay::Rewind).await?;
         fault::reach(Point::RewindRecorded).await;
-        let Some(Serving { incarnation, renewals, proven, .. }) = used else { return Ok(Err(None)) };
+        let Some(ServingIncarnation { incarnation, renewals, proven, .. }) = used else { return Ok(Err(None)) };
         let incarnation = Incarnation { generation, ..incarnation };
         let before = proven.as_ref().filter(|_| !context.site.reset.verify.is_full);
         let how = How { target, extent, writers, source, before };
@@ -89,10 +89,10 @@ impl Instance {
 
     async fn put_back(
         &mut self,
-        plan: &Plan<'_>,
+        plan: &ResetParameters<'_>,
         how: How<'_>,
         incarnation: &Incarnation,
-    ) -> Result<Option<Taken>, Failure> {
+    ) -> Result<Option<Taken>, OperationFailure> {
         let How { target, extent, writers, source, before } = how;
         let context = self.context.clone();
         let spare = self.spare.take();
@@ -112,7 +112,7 @@ impl Instance {
             waiting: &|failure| report.send_modify(|report| report.waiting_for = Some(failure.to_string())),
         };
         let (shared, id, site) = (&context.shared, &context.id, &context.site);
-        let candidate = Candidate { shared, id, site, snapshot: target, incarnation };
+        let candidate = ProofCandidate { shared, id, site, snapshot: target, incarnation };
         let started = SetOnce::new();
         let proof = match extent {
             Extent::Nothing => rewind.run(incarnation, spare, std::future::ready(None), &started).await?,

@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use super::{Ending, Plan, times};
-use crate::context::Context;
-use crate::failure::Failure;
-use crate::service::Serving;
+use super::{Ending, ResetParameters, times};
+use crate::context::InstanceContext;
+use crate::failure::OperationFailure;
+use crate::service::ServingIncarnation;
 use arenad_digest::Taken;
 use arenad_launch::Incarnation;
 use arenad_model::reset::{ResetOutcome, ResetWay};
@@ -30,24 +30,24 @@ pub(crate) struct Proven {
 }
 
 /// A generation that is recorded in the store as serving. The route switches only to such a generation.
-pub(crate) struct Recorded {
-    pub(crate) serving: Serving,
+pub(crate) struct RecordedGeneration {
+    pub(crate) serving: ServingIncarnation,
     pub(crate) since: Timestamp,
 }
 
 /// A generation that could not be recorded, and the reason. Nothing has changed.
-pub(crate) type NotRecorded = (Box<Proven>, Failure);
+pub(crate) type NotRecorded = (Box<Proven>, OperationFailure);
 
 impl Proven {
     /// Records in one transaction that the generation serves and that the reset is done. From now on resets lead to
     /// `baseline`, which may have been made again for this reset.
     pub(crate) async fn record(
         self,
-        context: &Context,
-        plan: &Plan<'_>,
+        context: &InstanceContext,
+        plan: &ResetParameters<'_>,
         way: ResetWay,
         baseline: Option<&str>,
-    ) -> Result<Recorded, NotRecorded> {
+    ) -> Result<RecordedGeneration, NotRecorded> {
         let stages = times(&plan.stages);
         let reason = plan.reason();
         let (outcome, reason) = (ResetOutcome::Done, reason.as_deref());
@@ -57,16 +57,20 @@ impl Proven {
     }
 
     /// Records that a generation serves which no reset has made. From now on resets lead to `baseline`.
-    pub(crate) async fn record_up(self, context: &Context, baseline: Option<&str>) -> Result<Recorded, NotRecorded> {
+    pub(crate) async fn record_up(
+        self,
+        context: &InstanceContext,
+        baseline: Option<&str>,
+    ) -> Result<RecordedGeneration, NotRecorded> {
         self.store(context, baseline, None).await
     }
 
     async fn store(
         self,
-        context: &Context,
+        context: &InstanceContext,
         baseline: Option<&str>,
         reset: Option<NewReset<'_>>,
-    ) -> Result<Recorded, NotRecorded> {
+    ) -> Result<RecordedGeneration, NotRecorded> {
         let since = context.shared.clock.now();
         let serving = NewServing {
             generation: (!self.is_standby).then_some(self.incarnation.generation),
@@ -83,17 +87,18 @@ impl Proven {
         let Self { incarnation, snapshot, proof, renewals, .. } = self;
         let incarnation = Incarnation { generation, ..incarnation };
         let visits = CancellationToken::new();
-        let serving = Serving { incarnation, snapshot, proven: proof, renewals, is_adopted: false, visits };
-        Ok(Recorded { serving, since })
+        let serving = ServingIncarnation { incarnation, snapshot, proven: proof, renewals, is_adopted: false, visits };
+        Ok(RecordedGeneration { serving, since })
     }
 }
 
-impl Recorded {
+impl RecordedGeneration {
     /// Creates the record of a generation that served under an earlier daemon and passes its probes; its row already
     /// says so. `was_reached` tells whether a client may have reached it.
     pub(crate) fn adopted(incarnation: Incarnation, snapshot: Snapshot, since: Timestamp, was_reached: bool) -> Self {
         let visits = CancellationToken::new();
-        let serving = Serving { incarnation, snapshot, proven: None, renewals: 0, is_adopted: was_reached, visits };
+        let serving =
+            ServingIncarnation { incarnation, snapshot, proven: None, renewals: 0, is_adopted: was_reached, visits };
         Self { serving, since }
     }
 }

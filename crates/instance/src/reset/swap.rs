@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::{Plan, Proven};
-use crate::failure::Failure;
+use super::{Proven, ResetParameters};
+use crate::failure::OperationFailure;
 use crate::operations::Instance;
-use crate::pool::{Chosen, KeptProof};
-use crate::proof::Candidate;
+use crate::pool::{ChosenStandby, KeptProof};
+use crate::proof::ProofCandidate;
 use crate::service::Retired;
 use crate::standby_error::StandbyError;
 use arenad_digest::Taken;
@@ -24,7 +24,11 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 impl Instance {
     /// Switches to a standby; returns false if none can serve. The previous generation goes to the pool, which brings
     /// it back or removes it.
-    pub(super) async fn swap(&mut self, plan: &mut Plan<'_>, target: &Snapshot) -> Result<bool, Failure> {
+    pub(super) async fn swap(
+        &mut self,
+        plan: &mut ResetParameters<'_>,
+        target: &Snapshot,
+    ) -> Result<bool, OperationFailure> {
         let asked = self.context.site.reset.verify.extent(plan.number, true);
         if !self.pool.has_ready(&target.id) {
             self.await_resumed(&target.id, &plan.stages).await;
@@ -48,14 +52,14 @@ impl Instance {
     /// Checks that a standby runs, responds, and still equals the snapshot; resumes it first if it is paused.
     async fn wake(
         &self,
-        chosen: &Chosen,
+        chosen: &ChosenStandby,
         snapshot: &Snapshot,
         extent: Extent,
-        plan: &Plan<'_>,
+        plan: &ResetParameters<'_>,
     ) -> Result<(), StandbyError> {
         fault::reach(Point::SwapChosen).await;
         let (context, stages) = (&self.context, &plan.stages);
-        let Chosen { incarnation, is_frozen, proof, .. } = chosen;
+        let ChosenStandby { incarnation, is_frozen, proof, .. } = chosen;
         if *is_frozen {
             stages.time("thaw", launch::thaw(context.shared.engine.as_ref(), incarnation)).await?;
         }
@@ -75,7 +79,7 @@ impl Instance {
         let verify = async {
             let Some(proof) = proof else { return Ok(()) };
             let (shared, id, site) = (&context.shared, &context.id, &context.site);
-            let candidate = Candidate { shared, id, site, snapshot, incarnation };
+            let candidate = ProofCandidate { shared, id, site, snapshot, incarnation };
             // If a comparison is running in the background, this waits for it, and then only newer changes are
             // compared.
             let again = stages.time("verify", async { proof.lock().await.again(&candidate, extent).await }).await;
@@ -90,12 +94,12 @@ impl Instance {
 
     async fn take_over(
         &mut self,
-        plan: &Plan<'_>,
-        chosen: Chosen,
+        plan: &ResetParameters<'_>,
+        chosen: ChosenStandby,
         target: &Snapshot,
         asked: Extent,
-    ) -> Result<(), Failure> {
-        let Chosen { incarnation, renewals, proof, .. } = chosen;
+    ) -> Result<(), OperationFailure> {
+        let ChosenStandby { incarnation, renewals, proof, .. } = chosen;
         let extent = if proof.is_some() { asked } else { Extent::Nothing };
         let snapshot = target.clone();
         let proven = Proven { incarnation, snapshot, proof: None, extent, renewals, is_standby: true };

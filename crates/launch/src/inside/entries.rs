@@ -25,7 +25,7 @@ const DEPTH_MAX: usize = 100;
 const READ_MAX: u64 = 256 << 20;
 
 /// One pass over the files of a container.
-pub(super) struct Walk<'a> {
+pub(super) struct ContainerWalk<'a> {
     /// The root folder of the container, as its processes see it.
     root: OwnedFd,
     mounts: &'a Mounts,
@@ -34,7 +34,7 @@ pub(super) struct Walk<'a> {
     read: u64,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> ContainerWalk<'a> {
     pub(super) fn begin(pid: u32, mounts: &'a Mounts, rules: &'a ScratchRules) -> Result<Self, Failed> {
         Ok(Self { root: container_root(pid)?, mounts, rules, found: BTreeMap::new(), read: 0 })
     }

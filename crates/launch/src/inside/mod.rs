@@ -19,8 +19,8 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use rustix::io::Errno;
 
-use self::entries::Walk;
-use self::mounts::{Layer, Mounts};
+use self::entries::ContainerWalk;
+use self::mounts::{Mounts, WritableLayer};
 use super::Incarnation;
 use arenad_engine::{ContainerState, Engine, EngineError, EngineHandle, LayerChange};
 use arenad_model::cause::Cause;
@@ -101,11 +101,11 @@ impl Failed {
 }
 
 /// The running containers of an incarnation, for inspection. The value is valid until one of them is restarted.
-pub struct Inside {
-    containers: Vec<Container>,
+pub struct InspectedContainers {
+    containers: Vec<RunningContainer>,
 }
 
-impl Inside {
+impl InspectedContainers {
     /// Reads the first processes of the containers from the engine. A one-shot service that has finished is left out,
     /// because its content can no longer change.
     pub async fn of(engine: &dyn Engine, site: &Site, incarnation: &Incarnation) -> Result<Self, InsideError> {
@@ -121,7 +121,7 @@ impl Inside {
                     (Some(pid), ContainerState::Running) => {
                         let is_told = engine.written(handle).await?.is_some();
                         let rules = ScratchRules::of(&site.scratch, service);
-                        Ok(Some(Container {
+                        Ok(Some(RunningContainer {
                             service: service.clone(),
                             handle: handle.clone(),
                             pid,
@@ -168,7 +168,7 @@ impl Inside {
         Ok(try_join_all(looks).await?.into_iter().collect())
     }
 
-    fn on_this_host(&self) -> impl Iterator<Item = &Container> {
+    fn on_this_host(&self) -> impl Iterator<Item = &RunningContainer> {
         self.containers.iter().filter(|container| !container.is_told)
     }
 
@@ -180,7 +180,7 @@ impl Inside {
         let looks = self.on_this_host().map(|container| async move {
             let deadline = tokio::time::Instant::now() + STRANGERS_END_WITHIN;
             loop {
-                let list = |container: &Container| processes::list(container.pid, &container.mounts()?, true);
+                let list = |container: &RunningContainer| processes::list(container.pid, &container.mounts()?, true);
                 let found = container.blocking(list).await?;
                 let service = &container.service;
                 let commands: BTreeSet<String> = found.iter().map(|process| process.command.clone()).collect();
@@ -203,7 +203,7 @@ impl Inside {
     /// Empties the folders that the definition declares as emptied. Their writers must be stopped.
     pub async fn empty_scratch(&self) -> Result<(), InsideError> {
         for container in self.on_this_host().filter(|container| !container.rules.emptied().is_empty()) {
-            let empty = |container: &Container| {
+            let empty = |container: &RunningContainer| {
                 container.rules.emptied().iter().try_for_each(|folder| entries::empty(container.pid, folder))
             };
             container.blocking(empty).await?;
@@ -214,7 +214,7 @@ impl Inside {
 
 /// A running container of a service.
 #[derive(Clone)]
-struct Container {
+struct RunningContainer {
     service: ServiceName,
     handle: EngineHandle,
     /// The id of the container's first process on this host.
@@ -227,7 +227,7 @@ struct Container {
     rules: ScratchRules,
 }
 
-impl Container {
+impl RunningContainer {
     fn mounts(&self) -> Result<Mounts, Failed> {
         Mounts::of(self.pid, &self.stores)
     }
@@ -236,14 +236,14 @@ impl Container {
     /// not given.
     fn traces(&self, changes: Option<&[LayerChange]>) -> Result<Option<ServiceTraces>, Failed> {
         let mounts = self.mounts()?;
-        if mounts.layer == Layer::Unknown && changes.is_none() {
+        if mounts.layer == WritableLayer::Unknown && changes.is_none() {
             return Ok(None);
         }
-        let mut walk = Walk::begin(self.pid, &mounts, &self.rules)?;
+        let mut walk = ContainerWalk::begin(self.pid, &mounts, &self.rules)?;
         match (&mounts.layer, changes) {
-            (Layer::ReadOnly, _) => {}
-            (Layer::Overlay { upper, lower }, _) => walk.overlay(upper, lower)?,
-            (Layer::Unknown, changes) => walk.changes(changes.unwrap_or_default())?,
+            (WritableLayer::ReadOnly, _) => {}
+            (WritableLayer::Overlay { upper, lower }, _) => walk.overlay(upper, lower)?,
+            (WritableLayer::Unknown, changes) => walk.changes(changes.unwrap_or_default())?,
         }
         for path in &mounts.memory {
             walk.mount(path)?;

@@ -19,7 +19,7 @@ const OF_ENGINE: [&str; 3] = ["/etc/hosts", "/etc/hostname", "/etc/resolv.conf"]
 
 /// The location of a container's writable layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Layer {
+pub(super) enum WritableLayer {
     /// The container has no writable layer, because its root is read-only.
     ReadOnly,
     /// The layer lies in folders of this host.
@@ -36,7 +36,7 @@ pub(super) enum Layer {
 /// The mounts of a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mounts {
-    pub(super) layer: Layer,
+    pub(super) layer: WritableLayer,
     /// The ids of the mounts that hold stores.
     pub(super) stores: BTreeSet<u64>,
     /// The mount points of the stores.
@@ -62,7 +62,7 @@ impl Mounts {
 
     fn read(all: &[MountInfo], stores: &BTreeSet<String>) -> Self {
         let mut mounts = Self {
-            layer: Layer::ReadOnly,
+            layer: WritableLayer::ReadOnly,
             stores: BTreeSet::new(),
             store_paths: stores.clone(),
             memory: Vec::new(),
@@ -74,7 +74,7 @@ impl Mounts {
             let is_read_only = mount.mount_options.contains_key("ro") || mount.super_options.contains_key("ro");
             if path == "/" {
                 // If there are several root mounts, the container sees the last one.
-                mounts.layer = if is_read_only { Layer::ReadOnly } else { layer(mount) };
+                mounts.layer = if is_read_only { WritableLayer::ReadOnly } else { layer(mount) };
                 continue;
             }
             mounts.points.insert(path.clone());
@@ -101,14 +101,14 @@ impl Mounts {
     }
 }
 
-fn layer(mount: &MountInfo) -> Layer {
+fn layer(mount: &MountInfo) -> WritableLayer {
     let option = |name: &str| mount.super_options.get(name).cloned().flatten();
     match (mount.fs_type.as_str(), option("upperdir"), option("lowerdir")) {
         // If an image has very many layers, the engine gives their folders relative to its own.
         ("overlay", Some(upper), Some(lower)) if upper.starts_with('/') && !upper.contains('\\') => {
-            Layer::Overlay { upper: upper.into(), lower: lower.split(':').map(PathBuf::from).collect() }
+            WritableLayer::Overlay { upper: upper.into(), lower: lower.split(':').map(PathBuf::from).collect() }
         }
-        _ => Layer::Unknown,
+        _ => WritableLayer::Unknown,
     }
 }
 
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(mounts.memory, ["/dev", "/dev/mqueue", "/dev/shm", "/etc/hosts"]);
         assert!(mounts.others.is_empty());
         let lower = ["/d/l/A", "/d/l/B"].map(PathBuf::from).to_vec();
-        assert_eq!(mounts.layer, Layer::Overlay { upper: "/d/1/diff".into(), lower });
+        assert_eq!(mounts.layer, WritableLayer::Overlay { upper: "/d/1/diff".into(), lower });
     }
 
     #[test]
@@ -167,8 +167,14 @@ mod tests {
 
     #[test]
     fn a_layer_that_cannot_be_found_is_not_taken_for_empty() {
-        assert_eq!(read("1 2 0:4 / / rw - btrfs /dev/sda rw\n").layer, Layer::Unknown);
-        assert_eq!(read("1 2 0:4 / / rw - overlay overlay rw,lowerdir=l/A,upperdir=1/diff\n").layer, Layer::Unknown);
-        assert_eq!(read("1 2 0:4 / / ro - overlay overlay rw,lowerdir=/l/A,upperdir=/1/diff\n").layer, Layer::ReadOnly);
+        assert_eq!(read("1 2 0:4 / / rw - btrfs /dev/sda rw\n").layer, WritableLayer::Unknown);
+        assert_eq!(
+            read("1 2 0:4 / / rw - overlay overlay rw,lowerdir=l/A,upperdir=1/diff\n").layer,
+            WritableLayer::Unknown
+        );
+        assert_eq!(
+            read("1 2 0:4 / / ro - overlay overlay rw,lowerdir=/l/A,upperdir=/1/diff\n").layer,
+            WritableLayer::ReadOnly
+        );
     }
 }

@@ -16,7 +16,7 @@ const ATTEMPTS: usize = 20;
 
 /// A process of a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct ContainerProcess {
     /// The command line, or the name in brackets for a process without a command line.
     pub(super) command: String,
     /// A file or folder of a store that the process holds open.
@@ -25,7 +25,7 @@ pub(super) struct Found {
 
 /// Lists the processes of the container of `pid`. If `holders` is set, it also determines the files and folders of
 /// stores that they hold open.
-pub(super) fn list(pid: u32, mounts: &Mounts, holders: bool) -> Result<Vec<Found>, Failed> {
+pub(super) fn list(pid: u32, mounts: &Mounts, holders: bool) -> Result<Vec<ContainerProcess>, Failed> {
     let failed = |doing: &str| {
         let doing = doing.to_owned();
         move |cause| Failed::System { doing, cause }
@@ -56,7 +56,7 @@ fn is_gone(error: &io::Error) -> bool {
     error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
 }
 
-fn look(pid: u32, namespace: &Path, mounts: &Mounts, holders: bool) -> io::Result<Option<Found>> {
+fn look(pid: u32, namespace: &Path, mounts: &Mounts, holders: bool) -> io::Result<Option<ContainerProcess>> {
     let folder = format!("/proc/{pid}");
     let threads = threads(&folder)?;
     if threads.is_empty() {
@@ -76,7 +76,7 @@ fn look(pid: u32, namespace: &Path, mounts: &Mounts, holders: bool) -> io::Resul
         true => threads.iter().find_map(|thread| held(thread, namespace, mounts).transpose()).transpose()?,
         false => None,
     };
-    Ok(Some(Found { command, holds }))
+    Ok(Some(ContainerProcess { command, holds }))
 }
 
 /// Returns the folders of a process's living threads, because each thread may have its own open files and folders.

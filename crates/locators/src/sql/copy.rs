@@ -16,7 +16,7 @@ use arenad_model::cause::Cause;
 use arenad_model::error::describe;
 use arenad_model::ids::ServiceName;
 use arenad_seams::inline::Stop;
-use arenad_storage::archive::{Archive, Kind};
+use arenad_storage::archive::{ArchiveMemberKind, ArchiveReader};
 use arenad_storage::{StorageError, read_stream};
 
 /// Maximum size of a file that is copied, in bytes; a confined process can write no larger files either.
@@ -151,16 +151,16 @@ enum Entry {
 }
 
 /// Reads the first entry of an archive, which is the requested path.
-fn entry<R: Read>(mut archive: Archive<R>, to: &Path) -> Result<Entry, StorageError> {
+fn entry<R: Read>(mut archive: ArchiveReader<R>, to: &Path) -> Result<Entry, StorageError> {
     let Some(member) = archive.next_member()? else { return Ok(Entry::Other) };
     Ok(match member.kind {
-        Kind::File if member.size > FILE_MAX => Entry::TooLarge(member.size),
-        Kind::File => {
+        ArchiveMemberKind::File if member.size > FILE_MAX => Entry::TooLarge(member.size),
+        ArchiveMemberKind::File => {
             // The stream ends when no caller waits for the result, so this copy needs no stop of its own.
             let copied = refresh(archive.content(), member.size, to, &Stop::default());
             Entry::Copied { was_same: copied.map_err(StorageError::Stream)? }
         }
-        Kind::Symlink => Entry::Link(String::from_utf8_lossy(&member.link).into_owned()),
+        ArchiveMemberKind::Symlink => Entry::Link(String::from_utf8_lossy(&member.link).into_owned()),
         _ => Entry::Other,
     })
 }
@@ -235,7 +235,7 @@ mod tests {
             archive.extend([b'x'; 4096]);
             archive
         };
-        let read = |size| entry(Archive::new(promising(size).as_slice()), &to);
+        let read = |size| entry(ArchiveReader::new(promising(size).as_slice()), &to);
         assert!(matches!(read(FILE_MAX + 1), Ok(Entry::TooLarge(size)) if size == FILE_MAX + 1));
         assert!(matches!(read(4097), Err(StorageError::Stream(_))), "cut off");
         forget(&to).expect("removed");

@@ -4,7 +4,7 @@ use super::SyntaxError;
 use super::parse::Cursor;
 
 /// One option and its position in the text.
-pub(super) struct Given {
+pub(super) struct LocatorOption {
     pub at: usize,
     pub name: String,
     pub value: Option<String>,
@@ -12,7 +12,7 @@ pub(super) struct Given {
 
 /// The options of a locator. Each reader takes the options that it knows, and any that remain at the end are unknown.
 pub(super) struct Options {
-    given: Vec<Given>,
+    given: Vec<LocatorOption>,
     known: Vec<&'static str>,
 }
 
@@ -30,7 +30,7 @@ impl Options {
                 }
                 cursor.skip_space();
                 let value = if cursor.take('=') { Some(cursor.option_value()?) } else { None };
-                given.push(Given { at, name: name.to_owned(), value });
+                given.push(LocatorOption { at, name: name.to_owned(), value });
                 cursor.skip_space();
                 if cursor.take(')') {
                     break;
@@ -44,7 +44,7 @@ impl Options {
     }
 
     /// Takes all values of an option that may be repeated.
-    pub(super) fn values(&mut self, name: &'static str) -> Vec<Given> {
+    pub(super) fn values(&mut self, name: &'static str) -> Vec<LocatorOption> {
         self.known.push(name);
         let (found, others) = self.given.drain(..).partition(|given| given.name == name && given.value.is_some());
         self.given = others;
@@ -52,7 +52,7 @@ impl Options {
     }
 
     /// Takes the value of an option that may be given once. A repetition remains and is rejected by [`Self::finish`].
-    pub(super) fn value(&mut self, name: &'static str) -> Option<Given> {
+    pub(super) fn value(&mut self, name: &'static str) -> Option<LocatorOption> {
         self.known.push(name);
         let found = self.given.iter().position(|given| given.name == name && given.value.is_some())?;
         Some(self.given.remove(found))
@@ -66,7 +66,7 @@ impl Options {
     }
 
     /// Takes the first remaining word without a value: a name that is given without a key.
-    pub(super) fn word(&mut self) -> Option<Given> {
+    pub(super) fn word(&mut self) -> Option<LocatorOption> {
         let found = self.given.iter().position(|given| given.value.is_none())?;
         Some(self.given.remove(found))
     }

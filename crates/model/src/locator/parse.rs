@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::options::{Given, Options};
+use super::options::{LocatorOption, Options};
 use super::{
     Arguments, ExecLocator, FileLocator, HttpLocator, JsLocator, JsPage, JsonQuery, Locator, LocatorKind, Selection,
     SqlLocator, TraceLocator, TracePart, words,
@@ -48,7 +48,7 @@ pub fn parse(text: &str) -> Result<Locator, SyntaxError> {
 
 const KINDS: &str = "`sql:`, `http:`, `js:`, `exec:`, `file:` or `trace:`";
 
-fn timeout(cursor: &Cursor<'_>, given: &Given) -> Result<Duration, SyntaxError> {
+fn timeout(cursor: &Cursor<'_>, given: &LocatorOption) -> Result<Duration, SyntaxError> {
     let text = given.value.as_deref().unwrap_or_default();
     let expected = "a time such as `500ms` or `10s`, two minutes at most";
     match humantime::parse_duration(text) {
@@ -105,7 +105,7 @@ fn http(cursor: &mut Cursor<'_>, mut options: Options) -> Result<HttpLocator, Sy
     Ok(HttpLocator { method: method.to_owned(), path, account, headers, body, follows, selection })
 }
 
-fn header(cursor: &Cursor<'_>, given: &Given) -> Result<(String, String), SyntaxError> {
+fn header(cursor: &Cursor<'_>, given: &LocatorOption) -> Result<(String, String), SyntaxError> {
     let text = given.value.as_deref().unwrap_or_default();
     let is_name =
         |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');

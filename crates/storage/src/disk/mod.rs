@@ -21,7 +21,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 pub(super) use self::quota::{Allowance, Project, Quotas};
-use super::{StateRoot, StorageError, Tree, trial};
+use super::{StateRoot, StorageError, StoreTree, trial};
 use arenad_folders as folders;
 
 /// The default size of a disk: enough for every site of the largest environment that is built from packages.
@@ -51,7 +51,7 @@ pub struct OwnDisk {
 
 /// Whether there is a disk, and whether it is mounted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum DiskStatus {
     /// No disk was created.
     None,
     /// No disk was created, and another file system is mounted at the state root.
@@ -182,26 +182,26 @@ pub fn stores(state_dir: &Path) -> PathBuf {
 }
 
 /// Determines whether there is a disk and whether it is mounted.
-pub fn standing(state_dir: &Path) -> Result<Standing, DiskError> {
+pub fn standing(state_dir: &Path) -> Result<DiskStatus, DiskError> {
     let mounted = mount::source(&stores(state_dir))?;
     Ok(match (read_record(state_dir)?, mounted) {
-        (None, None) => Standing::None,
-        (None, Some(_)) => Standing::Foreign,
-        (Some(disk), None) => Standing::Unmounted(disk),
-        (Some(disk), Some(source)) if mount::is_file(&source, &disk.file) => Standing::Mounted(disk),
+        (None, None) => DiskStatus::None,
+        (None, Some(_)) => DiskStatus::Foreign,
+        (Some(disk), None) => DiskStatus::Unmounted(disk),
+        (Some(disk), Some(source)) if mount::is_file(&source, &disk.file) => DiskStatus::Mounted(disk),
         (Some(disk), Some(_)) => return Err(DiskError::Occupied { file: disk.file, at: stores(state_dir) }),
     })
 }
 
 /// Mounts the disk of a state directory, if there is one and it is not mounted.
-pub(crate) fn attach(state_dir: &Path) -> Result<Standing, DiskError> {
+pub(crate) fn attach(state_dir: &Path) -> Result<DiskStatus, DiskError> {
     let disk = match standing(state_dir)? {
-        Standing::Unmounted(disk) => disk,
-        Standing::Mounted(disk) => {
+        DiskStatus::Unmounted(disk) => disk,
+        DiskStatus::Mounted(disk) => {
             mount::restrict(&stores(state_dir))?;
-            return Ok(Standing::Mounted(disk));
+            return Ok(DiskStatus::Mounted(disk));
         }
-        standing @ (Standing::None | Standing::Foreign) => return Ok(standing),
+        standing @ (DiskStatus::None | DiskStatus::Foreign) => return Ok(standing),
     };
     require_root(&disk.file)?;
     let at = stores(state_dir);
@@ -209,7 +209,7 @@ pub(crate) fn attach(state_dir: &Path) -> Result<Standing, DiskError> {
     mount::mount(&disk.file, &at)?;
     // This folder remains if the creation of the disk was interrupted before its end.
     remove_folder(&before(state_dir))?;
-    Ok(Standing::Mounted(disk))
+    Ok(DiskStatus::Mounted(disk))
 }
 
 /// Creates a disk for a state directory, mounts it, and copies the snapshots of the state root to it. Without `size`,
@@ -224,7 +224,7 @@ pub fn init(state_dir: &Path, file: Option<PathBuf>, size: Option<u64>) -> Resul
     let free = free_bytes(above(&file))?;
     let disk = OwnDisk { size_bytes: size.unwrap_or(USUAL_BYTES.min(free / 2)), file };
     check_size(&disk, free)?;
-    let partial = Partial(beside(&disk.file));
+    let partial = PartialFile(beside(&disk.file));
     make_file(&partial.0, disk.size_bytes)?;
     mount::make_file_system(&partial.0)?;
     if !snapshots.is_empty() {
@@ -248,8 +248,8 @@ pub fn init(state_dir: &Path, file: Option<PathBuf>, size: Option<u64>) -> Resul
 /// Errors: if the disk is in use.
 pub fn detach(state_dir: &Path) -> Result<bool, DiskError> {
     match standing(state_dir)? {
-        Standing::Mounted(_) => mount::unmount(&stores(state_dir)).map(|()| true),
-        Standing::None | Standing::Foreign | Standing::Unmounted(_) => Ok(false),
+        DiskStatus::Mounted(_) => mount::unmount(&stores(state_dir)).map(|()| true),
+        DiskStatus::None | DiskStatus::Foreign | DiskStatus::Unmounted(_) => Ok(false),
     }
 }
 
@@ -257,8 +257,8 @@ pub fn detach(state_dir: &Path) -> Result<bool, DiskError> {
 /// a disk.
 pub fn trim(state_dir: &Path) -> Result<bool, DiskError> {
     match standing(state_dir)? {
-        Standing::Mounted(_) => mount::trim(&stores(state_dir)).map(|()| true),
-        Standing::None | Standing::Foreign | Standing::Unmounted(_) => Ok(false),
+        DiskStatus::Mounted(_) => mount::trim(&stores(state_dir)).map(|()| true),
+        DiskStatus::None | DiskStatus::Foreign | DiskStatus::Unmounted(_) => Ok(false),
     }
 }
 
@@ -283,12 +283,12 @@ pub fn missing_program() -> Option<(&'static str, &'static str)> {
 /// Unmounts the disk and removes it with its content. Returns whether there was one.
 pub fn remove(state_dir: &Path) -> Result<bool, DiskError> {
     let disk = match standing(state_dir)? {
-        Standing::None | Standing::Foreign => return Ok(false),
-        Standing::Mounted(disk) => {
+        DiskStatus::None | DiskStatus::Foreign => return Ok(false),
+        DiskStatus::Mounted(disk) => {
             mount::unmount(&stores(state_dir))?;
             disk
         }
-        Standing::Unmounted(disk) => disk,
+        DiskStatus::Unmounted(disk) => disk,
     };
     remove_file(&disk.file)?;
     remove_file(&record(state_dir))?;
@@ -303,9 +303,9 @@ pub fn taken_bytes(disk: &OwnDisk) -> Option<u64> {
 }
 
 /// A file that is removed when dropped, unless it has been renamed.
-struct Partial(PathBuf);
+struct PartialFile(PathBuf);
 
-impl Drop for Partial {
+impl Drop for PartialFile {
     fn drop(&mut self) {
         // The file is normally gone by now; if its removal fails, the next attempt replaces it.
         let _ = fs::remove_file(&self.0);
@@ -353,14 +353,14 @@ fn lock(state_dir: &Path) -> Result<File, DiskError> {
 fn check_free(state_dir: &Path, file: &Path) -> Result<(), DiskError> {
     let in_the_way = |what, hint| Err(DiskError::InTheWay { path: file.to_owned(), what, hint });
     match standing(state_dir)? {
-        Standing::None if trial::reflinks(state_dir) == Some(true) => {
+        DiskStatus::None if trial::reflinks(state_dir) == Some(true) => {
             return in_the_way("files can share their blocks there without one", "nothing needs doing");
         }
-        Standing::None => {}
-        Standing::Foreign => {
+        DiskStatus::None => {}
+        DiskStatus::Foreign => {
             return in_the_way("the state root is a file system of its own already", "nothing needs doing");
         }
-        Standing::Mounted(_) | Standing::Unmounted(_) => {
+        DiskStatus::Mounted(_) | DiskStatus::Unmounted(_) => {
             return in_the_way("there is one already", "`arenad storage status` says where, and how full it is");
         }
     }
@@ -374,17 +374,17 @@ fn check_free(state_dir: &Path, file: &Path) -> Result<(), DiskError> {
 /// Returns the snapshots to copy to the disk.
 ///
 /// Errors: if there are instances.
-fn snapshots(state_dir: &Path, file: &Path) -> Result<Vec<Tree>, DiskError> {
+fn snapshots(state_dir: &Path, file: &Path) -> Result<Vec<StoreTree>, DiskError> {
     let at = stores(state_dir);
     if !at.exists() {
         return Ok(Vec::new());
     }
     let trees =
         StateRoot::open(&at).and_then(|root| root.trees()).map_err(|error| DiskError::Trees(Box::new(error)))?;
-    let (instances, snapshots): (Vec<Tree>, Vec<Tree>) =
-        trees.into_iter().partition(|tree| matches!(tree, Tree::Instance { .. }));
+    let (instances, snapshots): (Vec<StoreTree>, Vec<StoreTree>) =
+        trees.into_iter().partition(|tree| matches!(tree, StoreTree::Instance { .. }));
     match instances.first() {
-        Some(Tree::Instance { instance, .. }) => {
+        Some(StoreTree::Instance { instance, .. }) => {
             let (trees, instance) = (instances.len(), instance.to_string());
             Err(DiskError::InUse { path: file.to_owned(), trees, instance })
         }
@@ -411,7 +411,7 @@ fn make_file(path: &Path, size: u64) -> Result<(), DiskError> {
 }
 
 /// Copies trees to the disk, which is mounted beside the state root meanwhile.
-fn carry_over(state_dir: &Path, file: &Path, trees: &[Tree]) -> Result<(), DiskError> {
+fn carry_over(state_dir: &Path, file: &Path, trees: &[StoreTree]) -> Result<(), DiskError> {
     let beside = state_dir.join("stores.new");
     make_folder(&beside)?;
     mount::mount(file, &beside)?;

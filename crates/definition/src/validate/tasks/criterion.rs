@@ -1,11 +1,11 @@
 //! The conditions of a task: combinations and leaves.
 
 use super::TaskContext;
-use super::matcher::{self, Subject};
+use super::matcher::{self, MatchSubject};
 use super::place::address;
 use super::reading::{What, reading};
 use crate::raw::tasks::{RawAnswer, RawCheck};
-use crate::raw::values::Part;
+use crate::raw::values::FilePart;
 use crate::scope::Scope;
 use crate::validate::steps::exactly_one;
 use crate::validate::support::{filled, one_line};
@@ -49,14 +49,14 @@ pub(super) fn criterion(context: &TaskContext<'_>, scope: Scope<'_>, raw: &RawCh
                 may_use_captured: true,
             };
             let reading = reading(context, scope, &what);
-            let rule = matcher::rule(context, scope, raw.matcher(), Subject::Site, &[]);
+            let rule = matcher::rule(context, scope, raw.matcher(), MatchSubject::Site, &[]);
             CriterionKind::Site(Box::new(reading?), rule?)
         }
     };
     Some(Criterion { name: raw.name.clone(), kind })
 }
 
-fn several(context: &TaskContext<'_>, scope: Scope<'_>, raw: &[Part<RawCheck>]) -> Option<Vec<Criterion>> {
+fn several(context: &TaskContext<'_>, scope: Scope<'_>, raw: &[FilePart<RawCheck>]) -> Option<Vec<Criterion>> {
     if raw.is_empty() {
         let draft = scope.key_error("value", "nothing stands here, which decides nothing");
         draft.expected("at least one check").report();
@@ -81,7 +81,7 @@ fn answer(context: &TaskContext<'_>, scope: Scope<'_>, raw: &RawAnswer) -> Optio
         draft.help("put `answer: { unachievable: true }` under `not`").report();
         return None;
     }
-    let rule = matcher::rule(context, scope, raw.matcher(), Subject::Answer, &["unachievable"]);
+    let rule = matcher::rule(context, scope, raw.matcher(), MatchSubject::Answer, &["unachievable"]);
     match raw.unachievable {
         Some(_) => Some(CriterionKind::Unachievable),
         None => rule.map(CriterionKind::Answer),

@@ -23,7 +23,7 @@ pub(super) const EXTRAS: [&str; 3] = ["tolerance", "percent", "ignore_case"];
 
 /// The source of the matched value.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Subject {
+pub(super) enum MatchSubject {
     Site,
     Answer,
 }
@@ -34,7 +34,7 @@ pub(super) fn rule(
     context: &TaskContext<'_>,
     scope: Scope<'_>,
     raw: RawMatcher<'_>,
-    subject: Subject,
+    subject: MatchSubject,
     others: &[&'static str],
 ) -> Option<Rule> {
     let kinds: Vec<&str> = KINDS.iter().chain(others).copied().collect();
@@ -70,7 +70,7 @@ pub(super) fn rule(
 }
 
 /// Reports options that have no meaning with the matcher.
-fn extras(scope: Scope<'_>, kind: &str, raw: RawMatcher<'_>, subject: Subject) {
+fn extras(scope: Scope<'_>, kind: &str, raw: RawMatcher<'_>, subject: MatchSubject) {
     for key in ["tolerance", "percent"] {
         if scope.has(key) && kind != "number" {
             let draft = scope.key(key).key_error("conflict", format!("`{key}` means nothing with `{kind}`"));
@@ -85,13 +85,13 @@ fn extras(scope: Scope<'_>, kind: &str, raw: RawMatcher<'_>, subject: Subject) {
         return;
     }
     let with: &[&str] = match subject {
-        Subject::Site => &["equals", "contains", "matches", "set"],
-        Subject::Answer => &["matches"],
+        MatchSubject::Site => &["equals", "contains", "matches", "set"],
+        MatchSubject::Answer => &["matches"],
     };
     if !with.contains(&kind) {
         let help = match subject {
-            Subject::Answer => "remove it: capitals of answers never count, but in patterns".to_owned(),
-            Subject::Site => format!("it belongs to {}", quoted_list(with.iter().copied())),
+            MatchSubject::Answer => "remove it: capitals of answers never count, but in patterns".to_owned(),
+            MatchSubject::Site => format!("it belongs to {}", quoted_list(with.iter().copied())),
         };
         let draft =
             scope.key("ignore_case").key_error("conflict", format!("`ignore_case` means nothing with `{kind}`"));

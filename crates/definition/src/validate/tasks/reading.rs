@@ -3,7 +3,7 @@
 use super::TaskContext;
 use crate::problems::{did_you_mean, quoted_list};
 use crate::scope::Scope;
-use crate::validate::helpers::{Known, known_names, readable_selection};
+use crate::validate::helpers::{LocatorNames, known_names, readable_selection};
 use crate::validate::steps::path;
 use arenad_model::helper::HelperCall;
 use arenad_model::locator::{self, Arguments, JsPage, Locator, LocatorKind, SyntaxError, TraceLocator};
@@ -109,8 +109,8 @@ fn helper(scope: Scope<'_>, site: &Site, call: &str) -> Option<Recipe> {
     Some(Recipe::Helper { helper: Box::new(helper.clone()), arguments: call.arguments })
 }
 
-fn known(site: &Site) -> Known<'_> {
-    Known {
+fn known(site: &Site) -> LocatorNames<'_> {
+    LocatorNames {
         accounts: site.accounts.iter().map(|account| account.name.as_str()).collect(),
         databases: site.databases.keys().map(String::as_str).collect(),
         services: site.services.iter().map(|service| service.name.as_str()).collect(),
