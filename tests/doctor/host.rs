@@ -89,7 +89,7 @@ fn people_read_areas_levels_and_cures() {
     assert!(!ran.out.contains('\x1b'), "colour is for terminals");
     // Without an environment, the doctor examines only the host.
     let ran = world.run(&["doctor"]);
-    assert!(!ran.out.contains("(for toy)") && ran.out.contains("`arenad doctor mini` also looks at"), "{}", ran.out);
+    assert!(!ran.out.contains("(for toy)") && ran.out.contains("`arenad doctor mini` also checks"), "{}", ran.out);
     let report = world.run(&["doctor", "--json"]).json();
     assert!(report["environment"].is_null() && report["level"].is_string(), "{report:#}");
     world.run(&["doctor", "nothing-like-it"]).code(2).says("nothing-like-it");

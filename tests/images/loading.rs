@@ -14,7 +14,7 @@ fn an_archive_is_loaded_once_and_known_by_its_content() {
     let project = Project::new("load", "    size: 3m\n");
     let saved = project.save("shop.tar", 1, CONTENT);
     assert_eq!(project.state(), "missing");
-    project.images("ls", &[]).code(0).prints("shop.tar").prints("missing").prints("1 to go");
+    project.images("ls", &[]).code(0).prints("shop.tar").prints("missing").prints("1 missing");
     let missing = project.images("load", &[]).code(1).says("find the archive shop.tar");
     missing.says("no mirror is known: give it with `--from FILE|DIR`");
     let from = project.path("shop.tar");

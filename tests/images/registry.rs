@@ -81,7 +81,7 @@ fn an_image_of_a_registry_is_pulled_by_the_engine() {
     );
     assert_eq!(project.item(&here)["state"], "missing");
     assert_eq!(project.item(&here)["origin"], "registry");
-    project.images("load", &[&here]).code(0).prints("skipped: a registry has it");
+    project.images("load", &[&here]).code(0).prints("skipped: it comes from a registry");
     project.images("pull", &[&here]).code(0).says(&format!("pulling {here}")).prints(&config);
     assert_eq!(project.item(&here)["state"], "present");
     project.images("pull", &[&here]).code(0).prints("already present");

@@ -58,7 +58,7 @@ fn a_bare_machine_is_prepared_cleanly_and_once() {
     bare.install(Path::new(env!("CARGO_BIN_EXE_arenad")));
     bare.succeeds("arenad storage init --size 1G");
     let status = bare.succeeds("arenad storage status");
-    assert!(status.contains("share their blocks"), "{status}");
+    assert!(status.contains("share blocks"), "{status}");
     bare.succeeds("umount /var/lib/arenad/stores");
     bare.end();
 }

@@ -26,7 +26,7 @@ fn ids(df: &Value) -> Vec<String> {
 #[test]
 fn a_site_on_a_disk_of_our_own_is_there_after_the_host_starts_anew() {
     let world = world("owndisk");
-    world.run(&["storage", "init", "--size", "512m"]).code(0).prints("share their blocks");
+    world.run(&["storage", "init", "--size", "512m"]).code(0).prints("share blocks");
     world.up();
     let found = df(&world);
     assert_eq!((&found["state_root"]["file_system"], &found["state_root"]["clones"]), (&"xfs".into(), &true.into()));
@@ -61,7 +61,7 @@ fn only_what_nothing_needs_is_pruned() {
     let container = &world.engine.containers(&world.label())[0];
     world.engine.docker(&["exec", container, "/bin/sh", "-c", "echo mine >/srv/mine"]);
     world.run(&["snapshot", "take", "toy", "--name", "mine"]).code(0);
-    world.run(&["prune", "--keep-bytes", "0", "--older", "0s", "--yes"]).code(0).prints("nothing can go");
+    world.run(&["prune", "--keep-bytes", "0", "--older", "0s", "--yes"]).code(0).prints("nothing to remove");
     // Another baseline replaces the first one.
     world.run(&["down"]).code(0);
     world.edit("environment", "echo configured >>", "echo configured anew >>");
