@@ -103,7 +103,7 @@ pub fn evaluators_get_their_answers(arena: &Arena) {
     ];
     let [html, plain, prepared, threw, author_answer, price, order, foreign, unknown, last] =
         <[Answer; 10]>::try_from(answers(arena, &targets)).expect("an answer for each target");
-    let Answer::Value(Value::String(html)) = html else { panic!("{html:?} is no page") };
+    let Answer::Value(Value::String(html)) = html else { panic!("{html:?} is not a page") };
     assert!(
         html.starts_with("<!DOCTYPE html>") && html.contains("emma.lopez@gmail.com"),
         "signed in as the first account"
