@@ -107,7 +107,7 @@ fn what_is_declared_is_put_back_into_running_containers() {
     assert_eq!(world.page(), BASELINE);
     let baseline = world.site().expect("the site")["snapshot"].as_str().expect("an id").to_owned();
     world.run(&["snapshot", "diff", &baseline, "kept"]).code(1).prints("notes");
-    world.run(&["snapshot", "diff", "kept", "kept"]).code(0).prints("the same");
+    world.run(&["snapshot", "diff", "kept", "kept"]).code(0).prints("are equal");
 
     world.run(&["reset", "toy", "--to", "kept"]).code(0);
     let kept = world.page();
