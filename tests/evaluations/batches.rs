@@ -124,7 +124,11 @@ fn what_is_missing_is_said_with_what_to_do() {
             assert!(said.contains(part), "{args:?}: no {part:?} in {said}");
         }
     };
-    says(&["--benchmark", "webarena", "--task", "1"], 2, &["the location of the tasks of webarena is unknown", "--tasks"]);
+    says(
+        &["--benchmark", "webarena", "--task", "1"],
+        2,
+        &["the location of the tasks of webarena is unknown", "--tasks"],
+    );
     says(&["--benchmark", "webarena", "--task", "9", "--tasks", "tasks.json"], 2, &["has no task 9", "1 to 4"]);
     says(&["--benchmark", "webarean", "--task", "9"], 2, &["expected webarena, visualwebarena, webarena-verified"]);
     says(&["--benchmark", "webarena", "--task", "1", "--tasks", "tasks.json"], 2, &["__SHOPPING__", "--site"]);
