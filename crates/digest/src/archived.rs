@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 use std::ffi::{CString, OsStr};
+use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -162,7 +163,8 @@ fn copy_database<R: Read>(mut archive: ArchiveReader<R>, name: &str, to: &Path, 
             })?;
             let path = to.join(file.as_ref());
             // The stream ends when nothing waits for it.
-            let copied = sqlite::copy_sparse(archive.content(), &path, most, &Stop::default());
+            let copied = File::create(&path)
+                .and_then(|copy| sqlite::copy_sparse(archive.content(), &copy, most, &Stop::default()));
             copied.map_err(|cause| StorageError::File { doing: "copy", path, cause })?;
         }
     }

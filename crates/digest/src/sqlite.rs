@@ -120,12 +120,11 @@ impl Files {
 /// Errors: more than `most` bytes are not zero ([`io::ErrorKind::FileTooLarge`]), or no caller waits for the copy.
 fn copy_file(from: File, to: &Path, most: u64, stop: &Stop) -> io::Result<()> {
     let length = from.metadata()?.len();
-    copy_sparse(from.take(length), to, most, stop)
+    copy_sparse(from.take(length), &File::create_new(to)?, most, stop)
 }
 
 /// Copies all that can be read, as [`copy_file`] does.
-pub(super) fn copy_sparse(mut from: impl Read, to: &Path, most: u64, stop: &Stop) -> io::Result<()> {
-    let to = File::create(to)?;
+pub(super) fn copy_sparse(mut from: impl Read, to: &File, most: u64, stop: &Stop) -> io::Result<()> {
     let mut piece = [0; PIECE];
     let (mut copied, mut written) = (0, 0);
     loop {
