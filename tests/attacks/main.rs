@@ -31,7 +31,7 @@ use crate::support::{World, until};
 /// The maximum of the daemon's peak memory, in bytes.
 const MEMORY_MAX: u64 = 300 << 20;
 
-/// The time limit for the daemon's shutdown, whatever it is doing.
+/// The time limit for the daemon's shutdown, also while an attack is in progress.
 const END_MAX: Duration = Duration::from_secs(10);
 
 /// The ports of the site's databases.

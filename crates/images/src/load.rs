@@ -200,7 +200,7 @@ pub enum ArchiveSelection<'a> {
     Image(&'a str),
     /// The files that the archive contains.
     Files,
-    /// The file itself, whatever it contains.
+    /// The file as it is, without unpacking it.
     Itself,
 }
 

@@ -453,7 +453,7 @@ mod tests {
             7,
             PooledGeneration { renewing_since: Some(now), ..PooledGeneration::new(&id("s"), Standing::Making) },
         );
-        assert_eq!(pool.ready_by(&id("s"), now + ms(300)), None, "nobody knows how long it takes");
+        assert_eq!(pool.ready_by(&id("s"), now + ms(300)), None, "the duration of a renewal is not known yet");
         pool.renewal_took = Some(ms(400));
         assert_eq!(pool.ready_by(&id("s"), now + ms(100)), None, "it has only begun");
         assert_eq!(pool.ready_by(&id("s"), now + ms(200)), Some(now + ms(600)));
