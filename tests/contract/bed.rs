@@ -11,7 +11,7 @@ use arenad_engine::{
 };
 use arenad_fake_engine::{FakeEngine, FakeImage, Shell};
 use arenad_model::ids::ServiceName;
-use arenad_model::site::{HealthCheck, Limits, ServiceSpec};
+use arenad_model::site::{HealthCheck, ServiceSpec};
 use arenad_model::subnet::Subnet;
 use futures_util::StreamExt;
 use sha2::{Digest, Sha256};
@@ -301,30 +301,11 @@ fn service(wanted: &Wanted) -> ServiceSpec {
         start_period: None,
     };
     ServiceSpec {
-        name: ServiceName::parse("web").expect("a name"),
-        image: String::new(),
-        build: None,
-        archive: None,
         command: Some(shell(wanted.script.as_deref().unwrap_or("sleep 1000"))),
-        entrypoint: None,
-        environment: BTreeMap::new(),
-        labels: BTreeMap::new(),
-        user: None,
-        working_dir: None,
-        hostname: None,
         mounts: mounts.collect(),
         health_check: wanted.health.as_ref().map(health),
-        depends_on: Vec::new(),
-        limits: Limits::default(),
-        cap_drop: Vec::new(),
-        cap_add: Vec::new(),
-        security_opt: Vec::new(),
         read_only: wanted.read_only,
-        init: false,
-        stop_grace_period: Duration::from_secs(10),
-        stop_signal: None,
-        extra_hosts: Vec::new(),
-        sysctls: BTreeMap::new(),
+        ..ServiceSpec::new(ServiceName::parse("web").expect("a name"), "")
     }
 }
 

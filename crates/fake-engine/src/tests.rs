@@ -11,37 +11,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::{Call, Failure, FakeEngine, FakeImage, Fate, Operation, Request, ToySite};
 use arenad_engine::{ContainerSpec, ContainerState, CpuWeight, Engine, EngineError, EngineHandle};
 use arenad_model::ids::ServiceName;
-use arenad_model::site::{Limits, ServiceSpec};
+use arenad_model::site::ServiceSpec;
 
 const LABEL: &str = "test";
 
 fn service() -> ServiceSpec {
-    ServiceSpec {
-        name: ServiceName::parse("web").expect("a name"),
-        image: "toy:1".to_owned(),
-        build: None,
-        archive: None,
-        command: None,
-        entrypoint: None,
-        environment: BTreeMap::new(),
-        labels: BTreeMap::new(),
-        user: None,
-        working_dir: None,
-        hostname: None,
-        mounts: Vec::new(),
-        health_check: None,
-        depends_on: Vec::new(),
-        limits: Limits::default(),
-        cap_drop: Vec::new(),
-        cap_add: Vec::new(),
-        security_opt: Vec::new(),
-        read_only: false,
-        init: false,
-        stop_grace_period: Duration::from_secs(10),
-        stop_signal: None,
-        extra_hosts: Vec::new(),
-        sysctls: BTreeMap::new(),
-    }
+    ServiceSpec::new(ServiceName::parse("web").expect("a name"), "toy:1")
 }
 
 fn labels() -> BTreeMap<String, String> {

@@ -453,6 +453,41 @@ pub struct ServiceSpec {
     pub sysctls: BTreeMap<String, String>,
 }
 
+impl ServiceSpec {
+    /// The time between the stop signal and the kill if a service states none; the default of Docker and of Compose.
+    pub const STOP_GRACE_PERIOD: Duration = Duration::from_secs(10);
+
+    /// A service that states nothing but its image.
+    pub fn new(name: ServiceName, image: impl Into<String>) -> Self {
+        Self {
+            name,
+            image: image.into(),
+            build: None,
+            archive: None,
+            command: None,
+            entrypoint: None,
+            environment: BTreeMap::new(),
+            labels: BTreeMap::new(),
+            user: None,
+            working_dir: None,
+            hostname: None,
+            mounts: Vec::new(),
+            health_check: None,
+            depends_on: Vec::new(),
+            limits: Limits::default(),
+            cap_drop: Vec::new(),
+            cap_add: Vec::new(),
+            security_opt: Vec::new(),
+            read_only: false,
+            init: false,
+            stop_grace_period: Self::STOP_GRACE_PERIOD,
+            stop_signal: None,
+            extra_hosts: Vec::new(),
+            sysctls: BTreeMap::new(),
+        }
+    }
+}
+
 /// The instructions for building an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuildSpec {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use super::ValidationContext;
 use super::health::health_check;
@@ -19,9 +18,6 @@ use crate::scope::Scope;
 use crate::values::words;
 use arenad_model::ids::ServiceName;
 use arenad_model::site::{BuildSpec, Dependency, DependencyCondition, HealthCheck, ServiceSpec};
-
-/// Default time that a container may take to stop, as in Compose.
-const STOP_GRACE_PERIOD: Duration = Duration::from_secs(10);
 
 /// A service, with the properties that concern the site rather than the container.
 pub(super) struct ValidatedService<'a> {
@@ -84,7 +80,11 @@ pub(super) fn service<'a>(
         security_opt: security_options(scope.key("security_opt"), raw.security_opt.as_ref()),
         read_only: raw.read_only.unwrap_or(false),
         init: raw.init.unwrap_or(false),
-        stop_grace_period: period(scope.key("stop_grace_period"), raw.stop_grace_period.as_ref(), STOP_GRACE_PERIOD),
+        stop_grace_period: period(
+            scope.key("stop_grace_period"),
+            raw.stop_grace_period.as_ref(),
+            ServiceSpec::STOP_GRACE_PERIOD,
+        ),
         stop_signal: raw.stop_signal.as_ref().inspect(|text| signal(scope.key("stop_signal"), text)).cloned(),
         extra_hosts: extra_hosts(scope.key("extra_hosts"), raw.extra_hosts.as_ref()),
         sysctls: sysctls(scope.key("sysctls"), raw.sysctls.as_ref()),

@@ -36,7 +36,6 @@ pub(super) fn pids(limits: &Limits) -> u64 {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-    use std::time::Duration;
 
     use serde_json::Value;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -52,32 +51,7 @@ mod tests {
     const DEFAULT: u64 = 3 << 30;
 
     fn service(limits: Limits) -> ServiceSpec {
-        ServiceSpec {
-            name: ServiceName::parse("web").expect("a name"),
-            image: "image".to_owned(),
-            build: None,
-            archive: None,
-            command: None,
-            entrypoint: None,
-            environment: BTreeMap::new(),
-            labels: BTreeMap::new(),
-            user: None,
-            working_dir: None,
-            hostname: None,
-            mounts: Vec::new(),
-            health_check: None,
-            depends_on: Vec::new(),
-            limits,
-            cap_drop: Vec::new(),
-            cap_add: Vec::new(),
-            security_opt: Vec::new(),
-            read_only: false,
-            init: false,
-            stop_grace_period: Duration::from_secs(10),
-            stop_signal: None,
-            extra_hosts: Vec::new(),
-            sysctls: BTreeMap::new(),
-        }
+        ServiceSpec { limits, ..ServiceSpec::new(ServiceName::parse("web").expect("a name"), "image") }
     }
 
     /// Returns the `HostConfig` of the request with which an engine is asked to create a container. Each role of
