@@ -119,7 +119,7 @@ pub async fn reach(point: Point) {
 
 /// Does nothing in builds without debug assertions.
 #[cfg(not(debug_assertions))]
-pub(crate) async fn reach(_: Point) {}
+pub async fn reach(_: Point) {}
 
 #[cfg(test)]
 mod tests {
