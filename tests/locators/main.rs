@@ -63,10 +63,10 @@ fn with_administrators(definition: String) -> String {
 
 /// Sets the path of the server's socket for the forum's PostgreSQL client.
 fn with_socket(compose: String) -> String {
-    let (image, environment) = ("    image: arenad-mini/forum:1\n", "    environment:\n");
-    let at = compose.find(image).expect("the forum");
-    let at = at + compose[at..].find(environment).expect("its variables") + environment.len();
-    format!("{}      PGHOST: /run/forum\n{}", &compose[..at], &compose[at..])
+    let image = "    image: arenad-mini/forum:1\n";
+    let edited = compose.replacen(image, &format!("{image}    environment: {{ PGHOST: /run/forum }}\n"), 1);
+    assert!(edited.len() > compose.len(), "the forum's image is there");
+    edited
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, StatxFlags};
 
@@ -12,7 +13,12 @@ use super::mounts::Mounts;
 use arenad_model::store::is_within;
 
 /// The number of attempts to list the processes if some end meanwhile.
-const ATTEMPTS: usize = 20;
+const ATTEMPTS: u32 = 20;
+/// The first pause between two attempts, which doubles up to [`LONGEST_PAUSE`]. On a busy host, a process that ends may
+/// be listed for many milliseconds after the kernel has taken away what is read of it.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+/// The longest pause between two attempts. All pauses together take about 0.7 s.
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// A process of a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +30,7 @@ pub(super) struct ContainerProcess {
 }
 
 /// Lists the processes of the container of `pid`. If `holders` is set, it also determines the files and folders of
-/// stores that they hold open.
+/// stores that they hold open. Blocks for up to a second if processes end meanwhile.
 pub(super) fn list(pid: u32, mounts: &Mounts, holders: bool) -> Result<Vec<ContainerProcess>, Failed> {
     let failed = |doing: &str| {
         let doing = doing.to_owned();
@@ -32,6 +38,7 @@ pub(super) fn list(pid: u32, mounts: &Mounts, holders: bool) -> Result<Vec<Conta
     };
     let namespace = fs::read_link(format!("/proc/{pid}/ns/mnt")).map_err(failed("read its namespace"))?;
     let groups = groups(pid).map_err(failed("find its control group"))?;
+    let mut pause = FIRST_PAUSE;
     for _ in 0..ATTEMPTS {
         let mut found = Vec::new();
         let mut is_complete = true;
@@ -48,8 +55,10 @@ pub(super) fn list(pid: u32, mounts: &Mounts, holders: bool) -> Result<Vec<Conta
         if is_complete {
             return Ok(found);
         }
+        std::thread::sleep(pause);
+        pause = (2 * pause).min(LONGEST_PAUSE);
     }
-    Err(failed("list its processes")(io::Error::other("they come and go faster than they can be looked at")))
+    Err(failed("list its processes")(io::Error::other("they start and end faster than they can be inspected")))
 }
 
 fn is_gone(error: &io::Error) -> bool {
