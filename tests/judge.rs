@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use arenad_judge::{self as judge, Endpoint, Judge, JudgeError, Off, Prompt, Recorded, Settings, Spent};
 use arenad_model::site::Secret;
-use arenad_verdict::question::{Answer, Comparison, Picture, Place, Question, Sameness, Told, Wording};
+use arenad_verdict::question::{Answer, KnownAnswers, PagePlace, Picture, Question, Sameness, TextComparison, Wording};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
@@ -103,9 +103,9 @@ fn says(reply: &str) -> Does {
     Does::Answers(200, "", body.to_string())
 }
 
-fn comparison(wording: Wording, answer: &str) -> Comparison {
+fn comparison(wording: Wording, answer: &str) -> TextComparison {
     let [intent, reference] = ["How many?", "five"].map(str::to_owned);
-    Comparison { kind: Sameness::Answer, wording, intent, reference, answer: answer.to_owned() }
+    TextComparison { kind: Sameness::Answer, wording, intent, reference, answer: answer.to_owned() }
 }
 
 #[tokio::test]
@@ -303,9 +303,9 @@ async fn pictures_are_shown_one_by_one() {
     assert!(matches!(judge::look(&Off, "?", &pictures).await, Answer::NoJudge(_)));
 
     // Asks as evaluators do: about the pictures that were found before.
-    let (place, selector) = (Place::Last, ".a".to_owned());
+    let (place, selector) = (PagePlace::Last, ".a".to_owned());
     let question = Question::Look { place: place.clone(), selector: selector.clone(), question: "Is it?".to_owned() };
-    let mut told = Told::default();
+    let mut told = KnownAnswers::default();
     let unseen = judge::answer(&Off, &question, &told).await;
     assert!(matches!(unseen, Some(Answer::Unavailable(_))), "{unseen:?}");
     told.tell(Question::Pictures { place: place.clone(), selector }, Answer::Pictures(Vec::new()));

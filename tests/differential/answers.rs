@@ -12,7 +12,7 @@ use arenad_evaluators::webarena_verified::{
     extract_base64_query, normalize_query, parse_json, read_one,
 };
 use arenad_evaluators::{visualwebarena, webarena};
-use arenad_verdict::question::{Question, Told};
+use arenad_verdict::question::{KnownAnswers, Question};
 use arenad_verdict::{Profile, Report};
 use serde_json::{Value, json};
 
@@ -100,8 +100,8 @@ fn of_visualwebarena(function: &str, input: &Value) -> Answer {
     }
 }
 
-type Questions<E> = fn(&Context, &Eval, &Told, Profile) -> Result<Vec<Question>, E>;
-type Evaluate<E> = fn(&Context, &Eval, &Told, Profile) -> Result<Report, E>;
+type Questions<E> = fn(&Context, &Eval, &KnownAnswers, Profile) -> Result<Vec<Question>, E>;
+type Evaluate<E> = fn(&Context, &Eval, &KnownAnswers, Profile) -> Result<Report, E>;
 
 fn judged<E: ToString>(function: &str, input: &Value, questions: Questions<E>, evaluate: Evaluate<E>) -> Answer {
     let eval = match function {
@@ -120,7 +120,7 @@ fn judged<E: ToString>(function: &str, input: &Value, questions: Questions<E>, e
     let eval: Eval = serde_json::from_value(eval).map_err(|error| Lack::Raises(error.to_string()))?;
     let text = |key| text(input, key).to_owned();
     let context = Context { intent: "the intent".to_owned(), answer: text("answer"), url: text("url") };
-    let mut told = Told::default();
+    let mut told = KnownAnswers::default();
     loop {
         let open = questions(&context, &eval, &told, Profile::Compat).map_err(task)?;
         if open.is_empty() {

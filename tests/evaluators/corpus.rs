@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use arenad_evaluators::webarena::{self, Context, Task};
 use arenad_evaluators::{visualwebarena as visual, webarena_verified as verified};
-use arenad_verdict::question::Told;
+use arenad_verdict::question::KnownAnswers;
 use arenad_verdict::{Profile, Report, Verdict};
 use serde_json::{Value, json};
 
@@ -69,7 +69,7 @@ fn tasks() -> Vec<(Task, bool)> {
 
 fn verdicts(task: &Task, is_visual: bool, answer: &str) -> [Verdict; 2] {
     let context = Context { intent: task.intent.clone(), answer: answer.to_owned(), url: String::new() };
-    let told = Told::default();
+    let told = KnownAnswers::default();
     let judge = |profile| -> Report {
         let report = if is_visual {
             visual::evaluate(&context, &task.eval, &told, profile)

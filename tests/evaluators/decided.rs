@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use arenad_evaluators::webarena::{self, Context, Eval};
 use arenad_evaluators::webarena_verified::{Submission, Task, evaluate, read};
 use arenad_evaluators::{visualwebarena as visual, webarena_verified as verified};
-use arenad_verdict::question::{Answer, Question, Told};
+use arenad_verdict::question::{Answer, KnownAnswers, Question};
 use arenad_verdict::{Check, Profile, Report, Verdict};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -135,8 +135,8 @@ fn har(url: &str, mime_type: &str, body: &str) -> Vec<u8> {
     json!({ "log": { "entries": [page, entry] } }).to_string().into_bytes()
 }
 
-fn told(context: &Context, eval: &Eval, shown: &Value, judged: bool, profile: Profile) -> Told {
-    let mut told = Told::default();
+fn told(context: &Context, eval: &Eval, shown: &Value, judged: bool, profile: Profile) -> KnownAnswers {
+    let mut told = KnownAnswers::default();
     loop {
         let open = visual::questions(context, eval, &told, profile).expect("questions");
         if open.is_empty() {
@@ -200,7 +200,7 @@ proptest! {
                 let report = visual::evaluate(&context, &eval, &told, profile).expect("a report");
                 assert_decided(&report, &said);
                 if index < 8 {
-                    let mut told = Told::default();
+                    let mut told = KnownAnswers::default();
                     for question in webarena::questions(&context, &eval, &told, profile).expect("questions") {
                         told.tell(question, Answer::Value(judged.into()));
                     }
@@ -245,7 +245,7 @@ proptest! {
             let is_shared = rules.get("one_of").is_none();
             let eval = json!({ "eval_types": ["string_match"], "reference_answers": rules });
             let eval: Eval = serde_json::from_value(eval).expect("a task");
-            let told = Told::default();
+            let told = KnownAnswers::default();
             for evaluate in [visual::evaluate, webarena::evaluate].into_iter().take(1 + usize::from(is_shared)) {
                 let [compat, strict] = [Profile::Compat, Profile::Strict]
                     .map(|profile| evaluate(&context, &eval, &told, profile).expect("a report"));
@@ -266,7 +266,7 @@ proptest! {
         let eval = json!({ "eval_types": ["url_match"], "reference_url": reference, "url_note": "GOLD in PRED" });
         let eval: Eval = serde_json::from_value(eval).expect("a task");
         let context = Context { url: url.clone(), ..Context::default() };
-        let told = Told::default();
+        let told = KnownAnswers::default();
         let [compat, strict] = [Profile::Compat, Profile::Strict]
             .map(|profile| webarena::evaluate(&context, &eval, &told, profile).expect("a report").verdict);
         prop_assert!(strict != Verdict::Passed || compat == Verdict::Passed, "{reference}: {url}");

@@ -1,13 +1,13 @@
 //! Observations that a case describes, in place of a browser, sites and a judge.
 
-use arenad_verdict::question::{Answer as Seen, Picture, Place, Question};
+use arenad_verdict::question::{Answer as Seen, PagePlace, Picture, Question};
 use serde_json::Value;
 
 /// Answers a question from the pages, pictures, helpers and judge that the case describes.
 pub fn look(question: &Question, input: &Value) -> Seen {
     match question {
-        Question::Content { place: Place::Last } => Seen::Value(input["content"].clone()),
-        Question::Content { place: Place::Url(url) } => {
+        Question::Content { place: PagePlace::Last } => Seen::Value(input["content"].clone()),
+        Question::Content { place: PagePlace::Url(url) } => {
             Seen::Value(input["pages"].get(url).unwrap_or(&input["every_page"]).clone())
         }
         Question::Script { expression, .. } => match input["evaluate"].get(expression) {

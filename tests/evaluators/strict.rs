@@ -2,7 +2,7 @@
 
 use arenad_evaluators::visualwebarena as visual;
 use arenad_evaluators::webarena::{self, Context, Eval, TaskError};
-use arenad_verdict::question::{Answer, Question, Told};
+use arenad_verdict::question::{Answer, KnownAnswers, Question};
 use arenad_verdict::{Profile, SideBySide, Verdict};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::seen::look;
 use Verdict::{Failed, NeedsJudge, Passed, Unsupported};
 
-type Questions = fn(&Context, &Eval, &Told, Profile) -> Result<Vec<Question>, TaskError>;
-type Evaluate = fn(&Context, &Eval, &Told, Profile) -> Result<arenad_verdict::Report, TaskError>;
+type Questions = fn(&Context, &Eval, &KnownAnswers, Profile) -> Result<Vec<Question>, TaskError>;
+type Evaluate = fn(&Context, &Eval, &KnownAnswers, Profile) -> Result<arenad_verdict::Report, TaskError>;
 
 /// Returns both verdicts on the observations of a case; a question that the case does not answer is undecided.
 fn both(questions: Questions, evaluate: Evaluate, eval: &Value, case: &Value) -> (Verdict, Verdict) {
@@ -19,7 +19,7 @@ fn both(questions: Questions, evaluate: Evaluate, eval: &Value, case: &Value) ->
     let text = |key: &str| case[key].as_str().unwrap_or_default().to_owned();
     let intent = case["intent"].as_str().unwrap_or("Do it").to_owned();
     let context = Context { intent, answer: text("answer"), url: text("url") };
-    let mut told = Told::default();
+    let mut told = KnownAnswers::default();
     for profile in [Profile::Compat, Profile::Strict] {
         loop {
             let open = questions(&context, &eval, &told, profile).expect("questions");
@@ -143,11 +143,13 @@ fn a_path_is_on_the_site_of_its_task() {
         ("http://localhost:7770/f/gaming", Failed),
     ] {
         let context = Context { url: url.to_owned(), ..Context::default() };
-        let report = visual::evaluate(&context, &task.eval, &Told::default(), Profile::Strict).expect("a report");
+        let report =
+            visual::evaluate(&context, &task.eval, &KnownAnswers::default(), Profile::Strict).expect("a report");
         assert_eq!(report.verdict, verdict, "{url}");
     }
     let eval = Eval { origins: Vec::new(), ..task.eval };
-    let report = visual::evaluate(&Context::default(), &eval, &Told::default(), Profile::Strict).expect("a report");
+    let report =
+        visual::evaluate(&Context::default(), &eval, &KnownAnswers::default(), Profile::Strict).expect("a report");
     assert_eq!(report.verdict, Unsupported);
 }
 
@@ -302,7 +304,7 @@ fn references_pass_by_themselves() {
             for (eval, mut context, text) in parts(&task.eval) {
                 context.intent.clone_from(&task.intent);
                 judged_parts += 1;
-                let mut told = Told::default();
+                let mut told = KnownAnswers::default();
                 loop {
                     let open = questions(&context, &eval, &told, Profile::Strict).expect("questions");
                     if open.is_empty() {

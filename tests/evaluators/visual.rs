@@ -3,7 +3,7 @@
 use arenad_evaluators::visualwebarena::similarity::{Pixels, similarity};
 use arenad_evaluators::visualwebarena::{Context, Eval, evaluate, questions, read, satisfies, strings};
 use arenad_verdict::Profile;
-use arenad_verdict::question::{Answer as Seen, Question, Told};
+use arenad_verdict::question::{Answer as Seen, KnownAnswers, Question};
 use serde_json::{Value, json};
 
 use crate::benchmark;
@@ -30,7 +30,7 @@ fn all_tasks_are_understood() {
             let context = Context { intent: task.intent, answer: "x".to_owned(), url };
             for (at, profile) in [Profile::Compat, Profile::Strict].into_iter().enumerate() {
                 let here = format!("{site} {}", task.task_id);
-                let mut told = Told::default();
+                let mut told = KnownAnswers::default();
                 // Answers every question that a page may raise, so that each rule and each inequality is reached.
                 loop {
                     let open = questions(&context, &task.eval, &told, profile)
@@ -113,7 +113,7 @@ fn judge(eval: &Value, input: &Value) -> Answer {
     let eval: Eval = serde_json::from_value(eval.clone()).map_err(|error| error.to_string())?;
     let text = |key: &str| input[key].as_str().unwrap_or_default().to_owned();
     let context = Context { intent: "the intent".to_owned(), answer: text("answer"), url: text("url") };
-    let mut told = Told::default();
+    let mut told = KnownAnswers::default();
     loop {
         let open = questions(&context, &eval, &told, Profile::Compat).map_err(|error| error.to_string())?;
         if open.is_empty() {

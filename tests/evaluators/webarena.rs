@@ -2,7 +2,7 @@
 
 use arenad_evaluators::webarena::{Context, Eval, evaluate, questions, read, reddit_get_post_url, strings};
 use arenad_verdict::Profile;
-use arenad_verdict::question::Told;
+use arenad_verdict::question::KnownAnswers;
 use serde_json::{Value, json};
 
 use crate::benchmark;
@@ -26,7 +26,7 @@ fn all_tasks_are_understood() {
     let mut asked = 0;
     for task in tasks {
         let context = Context { intent: task.intent, answer: "x".into(), url: "http://reddit.test/f/books/1/x".into() };
-        let told = Told::default();
+        let told = KnownAnswers::default();
         let questions = |profile| {
             questions(&context, &task.eval, &told, profile)
                 .unwrap_or_else(|error| panic!("task {}: {error}", task.task_id))
@@ -81,7 +81,7 @@ fn judge(eval: &Value, input: &Value) -> Answer {
     let eval: Eval = serde_json::from_value(eval.clone()).map_err(|error| error.to_string())?;
     let text = |key: &str| input[key].as_str().unwrap_or_default().to_owned();
     let context = Context { intent: String::new(), answer: text("answer"), url: text("url") };
-    let mut told = Told::default();
+    let mut told = KnownAnswers::default();
     loop {
         let open = questions(&context, &eval, &told, Profile::Compat).map_err(|error| error.to_string())?;
         if open.is_empty() {

@@ -1,7 +1,7 @@
 //! Helpers of the benchmarks on the mini sites, and the answers that evaluators get.
 
-use arenad_verdict::Evidence;
-use arenad_verdict::question::{Answer, Call, Place, Question};
+use arenad_verdict::EpisodeEvidence;
+use arenad_verdict::question::{Answer, BenchmarkCall, PagePlace, Question};
 use serde_json::{Value, json};
 
 use super::arena::Arena;
@@ -48,8 +48,8 @@ pub fn evaluators_get_their_answers(arena: &Arena) {
     arena.json(&["up", "mini", "shopping", "--json"]);
     let origin = arena.url("shopping");
     let url = |path: &str| format!("{origin}{path}");
-    let page = |path: &str| Place::Url(url(path));
-    let call = |name: &str, arguments: &[&str]| Call {
+    let page = |path: &str| PagePlace::Url(url(path));
+    let call = |name: &str, arguments: &[&str]| BenchmarkCall {
         name: name.to_owned(),
         arguments: arguments.iter().map(|text| (*text).to_owned()).collect(),
     };
@@ -57,18 +57,18 @@ pub fn evaluators_get_their_answers(arena: &Arena) {
         let required = json!({ "must_include": ["x"] });
         (json!({ "url": url, "locator": locator, "prep_actions": prepare, "required_contents": required }), question)
     };
-    let script = |url: &str, place: Place, expression: &str, prepare: &[&str]| {
+    let script = |url: &str, place: PagePlace, expression: &str, prepare: &[&str]| {
         let prepared = prepare.iter().map(|text| (*text).to_owned()).collect();
         let question = Question::Script { place, prepare: prepared, expression: expression.to_owned() };
         target(url, expression, prepare, question)
     };
-    let helper = |url: &str, place: Place, locator: &str, call: Call| {
+    let helper = |url: &str, place: PagePlace, locator: &str, call: BenchmarkCall| {
         target(url, locator, &[], Question::Helper { place, call })
     };
     let title = script(&url("/"), page("/"), "document.title", &[]);
     let author = helper(
         "last",
-        Place::Last,
+        PagePlace::Last,
         "func:shopping_get_sku_latest_review_author('OSM00198')",
         call("shopping_get_sku_latest_review_author", &["OSM00198"]),
     );
@@ -88,18 +88,18 @@ pub fn evaluators_get_their_answers(arena: &Arena) {
         // The latest order is another customer's, so its page is not this account's.
         script(
             "func:shopping_get_latest_order_url()",
-            Place::Found(call("shopping_get_latest_order_url", &[])),
+            PagePlace::Found(call("shopping_get_latest_order_url", &[])),
             "document.title",
             &[],
         ),
-        script("http://example.com/", Place::Url("http://example.com/".to_owned()), "document.title", &[]),
+        script("http://example.com/", PagePlace::Url("http://example.com/".to_owned()), "document.title", &[]),
         helper(
             "last",
-            Place::Last,
+            PagePlace::Last,
             "func:gitlab_get_project_memeber_role(__page__, 'emma')",
             call("gitlab_get_project_memeber_role", &["emma"]),
         ),
-        script("last", Place::Last, "document.title", &[]),
+        script("last", PagePlace::Last, "document.title", &[]),
     ];
     let [html, plain, prepared, threw, author_answer, price, order, foreign, unknown, last] =
         <[Answer; 10]>::try_from(answers(arena, &targets)).expect("an answer for each target");
@@ -140,7 +140,7 @@ fn answers(arena: &Arena, targets: &[Target]) -> Vec<Answer> {
     let output = arena.arenad(&[&["eval", "--evidence", &evidence], &options[..]].concat());
     let evidence =
         std::fs::read(&evidence).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
-    let evidence: Evidence = serde_json::from_slice(&evidence).expect("evidence");
+    let evidence: EpisodeEvidence = serde_json::from_slice(&evidence).expect("evidence");
     let told: Vec<(Question, Answer)> = evidence.told.into();
     let answer_to = |question: &Question| told.iter().find(|(asked, _)| asked == question).map(|(_, it)| it.clone());
     targets.iter().map(|(_, question)| answer_to(question).expect("the question was asked")).collect()

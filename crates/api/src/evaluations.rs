@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use arenad_verdict::Profile;
-use arenad_verdict::question::Told;
-use arenad_verdict::{Benchmark, Evaluated, Evidence as EpisodeEvidence, Traffic, Urls};
+use arenad_verdict::question::KnownAnswers;
+use arenad_verdict::{Benchmark, EpisodeEvidence, EpisodeReports, Traffic, Urls};
 
 /// The body of `POST /v1/environments/{environment}/evaluations`: a task, and the results of an agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -40,14 +40,14 @@ pub struct EvaluationRequest {
     pub profiles: Vec<Profile>,
     /// The facts that are known already, such as a judge's replies.
     #[serde(default)]
-    pub told: Told,
+    pub told: KnownAnswers,
 }
 
 /// The answer to an [`EvaluationRequest`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Evaluation {
     /// The reports, one for each profile.
-    pub evaluated: Evaluated,
+    pub evaluated: EpisodeReports,
     /// The evidence that the reports follow from. It contains open questions for a judge unless the request answered
     /// them.
     pub evidence: EpisodeEvidence,

@@ -15,7 +15,7 @@ use arenad_model::helper::{Helper, HelperCall};
 use arenad_model::locator::json;
 use arenad_model::locator::{HttpLocator, JsLocator, JsPage, Locator, LocatorKind, Selection, Value};
 use arenad_verdict::LookedAt;
-use arenad_verdict::question::{Answer, Call, Picture, Place, Question};
+use arenad_verdict::question::{Answer, BenchmarkCall, PagePlace, Picture, Question};
 
 /// A script that returns the page's HTML, including the doctype, like Playwright's `content()`.
 const CONTENT: &str = "(document.doctype ? new XMLSerializer().serializeToString(document.doctype) : '') \
@@ -102,7 +102,7 @@ impl<'a> Witness<'a> {
     ///
     /// They are fetched again without the page's session, as the benchmark's code does. Addresses that yield no picture
     /// or that belong to no site of the environment are left out.
-    async fn pictures(&self, place: &Place, selector: &str) -> Result<Answer, Doubt> {
+    async fn pictures(&self, place: &PagePlace, selector: &str) -> Result<Answer, Doubt> {
         let found = self.on_page(place, &sources(selector), &[]).await?;
         let sources = json::plain(&found);
         let sources: Vec<&str> = sources.as_array().into_iter().flatten().filter_map(|url| url.as_str()).collect();
@@ -155,18 +155,18 @@ impl<'a> Witness<'a> {
         Ok(Some(Picture { url: url.to_owned(), bytes: bytes.into() }))
     }
 
-    async fn on_page(&self, place: &Place, expression: &str, prepare: &[String]) -> Result<Value, Doubt> {
+    async fn on_page(&self, place: &PagePlace, expression: &str, prepare: &[String]) -> Result<Value, Doubt> {
         let found = match place {
-            Place::Found(call) => self.page_of(call).await?,
-            Place::Last | Place::Url(_) => None,
+            PagePlace::Found(call) => self.page_of(call).await?,
+            PagePlace::Last | PagePlace::Url(_) => None,
         };
         let url = match place {
-            Place::Last => None,
-            Place::Url(url) => Some(url.as_str()),
-            Place::Found(_) => found.as_deref(),
+            PagePlace::Last => None,
+            PagePlace::Url(url) => Some(url.as_str()),
+            PagePlace::Found(_) => found.as_deref(),
         };
         let (handle, page) = match url {
-            None if matches!(place, Place::Last) => (self.any()?, JsPage::Live),
+            None if matches!(place, PagePlace::Last) => (self.any()?, JsPage::Live),
             None => return Err(failed("the helper found no page")),
             Some(url) => self.place(url).map(|(handle, path)| (handle, JsPage::Path(path)))?,
         };
@@ -176,14 +176,14 @@ impl<'a> Witness<'a> {
         self.run(handle, &Locator { kind: LocatorKind::Js(js), timeout: None }, None).await
     }
 
-    async fn page_of(&self, call: &Call) -> Result<Option<String>, Doubt> {
+    async fn page_of(&self, call: &BenchmarkCall) -> Result<Option<String>, Doubt> {
         Ok(Box::pin(self.helper(call, None)).await?.text().filter(|url| !url.is_empty()))
     }
 
     /// Runs a helper; `page` is the page that a locator without a page of its own reads.
-    async fn helper(&self, call: &Call, page: Option<&Place>) -> Result<Value, Doubt> {
+    async fn helper(&self, call: &BenchmarkCall, page: Option<&PagePlace>) -> Result<Value, Doubt> {
         let own = match page {
-            Some(Place::Url(url)) => self.place(url).ok(),
+            Some(PagePlace::Url(url)) => self.place(url).ok(),
             _ => None,
         };
         // The page's site is tried first, because two sites may have helpers with the same name.
@@ -199,12 +199,12 @@ impl<'a> Witness<'a> {
             && js.page == JsPage::Given
         {
             match page {
-                Some(Place::Last) => js.page = JsPage::Live,
-                Some(Place::Url(_)) => {
+                Some(PagePlace::Last) => js.page = JsPage::Live,
+                Some(PagePlace::Url(_)) => {
                     path = own.map(|(_, path)| path);
                     js.account = js.account.take().or_else(|| self.account(handle));
                 }
-                Some(Place::Found(_)) | None => {}
+                Some(PagePlace::Found(_)) | None => {}
             }
         }
         let value = self.run(handle, &locator, path).await?;

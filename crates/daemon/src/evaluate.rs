@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::answers::Witness;
 use arenad_evaluation::{Case, CaseError};
 use arenad_verdict::Profile;
-use arenad_verdict::{Benchmark, Evidence};
+use arenad_verdict::{Benchmark, EpisodeEvidence};
 
 /// The reason why an episode cannot be judged.
 #[derive(Debug, thiserror::Error)]
@@ -24,7 +24,7 @@ pub(crate) enum EvaluatingError {
 /// Reads the sites until no question is open that a site could answer, and adds the answers to the evidence.
 pub(crate) async fn look(
     witness: &Witness<'_>,
-    evidence: &mut Evidence,
+    evidence: &mut EpisodeEvidence,
     profiles: &[Profile],
 ) -> Result<(), EvaluatingError> {
     if evidence.benchmark == Benchmark::WebArenaVerified {

@@ -4,12 +4,12 @@ use arenad_evaluators::ground_truth;
 use arenad_evaluators::visualwebarena;
 use arenad_evaluators::webarena::{self, Context, Task, TaskError};
 use arenad_evaluators::webarena_verified::{self as verified, Submission};
-use arenad_verdict::question::{Question, Told};
+use arenad_verdict::question::{KnownAnswers, Question};
 use arenad_verdict::{Profile, Report};
 
 use super::placeholders;
 use arenad_verdict::Benchmark;
-use arenad_verdict::{Evaluated, Evidence};
+use arenad_verdict::{EpisodeEvidence, EpisodeReports};
 
 /// The reason why an episode cannot be judged, which is always a fault of its task.
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +49,7 @@ impl Case {
     /// # Errors
     ///
     /// If the task does not have the format of its benchmark.
-    pub fn of(evidence: &Evidence) -> Result<Self, CaseError> {
+    pub fn of(evidence: &EpisodeEvidence) -> Result<Self, CaseError> {
         let kind = match evidence.benchmark {
             Benchmark::WebArenaVerified => {
                 let task = verified::read_one(evidence.task.clone(), &evidence.urls)?;
@@ -97,7 +97,7 @@ impl Case {
     /// # Errors
     ///
     /// If the benchmark's own code would fail on the task.
-    pub fn questions(&self, told: &Told, profiles: &[Profile]) -> Result<Vec<Question>, CaseError> {
+    pub fn questions(&self, told: &KnownAnswers, profiles: &[Profile]) -> Result<Vec<Question>, CaseError> {
         let mut open: Vec<Question> = Vec::new();
         for profile in profiles {
             let asked = match &self.kind {
@@ -121,7 +121,7 @@ impl Case {
     /// # Errors
     ///
     /// If the benchmark's own code would fail on the task.
-    pub(crate) fn report(&self, told: &Told, profile: Profile) -> Result<Report, CaseError> {
+    pub(crate) fn report(&self, told: &KnownAnswers, profile: Profile) -> Result<Report, CaseError> {
         let judged = match &self.kind {
             Kind::WebArena { task, context } => webarena::evaluate(context, &task.eval, told, profile),
             Kind::VisualWebArena { task, context } => visualwebarena::evaluate(context, &task.eval, told, profile),
@@ -159,12 +159,12 @@ impl Case {
 /// # Errors
 ///
 /// If the task is at fault.
-pub fn evaluate(evidence: &Evidence, profiles: &[Profile]) -> Result<Evaluated, CaseError> {
+pub fn evaluate(evidence: &EpisodeEvidence, profiles: &[Profile]) -> Result<EpisodeReports, CaseError> {
     let case = Case::of(evidence)?;
     let reports = profiles.iter().map(|profile| case.report(&evidence.told, *profile));
     let mut warnings = case.warnings();
     warnings.extend(elsewhere(evidence));
-    Ok(Evaluated {
+    Ok(EpisodeReports {
         benchmark: evidence.benchmark,
         task: evidence.id.clone(),
         intent: case.intent().to_owned(),
@@ -176,7 +176,7 @@ pub fn evaluate(evidence: &Evidence, profiles: &[Profile]) -> Result<Evaluated, 
 
 /// Returns a warning if the agent ended on a host that belongs to no site, because the result may come from another
 /// installation.
-fn elsewhere(evidence: &Evidence) -> Option<String> {
+fn elsewhere(evidence: &EpisodeEvidence) -> Option<String> {
     let host = |url: &str| {
         let url = url::Url::parse(url).ok()?;
         Some((url.host_str()?.to_owned(), url.port_or_known_default()))
@@ -195,8 +195,8 @@ mod tests {
 
     use super::*;
 
-    fn evidence(url: &str) -> Evidence {
-        Evidence {
+    fn evidence(url: &str) -> EpisodeEvidence {
+        EpisodeEvidence {
             benchmark: Benchmark::WebArena,
             id: "1".to_owned(),
             task: json!({
@@ -206,7 +206,7 @@ mod tests {
             urls: Urls::from([("__SHOPPING__".to_owned(), vec!["http://h:7770".to_owned()])]),
             answer: String::new(),
             url: url.to_owned(),
-            told: Told::default(),
+            told: KnownAnswers::default(),
             traffic: None,
             looked_at: Vec::new(),
         }
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn evidence_gives_the_same_reports_after_it_was_kept() {
         let kept = serde_json::to_string(&evidence("http://h:7770/a")).expect("JSON");
-        let back: Evidence = serde_json::from_str(&kept).expect("evidence");
+        let back: EpisodeEvidence = serde_json::from_str(&kept).expect("evidence");
         let evaluated = evaluate(&back, &[Profile::Compat, Profile::Strict]).expect("a task");
         assert_eq!(
             evaluated.reports,

@@ -5,7 +5,7 @@
 //!   an answer, a URL ──┼─► Evidence ──► Case ──► questions ──► sites, judge, files ──► Told ──► Evidence
 //!   results/ ──────────┘                   └──► reports: what was told, under one profile or both
 //! ```
-//! [`Evidence`](arenad_verdict::Evidence) holds all that is known of an episode, and the judgement depends on nothing
+//! [`Evidence`](arenad_verdict::EpisodeEvidence) holds all that is known of an episode, and the judgement depends on nothing
 //! else: the same file gives the same reports without the sites, today and in a year. This crate does not decide who
 //! answers questions: the daemon reads the sites, and the caller supplies a judge and files.
 

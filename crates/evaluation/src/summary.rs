@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use arenad_verdict::Evaluated;
+use arenad_verdict::EpisodeReports;
 use arenad_verdict::{Profile, Verdict};
 
 /// The number of times that each verdict was given under one profile.
@@ -72,7 +72,7 @@ impl Summary {
     }
 
     /// Counts one result; `None` stands for a result that could not be read or judged.
-    pub fn add(&mut self, result: Option<&Evaluated>) {
+    pub fn add(&mut self, result: Option<&EpisodeReports>) {
         self.results += 1;
         let Some(evaluated) = result else {
             self.unreadable += 1;
@@ -105,10 +105,10 @@ mod tests {
     use arenad_verdict::Benchmark;
     use arenad_verdict::{Check, Report};
 
-    fn evaluated(sites: &[&str], verdicts: [Verdict; 2]) -> Evaluated {
+    fn evaluated(sites: &[&str], verdicts: [Verdict; 2]) -> EpisodeReports {
         let report =
             |(profile, verdict)| Report::of(profile, vec![Check::open("e", "r", "p", Value::Null, verdict, "")]);
-        Evaluated {
+        EpisodeReports {
             benchmark: Benchmark::WebArena,
             task: "1".to_owned(),
             intent: String::new(),

@@ -1,7 +1,7 @@
 //! Evaluators that judge what an agent did. They perform no I/O: they turn values into verdicts.
 //!
 //! The caller asks an evaluator for its questions ([`arenad_verdict::question::Question`]) and answers them
-//! ([`arenad_verdict::question::Told`]) until none is left. It then asks for the report ([`arenad_verdict::Report`]).
+//! ([`arenad_verdict::question::KnownAnswers`]) until none is left. It then asks for the report ([`arenad_verdict::Report`]).
 //! `docs/reference/evaluators.md` lists the differences of the strict profile.
 //!
 //! ```no_run

@@ -43,7 +43,7 @@ pub use endpoint::{Endpoint, Settings};
 pub use prompt::{About, Prompt};
 
 use arenad_evaluators::visualwebarena::similarity::Pixels;
-use arenad_verdict::question::{Answer, Comparison, Picture, Question, Told};
+use arenad_verdict::question::{Answer, KnownAnswers, Picture, Question, TextComparison};
 
 /// A source of replies to prompts.
 #[async_trait]
@@ -114,7 +114,7 @@ impl Judge for Off {
 
 /// Returns a judge's answer to an evaluator's question, or `None` if the question is not for a judge. A question about
 /// pictures refers to the answer to [`Question::Pictures`], which must be told first. Evaluators ask for it first.
-pub async fn answer(judge: &dyn Judge, question: &Question, told: &Told) -> Option<Answer> {
+pub async fn answer(judge: &dyn Judge, question: &Question, told: &KnownAnswers) -> Option<Answer> {
     match question {
         Question::Judge(comparison) => Some(compare(judge, comparison).await),
         Question::Look { place, selector, question } => {
@@ -129,7 +129,7 @@ pub async fn answer(judge: &dyn Judge, question: &Question, told: &Told) -> Opti
 }
 
 /// Asks a judge to compare two texts. Returns a truth value, or the reason why there is none.
-pub async fn compare(judge: &dyn Judge, comparison: &Comparison) -> Answer {
+pub async fn compare(judge: &dyn Judge, comparison: &TextComparison) -> Answer {
     let prompt = Prompt::of(comparison);
     match judge.reply(&prompt).await {
         Ok(reply) => match prompt.verdict(&reply) {

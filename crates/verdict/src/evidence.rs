@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::question::Told;
+use crate::question::KnownAnswers;
 use crate::{Benchmark, Report, Traffic};
 
 /// URLs by placeholder, such as `http://localhost:7770` for `__SHOPPING__`. The first URL of a list is the site's
@@ -26,7 +26,7 @@ pub struct LookedAt {
 /// The complete evidence of an episode. It suffices to judge the episode again under any profile without its sites.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Evidence {
+pub struct EpisodeEvidence {
     /// Benchmark of the task.
     pub benchmark: Benchmark,
     /// Number of the task in the form that was requested, such as `35`, or `shopping/35` for VisualWebArena.
@@ -44,7 +44,7 @@ pub struct Evidence {
     pub url: String,
     /// The questions of evaluators, with their answers.
     #[serde(default)]
-    pub told: Told,
+    pub told: KnownAnswers,
     /// Traffic of the agent's browser.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traffic: Option<Traffic>,
@@ -55,7 +55,7 @@ pub struct Evidence {
 
 /// The reports on an episode.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Evaluated {
+pub struct EpisodeReports {
     /// Benchmark of the task.
     pub benchmark: Benchmark,
     /// Number of the task in the requested form.

@@ -1,5 +1,5 @@
 //! The input and output of judging: the questions of evaluators ([`question::Question`]), the evidence of an episode
-//! ([`Evidence`]) and the result ([`Report`]). Files and the API's JSON have these shapes, so every change of them
+//! ([`EpisodeEvidence`]) and the result ([`Report`]). Files and the API's JSON have these shapes, so every change of them
 //! belongs in the changelog.
 //!
 //! This crate judges nothing. `arenad-evaluators` contains the evaluators, and `arenad-evaluation` applies them to
@@ -11,7 +11,7 @@ pub mod question;
 mod traffic;
 
 pub use benchmark::Benchmark;
-pub use evidence::{Evaluated, Evidence, LookedAt, Urls};
+pub use evidence::{EpisodeEvidence, EpisodeReports, LookedAt, Urls};
 pub use traffic::Traffic;
 
 use std::borrow::Cow;

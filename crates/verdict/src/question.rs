@@ -14,12 +14,12 @@ pub enum Question {
     /// Asks for the HTML of a page in its current state in the browser. The answer is a text.
     Content {
         /// The page to read.
-        place: Place,
+        place: PagePlace,
     },
     /// Asks for the value of a JavaScript expression on a page.
     Script {
         /// The page on which the expression is run.
-        place: Place,
+        place: PagePlace,
         /// Expressions that are run first. Their errors are ignored.
         prepare: Vec<String>,
         /// The expression whose value is returned.
@@ -28,16 +28,16 @@ pub enum Question {
     /// Asks for the result of a helper of the benchmark, which reads a page or the site's API.
     Helper {
         /// The page that `__page__` refers to.
-        place: Place,
+        place: PagePlace,
         /// The call of the helper.
-        call: Call,
+        call: BenchmarkCall,
     },
     /// Asks for the pictures of a page, fetched from their `src` (which may be relative to the page). The answer is
     /// [`Answer::Pictures`] with one entry for each picture that could be fetched, in the order of the page. It is
     /// empty if there are no pictures.
     Pictures {
         /// The page to read.
-        place: Place,
+        place: PagePlace,
         /// A CSS selector, which selects the matching `img` elements and all `img` elements within other matching ones.
         /// An empty selector selects every element with the role `img`.
         selector: String,
@@ -52,31 +52,31 @@ pub enum Question {
     /// for each picture that can be decoded.
     Look {
         /// The page with the pictures.
-        place: Place,
+        place: PagePlace,
         /// The selector of the pictures, as in [`Question::Pictures`].
         selector: String,
         /// The question about each picture.
         question: String,
     },
     /// Asks whether two texts mean the same. The answer is a Boolean.
-    Judge(Comparison),
+    Judge(TextComparison),
 }
 
 /// A page that a question refers to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum PagePlace {
     /// The page on which the agent ended, in its current state, without loading it again.
     Last,
     /// The page at a URL.
     Url(String),
     /// The page whose URL a helper returns.
-    Found(Call),
+    Found(BenchmarkCall),
 }
 
 /// A call of a helper from a fixed list, with texts as arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Call {
+pub struct BenchmarkCall {
     /// Name of the helper.
     pub name: String,
     /// Arguments of the helper, without `__page__`.
@@ -85,7 +85,7 @@ pub struct Call {
 
 /// A comparison of two texts by a judge.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Comparison {
+pub struct TextComparison {
     /// The kind of equivalence to decide.
     pub kind: Sameness,
     /// The wording of the prompt, which also determines how the reply is parsed.
@@ -172,24 +172,24 @@ mod base64_bytes {
 /// Answers by question. The JSON form is a list of pairs, which belongs to an episode's evidence.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Vec<(Question, Answer)>", into = "Vec<(Question, Answer)>")]
-pub struct Told(HashMap<Question, Answer>);
+pub struct KnownAnswers(HashMap<Question, Answer>);
 
-impl From<Vec<(Question, Answer)>> for Told {
+impl From<Vec<(Question, Answer)>> for KnownAnswers {
     fn from(pairs: Vec<(Question, Answer)>) -> Self {
         Self(pairs.into_iter().collect())
     }
 }
 
-impl From<Told> for Vec<(Question, Answer)> {
+impl From<KnownAnswers> for Vec<(Question, Answer)> {
     /// Returns the pairs in a reproducible order, so that evidence can be compared.
-    fn from(told: Told) -> Self {
+    fn from(told: KnownAnswers) -> Self {
         let mut pairs: Self = told.0.into_iter().collect();
         pairs.sort_by_cached_key(|(question, _)| format!("{question:?}"));
         pairs
     }
 }
 
-impl Told {
+impl KnownAnswers {
     /// Stores the answer to a question.
     pub fn tell(&mut self, question: Question, answer: Answer) {
         self.0.insert(question, answer);
@@ -236,7 +236,7 @@ impl Told {
 
 /// Returns the questions that have no answer yet, in order and without duplicates.
 #[must_use]
-pub fn open(questions: Vec<Question>, told: &Told) -> Vec<Question> {
+pub fn open(questions: Vec<Question>, told: &KnownAnswers) -> Vec<Question> {
     let mut seen = HashSet::new();
     questions.into_iter().filter(|question| !told.0.contains_key(question) && seen.insert(question.clone())).collect()
 }
@@ -249,15 +249,15 @@ mod tests {
 
     #[test]
     fn evidence_can_be_kept() {
-        let mut told = Told::default();
-        let place = Place::Url("http://h/".to_owned());
+        let mut told = KnownAnswers::default();
+        let place = PagePlace::Url("http://h/".to_owned());
         let pictures = Question::Pictures { place: place.clone(), selector: ".a".to_owned() };
         let picture = Picture { url: "http://h/a.png".to_owned(), bytes: [0, 255, 7].as_slice().into() };
         told.tell(pictures.clone(), Answer::Pictures(vec![picture]));
         told.tell(Question::Content { place }, Answer::Value(json!("<p>")));
         told.tell(Question::Reference { source: "x".to_owned() }, Answer::Unavailable("the site is down".to_owned()));
         let kept = serde_json::to_string(&told).expect("JSON");
-        assert_eq!(serde_json::from_str::<Told>(&kept).expect("evidence"), told);
+        assert_eq!(serde_json::from_str::<KnownAnswers>(&kept).expect("evidence"), told);
         assert!(matches!(told.ask(&pictures), Answer::Pictures(pictures) if pictures.len() == 1));
     }
 }

@@ -19,7 +19,7 @@ use crate::cli::{exit_code, output, report};
 use arenad_evaluation::results::{self, EVIDENCE, Left, Read, Stored};
 use arenad_evaluation::{Summary, Tally, TaskFiles};
 use arenad_judge::Judge;
-use arenad_verdict::{Benchmark, Evaluated, Evidence, Urls};
+use arenad_verdict::{Benchmark, EpisodeEvidence, EpisodeReports, Urls};
 use arenad_verdict::{Check, Report, Verdict};
 
 /// The maximum length of a reason in a table.
@@ -32,7 +32,7 @@ struct Outcome {
     path: String,
     /// The reports, unless the evaluation failed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    evaluated: Option<Evaluated>,
+    evaluated: Option<EpisodeReports>,
     /// The score that the benchmark run itself recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     recorded: Option<f64>,
@@ -118,7 +118,7 @@ impl<'a> Common<'a> {
         }
     }
 
-    async fn judged(&self, stored: Stored) -> anyhow::Result<(Evaluated, Option<f64>)> {
+    async fn judged(&self, stored: Stored) -> anyhow::Result<(EpisodeReports, Option<f64>)> {
         let target = self.args.evidence.as_ref().map(|folder| folder.join(file_name(self.folder, &stored.path)));
         // Reading files, archives and traffic is CPU-bound, so each result gets a thread of its own.
         let read = tokio::task::spawn_blocking(move || stored.read()).await??;
@@ -135,7 +135,7 @@ impl<'a> Common<'a> {
         let profiles = self.args.profile.list();
         let local = Local { judge: self.judge.as_deref(), pictures: self.args.pictures.as_deref() };
         local.settle(&mut evidence, profiles).await?;
-        let work = move || -> anyhow::Result<Evaluated> {
+        let work = move || -> anyhow::Result<EpisodeReports> {
             let evaluated = arenad_evaluation::evaluate(&evidence, profiles)?;
             if let Some(target) = target {
                 save(&evidence, &target)?;
@@ -145,13 +145,13 @@ impl<'a> Common<'a> {
         Ok((tokio::task::spawn_blocking(work).await??, recorded))
     }
 
-    fn evidence(&self, left: Left) -> anyhow::Result<Evidence> {
+    fn evidence(&self, left: Left) -> anyhow::Result<EpisodeEvidence> {
         let benchmark = left.benchmark.or(self.args.benchmark).unwrap_or(Benchmark::WebArena);
         let files = match &self.files[&benchmark] {
             Ok(files) => files,
             Err(reason) => anyhow::bail!("find task {} of {benchmark}: {reason}", left.id),
         };
-        Ok(Evidence {
+        Ok(EpisodeEvidence {
             benchmark,
             task: files.find(&left.id)?,
             id: left.id,

@@ -6,7 +6,7 @@ use arenad_evaluation::{Case, CaseError, pictures};
 use arenad_judge::{self as judge, Judge};
 use arenad_verdict::Profile;
 use arenad_verdict::question::{Answer, Question};
-use arenad_verdict::{Benchmark, Evidence};
+use arenad_verdict::{Benchmark, EpisodeEvidence};
 
 /// The sources of answers that need no site.
 #[derive(Clone, Copy)]
@@ -17,7 +17,7 @@ pub(super) struct Local<'a> {
 
 impl Local<'_> {
     /// Adds the answers that these sources have, and returns whether questions remain that only the sites can answer.
-    pub(super) async fn settle(self, evidence: &mut Evidence, profiles: &[Profile]) -> Result<bool, CaseError> {
+    pub(super) async fn settle(self, evidence: &mut EpisodeEvidence, profiles: &[Profile]) -> Result<bool, CaseError> {
         if evidence.benchmark == Benchmark::WebArenaVerified {
             return Ok(false);
         }
@@ -37,7 +37,7 @@ impl Local<'_> {
         }
     }
 
-    async fn answer(self, question: &Question, evidence: &Evidence) -> Option<Answer> {
+    async fn answer(self, question: &Question, evidence: &EpisodeEvidence) -> Option<Answer> {
         match question {
             Question::Judge(_) => judge::answer(self.judge?, question, &evidence.told).await,
             Question::Look { place, selector, .. } => {
@@ -61,7 +61,7 @@ fn is_for_sites(question: &Question) -> bool {
 }
 
 /// Returns whether a picture's address belongs to one of the sites.
-fn is_of_site(source: &str, evidence: &Evidence) -> bool {
+fn is_of_site(source: &str, evidence: &EpisodeEvidence) -> bool {
     evidence
         .urls
         .values()

@@ -19,7 +19,7 @@ use super::args::Global;
 use super::failure::Failure;
 use super::{exit_code, output, report};
 use arenad_evaluation::{TaskFiles, results};
-use arenad_verdict::{Benchmark, Evaluated, Evidence, Urls};
+use arenad_verdict::{Benchmark, EpisodeEvidence, EpisodeReports, Urls};
 use arenad_verdict::{Profile, Report, SideBySide};
 
 /// Judges one episode, a folder of results, or stored evidence.
@@ -58,7 +58,7 @@ fn task_files(args: &EvalArgs, benchmark: Benchmark) -> Result<TaskFiles, Failur
 }
 
 /// Prints one episode's reports, and returns the exit code.
-fn print(global: &Global, evaluated: &Evaluated) -> Result<u8, Failure> {
+fn print(global: &Global, evaluated: &EpisodeReports) -> Result<u8, Failure> {
     let subject = format!("{} {}: {}", evaluated.benchmark, evaluated.task, evaluated.intent);
     if global.json {
         output::print_json(evaluated)?;
@@ -77,12 +77,12 @@ fn print(global: &Global, evaluated: &Evaluated) -> Result<u8, Failure> {
     Ok(evaluated.reports.last().map_or(exit_code::OK, |last| report::code(last.verdict)))
 }
 
-fn of(evaluated: &Evaluated, profile: Profile) -> Option<&Report> {
+fn of(evaluated: &EpisodeReports, profile: Profile) -> Option<&Report> {
     evaluated.reports.iter().find(|report| report.profile == profile)
 }
 
 /// Writes evidence atomically, so that no partial file is left.
-fn save(evidence: &Evidence, path: &Path) -> anyhow::Result<()> {
+fn save(evidence: &EpisodeEvidence, path: &Path) -> anyhow::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let write = || -> anyhow::Result<()> {
         let file = tempfile::NamedTempFile::new_in(folder)?;

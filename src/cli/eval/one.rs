@@ -13,7 +13,7 @@ use crate::cli::failure::Failure;
 use crate::cli::{exit_code, find, har};
 use arenad_api::{Evaluation, EvaluationRequest};
 use arenad_evaluation::Case;
-use arenad_verdict::{Benchmark, Evidence, Traffic};
+use arenad_verdict::{Benchmark, EpisodeEvidence, Traffic};
 
 /// The maximum number of rounds in which sites and judge are asked in turn; an answer of one may lead to a question for
 /// the other.
@@ -28,7 +28,7 @@ pub(super) async fn run(global: &Global, args: &EvalArgs, benchmark: Benchmark, 
         (Benchmark::WebArenaVerified, None) => (places::given(&args.sites), None),
         _ => places::of_task(global, named, &task, &args.sites).await?,
     };
-    let mut evidence = Evidence {
+    let mut evidence = EpisodeEvidence {
         benchmark,
         id: id.to_owned(),
         task,
@@ -58,14 +58,14 @@ pub(super) async fn run(global: &Global, args: &EvalArgs, benchmark: Benchmark, 
 }
 
 /// Judges an episode again by stored evidence.
-pub(super) async fn again(global: &Global, args: &EvalArgs, mut evidence: Evidence) -> Result<u8, Failure> {
+pub(super) async fn again(global: &Global, args: &EvalArgs, mut evidence: EpisodeEvidence) -> Result<u8, Failure> {
     let judge = judge::of(global, args)?;
     let local = Local { judge: judge.as_deref(), pictures: args.pictures.as_deref() };
     local.settle(&mut evidence, args.profile.list()).await?;
     finish(global, args, &evidence)
 }
 
-fn finish(global: &Global, args: &EvalArgs, evidence: &Evidence) -> Result<u8, Failure> {
+fn finish(global: &Global, args: &EvalArgs, evidence: &EpisodeEvidence) -> Result<u8, Failure> {
     if let Some(path) = &args.evidence {
         save(evidence, path)?;
     }
@@ -77,7 +77,7 @@ async fn look(
     global: &Global,
     args: &EvalArgs,
     environment: Option<&str>,
-    evidence: &mut Evidence,
+    evidence: &mut EpisodeEvidence,
 ) -> Result<(), Failure> {
     let client = Client::new(global)?;
     let environment = match environment {

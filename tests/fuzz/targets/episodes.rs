@@ -63,7 +63,7 @@ fn open() -> Check {
                     arenad_evaluation::evaluate(&evidence, &[Profile::Compat, Profile::Strict]).expect("as before");
                 assert_eq!(evaluated.reports, again.reports, "the same evidence has two verdicts");
                 let kept = serde_json::to_string(&evidence).expect("JSON");
-                let back: arenad_verdict::Evidence = serde_json::from_str(&kept).expect("what was kept is read");
+                let back: arenad_verdict::EpisodeEvidence = serde_json::from_str(&kept).expect("what was kept is read");
                 let back = arenad_evaluation::evaluate(&back, &[Profile::Compat, Profile::Strict]).expect("as before");
                 assert_eq!(evaluated.reports, back.reports, "evidence that was kept has another verdict");
                 verdicts(&evaluated.reports)

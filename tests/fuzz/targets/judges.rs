@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use arenad_judge::{Endpoint, Judge, Prompt, Recorded, Settings, compare};
 use arenad_model::site::Secret;
-use arenad_verdict::question::{Answer, Comparison, Picture, Sameness, Wording};
+use arenad_verdict::question::{Answer, Picture, Sameness, TextComparison, Wording};
 
 use crate::hostile::{Hostile, Move};
 use crate::target::{Check, DIVIDER, Target, pieces, scratch};
@@ -111,8 +111,8 @@ fn open() -> Check {
 }
 
 /// The same question in each wording, with a different number each time.
-fn questions(number: u64) -> Vec<Comparison> {
-    let of = |kind, wording| Comparison {
+fn questions(number: u64) -> Vec<TextComparison> {
+    let of = |kind, wording| TextComparison {
         kind,
         wording,
         intent: format!("question {number}"),
@@ -124,7 +124,7 @@ fn questions(number: u64) -> Vec<Comparison> {
 }
 
 /// A strict verdict is one word, and no reply that says no counts as a yes, in any wording.
-fn read(question: &Comparison, reply: &str) -> Option<bool> {
+fn read(question: &TextComparison, reply: &str) -> Option<bool> {
     let prompt = Prompt::of(question);
     let verdict = prompt.verdict(reply);
     assert_eq!(prompt.accepts(reply), verdict.is_some());

@@ -2,7 +2,7 @@
 
 use arenad_evaluators::webarena_verified::Submission;
 use arenad_verdict::Profile;
-use arenad_verdict::{Benchmark, Evidence, Traffic};
+use arenad_verdict::{Benchmark, EpisodeEvidence, Traffic};
 use serde_json::json;
 
 use super::episodes::verdicts;
@@ -38,7 +38,7 @@ fn open() -> Check {
     Box::new(|input| {
         let traffic = Traffic::of(input.to_vec());
         let read = Submission::read("{}", traffic.bytes()).trace.map(|trace| trace.warnings().len());
-        let evidence = Evidence {
+        let evidence = EpisodeEvidence {
             benchmark: Benchmark::WebArenaVerified,
             id: "1".to_owned(),
             task: json!({

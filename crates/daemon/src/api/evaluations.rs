@@ -22,7 +22,7 @@ use arenad_evaluation::{CaseError, TaskFiles, of_environment, speaks_of};
 use arenad_model::error::describe;
 use arenad_model::site::Environment;
 use arenad_verdict::Profile;
-use arenad_verdict::{Benchmark, Evidence, Traffic};
+use arenad_verdict::{Benchmark, EpisodeEvidence, Traffic};
 
 /// The largest request, in bytes: it can hold recorded traffic with bodies, and pictures of earlier readings.
 pub(super) const SIZE_MAX: usize = 256 << 20;
@@ -74,7 +74,7 @@ async fn evaluated(api: &Api, environment: &str, request: EvaluationRequest) -> 
         }
         (given, _) => given,
     };
-    let mut evidence = Evidence {
+    let mut evidence = EpisodeEvidence {
         benchmark: request.benchmark,
         id,
         task,

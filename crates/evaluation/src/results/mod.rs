@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
-use arenad_verdict::{Benchmark, Evidence, Traffic};
+use arenad_verdict::{Benchmark, EpisodeEvidence, Traffic};
 
 /// Suffix of the names of evidence files.
 pub const EVIDENCE: &str = ".evidence.json";
@@ -71,7 +71,7 @@ pub enum Read {
     /// The result that an agent left, without its task.
     Left(Box<Left>),
     /// The complete evidence of an episode, including its task.
-    Evidence(Box<Evidence>),
+    Evidence(Box<EpisodeEvidence>),
 }
 
 /// The reason why a result cannot be read, with the file and the position in it.
@@ -173,7 +173,7 @@ impl Stored {
 /// # Errors
 ///
 /// If the file cannot be read or does not contain evidence.
-pub fn evidence(path: &Path) -> Result<Evidence, ResultError> {
+pub fn evidence(path: &Path) -> Result<EpisodeEvidence, ResultError> {
     let text = text(path)?;
     serde_json::from_str(&text).map_err(|error| form(path, "evidence of arenad", error))
 }

@@ -7,7 +7,7 @@ use super::leniency::Leniency;
 use super::said::Said;
 use super::{Dialect, numbers, void, words};
 use crate::webarena::{Context, Eval, OR, TaskError, strings, text_of, texts_of};
-use arenad_verdict::question::{Comparison, Question, Sameness, Told, Wording};
+use arenad_verdict::question::{KnownAnswers, Question, Sameness, TextComparison, Wording};
 use arenad_verdict::{Check, Verdict};
 
 /// Returns the questions that only a judge can decide.
@@ -29,7 +29,7 @@ pub(super) fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>,
 pub(super) fn string_match(
     context: &Context,
     eval: &Eval,
-    told: &Told,
+    told: &KnownAnswers,
     dialect: &Dialect,
 ) -> Result<Vec<Check>, TaskError> {
     let answer = context.answer.as_str();
@@ -165,7 +165,7 @@ impl<'a> Fuzzy<'a> {
     }
 }
 
-fn fuzzy(context: &Context, eval: &Eval, told: &Told, expected: &Value) -> Result<Vec<Check>, TaskError> {
+fn fuzzy(context: &Context, eval: &Eval, told: &KnownAnswers, expected: &Value) -> Result<Vec<Check>, TaskError> {
     let rule = "fuzzy_match";
     let check = |expected: Value, fits| {
         Check::of("string_match", rule, "answer", expected, context.answer.as_str().into(), fits)
@@ -211,7 +211,7 @@ pub(super) fn meaning(intent: &str, reference: &str, answer: &str) -> Question {
 }
 
 fn ask(kind: Sameness, intent: &str, reference: &str, answer: &str) -> Question {
-    Question::Judge(Comparison {
+    Question::Judge(TextComparison {
         kind,
         wording: Wording::Strict,
         intent: intent.to_owned(),

@@ -19,7 +19,7 @@ pub(super) mod words;
 use serde_json::Value;
 
 use super::webarena::{Context, Eval, Helper, TaskError};
-use arenad_verdict::question::{Question, Told};
+use arenad_verdict::question::{KnownAnswers, Question};
 use arenad_verdict::{Check, Profile, Report, Verdict};
 
 /// The properties of a benchmark that the profile needs.
@@ -41,7 +41,7 @@ pub(super) struct Dialect {
 pub(super) fn questions(
     context: &Context,
     eval: &Eval,
-    told: &Told,
+    told: &KnownAnswers,
     dialect: &Dialect,
 ) -> Result<Vec<Question>, TaskError> {
     let mut questions = Vec::new();
@@ -57,7 +57,12 @@ pub(super) fn questions(
 }
 
 /// Judges a task: every evaluator of `eval_types` has to pass.
-pub(super) fn evaluate(context: &Context, eval: &Eval, told: &Told, dialect: &Dialect) -> Result<Report, TaskError> {
+pub(super) fn evaluate(
+    context: &Context,
+    eval: &Eval,
+    told: &KnownAnswers,
+    dialect: &Dialect,
+) -> Result<Report, TaskError> {
     let mut checks = Vec::new();
     for kind in &eval.eval_types {
         if !dialect.eval_types.contains(&kind.as_str()) {

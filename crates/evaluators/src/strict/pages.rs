@@ -7,7 +7,7 @@ use super::{void, words};
 use crate::text::python;
 use crate::webarena::pages::{Locator, locator, place, whereabouts};
 use crate::webarena::{Context, Eval, Helper, OR, Target, TaskError, strings, text_of, texts_of};
-use arenad_verdict::question::{Answer, Place, Question, Told};
+use arenad_verdict::question::{Answer, KnownAnswers, PagePlace, Question};
 use arenad_verdict::{Check, excerpt, unseen};
 
 /// The content of a page that people can find: its text, the targets of its links, its pictures, and the content of its
@@ -21,7 +21,7 @@ const SHOWN: &str = "[document.body.innerText, \
 pub(super) fn questions(
     context: &Context,
     eval: &Eval,
-    told: &Told,
+    told: &KnownAnswers,
     helpers: &[Helper],
 ) -> Result<Vec<Question>, TaskError> {
     let mut questions = Vec::new();
@@ -40,7 +40,7 @@ pub(super) fn questions(
 pub(super) fn program_html(
     context: &Context,
     eval: &Eval,
-    told: &Told,
+    told: &KnownAnswers,
     helpers: &[Helper],
 ) -> Result<Vec<Check>, TaskError> {
     let mut checks = Vec::new();
@@ -66,7 +66,7 @@ pub(super) fn program_html(
 
 fn question(context: &Context, target: &Target, helpers: &[Helper]) -> Result<Question, TaskError> {
     let place = place(context, &target.url, helpers)?;
-    let script = |place: Place, expression: &str| {
+    let script = |place: PagePlace, expression: &str| {
         let prepare = target.prep_actions.clone();
         Question::Script { place, prepare, expression: expression.to_owned() }
     };
@@ -98,7 +98,12 @@ fn fuzzy(target: &Target) -> Result<Option<&str>, TaskError> {
 }
 
 /// Judges one value by all requirements of the target.
-fn judge(context: &Context, target: &Target, value: Option<&Value>, told: &Told) -> Result<Vec<Check>, TaskError> {
+fn judge(
+    context: &Context,
+    target: &Target,
+    value: Option<&Value>,
+    told: &KnownAnswers,
+) -> Result<Vec<Check>, TaskError> {
     let place = whereabouts(target);
     let text = value.and_then(shown);
     let evidence = text.as_deref().map_or(Value::Null, excerpt);
@@ -152,7 +157,12 @@ fn measured(value: &Value, bounds: &str) -> Option<f64> {
 }
 
 /// Checks whether the text means the same as one of the references.
-fn compared(context: &Context, target: &Target, text: Option<&str>, told: &Told) -> Result<Option<Check>, TaskError> {
+fn compared(
+    context: &Context,
+    target: &Target,
+    text: Option<&str>,
+    told: &KnownAnswers,
+) -> Result<Option<Check>, TaskError> {
     let references = fuzzy(target)?.unwrap_or_default();
     let checks = references.split(OR).map(|reference| {
         let expected = Value::from(references);

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::words;
 use crate::visualwebarena::pictures::{looks, pictures, references, replied, replies, seen, similar};
 use crate::webarena::{Context, Eval, Helper, PictureQuery, TaskError};
-use arenad_verdict::question::{Question, Told};
+use arenad_verdict::question::{KnownAnswers, Question};
 use arenad_verdict::{Check, Profile, Verdict};
 
 /// Returns the questions about the pictures.
@@ -23,7 +23,7 @@ pub(super) fn questions(context: &Context, eval: &Eval, helpers: &[Helper]) -> R
 pub(super) fn page_image_query(
     context: &Context,
     eval: &Eval,
-    told: &Told,
+    told: &KnownAnswers,
     helpers: &[Helper],
 ) -> Result<Vec<Check>, TaskError> {
     let mut checks = Vec::new();
@@ -43,7 +43,7 @@ pub(super) fn page_image_query(
 fn replied_all(
     context: &Context,
     query: &PictureQuery,
-    told: &Told,
+    told: &KnownAnswers,
     helpers: &[Helper],
 ) -> Result<Vec<Check>, TaskError> {
     let mut checks = Vec::new();

@@ -18,7 +18,7 @@ pub use urls::{exact, gold_in_pred};
 pub use super::webarena::{Context, Eval, Helper, Returns, Task, TaskError, TaskFileError, read};
 
 use super::{strict, webarena};
-use arenad_verdict::question::{Question, Told, open};
+use arenad_verdict::question::{KnownAnswers, Question, open};
 use arenad_verdict::{Check, Profile, Report};
 
 pub use numbers::satisfies;
@@ -60,7 +60,12 @@ const DIALECT: strict::Dialect = strict::Dialect {
 /// # Errors
 ///
 /// Returns an error if the benchmark's own code would fail on the task.
-pub fn questions(context: &Context, eval: &Eval, told: &Told, profile: Profile) -> Result<Vec<Question>, TaskError> {
+pub fn questions(
+    context: &Context,
+    eval: &Eval,
+    told: &KnownAnswers,
+    profile: Profile,
+) -> Result<Vec<Question>, TaskError> {
     if profile == Profile::Strict {
         return Ok(open(strict::questions(context, eval, told, &DIALECT)?, told));
     }
@@ -97,7 +102,7 @@ impl From<TaskError> for Halt {
 /// # Errors
 ///
 /// Returns an error if the benchmark's own code would fail on the task, independently of the agent.
-pub fn evaluate(context: &Context, eval: &Eval, told: &Told, profile: Profile) -> Result<Report, TaskError> {
+pub fn evaluate(context: &Context, eval: &Eval, told: &KnownAnswers, profile: Profile) -> Result<Report, TaskError> {
     if profile == Profile::Strict {
         return strict::evaluate(context, eval, told, &DIALECT);
     }
@@ -108,7 +113,7 @@ pub fn evaluate(context: &Context, eval: &Eval, told: &Told, profile: Profile) -
     }
 }
 
-fn checks(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<Check>, Halt> {
+fn checks(context: &Context, eval: &Eval, told: &KnownAnswers) -> Result<Vec<Check>, Halt> {
     let mut checks = Vec::new();
     for kind in &eval.eval_types {
         checks.extend(match kind.as_str() {

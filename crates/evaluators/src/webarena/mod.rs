@@ -17,7 +17,7 @@ pub(super) use task::{OR, text_of, texts_of};
 pub use tasks::{Task, TaskFileError, fill, read, task};
 
 use super::strict;
-use arenad_verdict::question::{Question, Told, open};
+use arenad_verdict::question::{KnownAnswers, Question, open};
 use arenad_verdict::{Profile, Report};
 
 /// The episode as the evaluators see it.
@@ -37,7 +37,12 @@ pub struct Context {
 /// # Errors
 ///
 /// Returns an error if the benchmark's own code would fail on the task.
-pub fn questions(context: &Context, eval: &Eval, told: &Told, profile: Profile) -> Result<Vec<Question>, TaskError> {
+pub fn questions(
+    context: &Context,
+    eval: &Eval,
+    told: &KnownAnswers,
+    profile: Profile,
+) -> Result<Vec<Question>, TaskError> {
     if profile == Profile::Strict {
         return Ok(open(strict::questions(context, eval, told, &DIALECT)?, told));
     }
@@ -57,7 +62,7 @@ pub fn questions(context: &Context, eval: &Eval, told: &Told, profile: Profile) 
 /// # Errors
 ///
 /// Returns an error if the benchmark's own code would fail on the task.
-pub fn evaluate(context: &Context, eval: &Eval, told: &Told, profile: Profile) -> Result<Report, TaskError> {
+pub fn evaluate(context: &Context, eval: &Eval, told: &KnownAnswers, profile: Profile) -> Result<Report, TaskError> {
     if profile == Profile::Strict {
         return strict::evaluate(context, eval, told, &DIALECT);
     }

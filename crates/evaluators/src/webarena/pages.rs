@@ -11,7 +11,7 @@ use super::calls::{self, HELPERS, Helper, Returns};
 use super::strings::{clean_answer, exact_match};
 use super::task::{Eval, OR, Target, TaskError, text_of, texts_of};
 use crate::text::python;
-use arenad_verdict::question::{Answer, Call, Place, Question, Told};
+use arenad_verdict::question::{Answer, BenchmarkCall, KnownAnswers, PagePlace, Question};
 use arenad_verdict::{Check, excerpt, unseen};
 
 /// Returns the questions about the pages.
@@ -25,7 +25,7 @@ pub(crate) fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>,
 }
 
 /// Judges the answers about the pages.
-pub(super) fn program_html(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<Check>, TaskError> {
+pub(super) fn program_html(context: &Context, eval: &Eval, told: &KnownAnswers) -> Result<Vec<Check>, TaskError> {
     let mut tab = Tab::of(context);
     let mut checks = Vec::new();
     for target in &eval.program_html {
@@ -39,21 +39,21 @@ pub(super) fn program_html(context: &Context, eval: &Eval, told: &Told) -> Resul
 struct Tab {
     /// The context, with the current URL of the tab.
     context: Context,
-    place: Place,
+    place: PagePlace,
 }
 
 impl Tab {
     fn of(context: &Context) -> Self {
-        Self { context: context.clone(), place: Place::Last }
+        Self { context: context.clone(), place: PagePlace::Last }
     }
 
     /// Goes to the page of a target, if the target names one, and returns the question about it.
     fn question(&mut self, target: &Target) -> Result<Question, TaskError> {
         let place = place(&self.context, &target.url, &HELPERS)?;
-        if let Place::Url(url) = &place {
+        if let PagePlace::Url(url) = &place {
             self.context.url.clone_from(url);
         }
-        if place != Place::Last {
+        if place != PagePlace::Last {
             self.place = place;
         }
         let place = self.place.clone();
@@ -77,7 +77,7 @@ pub(crate) enum Locator<'a> {
     /// The value of an expression that need not begin with `document.`; VisualWebArena only.
     Lambda(&'a str),
     /// The value that a helper returns.
-    Helper(Call, Helper),
+    Helper(BenchmarkCall, Helper),
 }
 
 /// Parses the locator of a target.
@@ -102,19 +102,19 @@ fn unknown(locator: &str) -> TaskError {
 }
 
 /// Parses the `url` of a target.
-pub(crate) fn place(context: &Context, url: &str, helpers: &[Helper]) -> Result<Place, TaskError> {
+pub(crate) fn place(context: &Context, url: &str, helpers: &[Helper]) -> Result<PagePlace, TaskError> {
     if url == "last" {
-        return Ok(Place::Last);
+        return Ok(PagePlace::Last);
     }
     let Some(call) = url.strip_prefix("func:") else {
-        return Ok(Place::Url(url.to_owned()));
+        return Ok(PagePlace::Url(url.to_owned()));
     };
     let (call, helper) = calls::parse(call, &context.url, helpers)?;
     match &call.arguments[..] {
         _ if helper.returns != Returns::Url => Err(TaskError::new("url", "a helper that finds a URL", &url.into())),
         // This helper needs no access to the site.
-        [post] if helper.name == "reddit_get_post_url" => Ok(Place::Url(calls::reddit_get_post_url(post))),
-        _ => Ok(Place::Found(call)),
+        [post] if helper.name == "reddit_get_post_url" => Ok(PagePlace::Url(calls::reddit_get_post_url(post))),
+        _ => Ok(PagePlace::Found(call)),
     }
 }
 

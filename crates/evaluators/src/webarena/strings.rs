@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Context;
 use super::task::{Eval, TaskError, text_of};
 use crate::text::{Nltk, python, word_tokenize};
-use arenad_verdict::question::{Answer, Comparison, Question, Sameness, Told, Wording};
+use arenad_verdict::question::{Answer, KnownAnswers, Question, Sameness, TextComparison, Wording};
 use arenad_verdict::{Check, Verdict, unseen};
 
 /// NLTK's version when the tasks were published; the package pins none.
@@ -63,7 +63,7 @@ pub(crate) fn asked(eval: &Eval, gave_up: bool) -> Result<Vec<(Sameness, &str)>,
 /// # Errors
 ///
 /// Returns an error if an entry has a shape on which the benchmark's own code fails.
-pub(crate) fn string_match(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<Check>, TaskError> {
+pub(crate) fn string_match(context: &Context, eval: &Eval, told: &KnownAnswers) -> Result<Vec<Check>, TaskError> {
     let mut checks = Vec::new();
     // The rules clean the answer again and so remove a second pair of quotes.
     let answer = &clean_answer(&context.answer);
@@ -101,7 +101,7 @@ pub(crate) fn string_match(context: &Context, eval: &Eval, told: &Told) -> Resul
 
 /// The answer "N/A" passes if all earlier checks passed. Otherwise the agent's reason must be the actual one, and the
 /// earlier checks do not count: the benchmark's code overwrites the score with the judge's verdict.
-fn not_achievable(context: &Context, eval: &Eval, told: &Told, checks: &mut Vec<Check>) {
+fn not_achievable(context: &Context, eval: &Eval, told: &KnownAnswers, checks: &mut Vec<Check>) {
     let expected = Value::from("N/A");
     let gave_up = exact_match("N/A", &clean_answer(&context.answer));
     if gave_up && checks.iter().all(|check| check.verdict == Verdict::Passed) {
@@ -113,8 +113,8 @@ fn not_achievable(context: &Context, eval: &Eval, told: &Told, checks: &mut Vec<
     checks.push(judged(context, "fuzzy_match", &expected, &told.ask(&Question::Judge(comparison))));
 }
 
-fn comparison(context: &Context, kind: Sameness, reference: &str) -> Comparison {
-    Comparison {
+fn comparison(context: &Context, kind: Sameness, reference: &str) -> TextComparison {
+    TextComparison {
         kind,
         wording: Wording::WebArena,
         intent: context.intent.clone(),
