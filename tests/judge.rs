@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use arenad_judge::{self as judge, Endpoint, Judge, JudgeError, Off, Prompt, Recorded, Settings, Spent};
+use arenad_judge::{self as judge, EndpointJudge, Judge, JudgeError, Off, Prompt, RecordedJudge, Settings, Spent};
 use arenad_model::site::Secret;
 use arenad_verdict::question::{Answer, KnownAnswers, PagePlace, Picture, Question, Sameness, TextComparison, Wording};
 use serde_json::{Value, json};
@@ -78,7 +78,7 @@ impl Server {
         Self { url, asked, task }
     }
 
-    fn endpoint(&self, change: impl FnOnce(&mut Settings)) -> Endpoint {
+    fn endpoint(&self, change: impl FnOnce(&mut Settings)) -> EndpointJudge {
         let mut settings = Settings {
             url: self.url.clone(),
             model: "a-model".to_owned(),
@@ -89,7 +89,7 @@ impl Server {
             folder: None,
         };
         change(&mut settings);
-        Endpoint::new(settings).expect("an endpoint")
+        EndpointJudge::new(settings).expect("an endpoint")
     }
 
     fn asked(&self) -> Vec<(String, Value)> {
@@ -258,7 +258,7 @@ async fn no_question_is_paid_for_twice() {
     assert_eq!(judge::compare(&other, &first).await, Answer::Value(json!(false)));
 
     // Recorded replies suffice without an endpoint; the last reply counts.
-    let recorded = Recorded::open(&file).expect("replies");
+    let recorded = RecordedJudge::open(&file).expect("replies");
     assert_eq!(judge::compare(&recorded, &first).await, Answer::Value(json!(false)));
     let unknown = judge::compare(&recorded, &comparison(Wording::WebArena, "5")).await;
     assert!(matches!(unknown, Answer::NoJudge(_)), "{unknown:?}");
@@ -270,14 +270,14 @@ async fn a_file_of_replies_is_read_line_by_line() {
     let file = folder.path().join("replies.jsonl");
     let about = json!({ "comparison": { "kind": "answer", "wording": "strict", "intent": "How many?", "reference": "five", "answer": "5" } });
     std::fs::write(&file, format!("{}\n\n", json!({ "about": about, "reply": "correct" }))).expect("written");
-    let recorded = Recorded::open(&file).expect("replies");
+    let recorded = RecordedJudge::open(&file).expect("replies");
     assert_eq!(judge::compare(&recorded, &comparison(Wording::Strict, "5")).await, Answer::Value(json!(true)));
 
     std::fs::write(&file, format!("{}\n{{\"reply\": 1}}\n", json!({ "about": about, "reply": "correct" })))
         .expect("written");
-    let error = Recorded::open(&file).expect_err("no file of replies").to_string();
+    let error = RecordedJudge::open(&file).expect_err("no file of replies").to_string();
     assert!(error.contains("line 2"), "{error}");
-    assert!(Recorded::open(&folder.path().join("none.jsonl")).is_err());
+    assert!(RecordedJudge::open(&folder.path().join("none.jsonl")).is_err());
 }
 
 #[tokio::test]
@@ -325,6 +325,6 @@ fn an_address_that_is_none_is_refused() {
             pause: Duration::ZERO,
             folder: None,
         };
-        assert!(matches!(Endpoint::new(settings), Err(JudgeError::Address(_))), "{url}");
+        assert!(matches!(EndpointJudge::new(settings), Err(JudgeError::Address(_))), "{url}");
     }
 }

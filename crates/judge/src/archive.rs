@@ -4,8 +4,8 @@
 //! {"about": {"comparison": {"kind": "answer", "wording": "strict", "intent": "…", "reference": "…", "answer": "…"}},
 //!  "reply": "correct", "model": "…", "usage": {"prompt_tokens": 210, "completion_tokens": 1}, "at": "2026-01-31T12:00:00Z"}
 //! ```
-//! A file that is written by hand needs only `about` and `reply`. The file of an [`Endpoint`](super::Endpoint) has the
-//! same format, so [`Recorded`] can use it to judge the same episodes again without the endpoint.
+//! A file that is written by hand needs only `about` and `reply`. The file of an [`Endpoint`](super::EndpointJudge) has the
+//! same format, so [`RecordedJudge`] can use it to judge the same episodes again without the endpoint.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -32,7 +32,7 @@ pub struct Usage {
 /// One line of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Record {
+pub struct ReplyRecord {
     /// The subject of the question that was asked.
     pub about: About,
     /// The model's reply, verbatim.
@@ -74,12 +74,12 @@ impl Spent {
 
 /// A judge that repeats recorded replies.
 #[derive(Debug)]
-pub struct Recorded {
+pub struct RecordedJudge {
     path: PathBuf,
     replies: HashMap<About, String>,
 }
 
-impl Recorded {
+impl RecordedJudge {
     /// Reads a file of replies. If several records have the same subject, the last one is used.
     ///
     /// Errors: [`JudgeError::Archive`] if the file cannot be read, with the number of the line that is not a record.
@@ -91,7 +91,7 @@ impl Recorded {
 }
 
 #[async_trait]
-impl Judge for Recorded {
+impl Judge for RecordedJudge {
     async fn reply(&self, prompt: &Prompt) -> Result<String, JudgeError> {
         let reply = self.replies.get(prompt.about()).cloned();
         reply.ok_or_else(|| JudgeError::Absent(format!("{} has no reply to this", self.path.display())))
@@ -100,14 +100,14 @@ impl Judge for Recorded {
 
 /// An append-only file of replies.
 #[derive(Debug)]
-pub(super) struct Archive {
+pub(super) struct ReplyArchive {
     path: PathBuf,
     file: File,
     replies: HashMap<(String, About), String>,
     spent: Spent,
 }
 
-impl Archive {
+impl ReplyArchive {
     /// Opens the archive of a folder, and creates it if it is missing.
     pub(super) fn open(folder: &Path) -> Result<Self, JudgeError> {
         let path = folder.join("replies.jsonl");
@@ -136,7 +136,7 @@ impl Archive {
         Ok(())
     }
 
-    fn take(&mut self, record: Record) {
+    fn take(&mut self, record: ReplyRecord) {
         self.spent.add(record.usage.unwrap_or_default());
         if let (false, Some(model)) = (record.unusable, record.model) {
             self.replies.insert((model, record.about), record.reply);
@@ -150,7 +150,7 @@ impl Archive {
         found
     }
 
-    pub(super) fn keep(&mut self, record: Record) -> Result<(), JudgeError> {
+    pub(super) fn keep(&mut self, record: ReplyRecord) -> Result<(), JudgeError> {
         let failed = |cause: io::Error| unusable(&self.path, "cannot be written", Some(cause));
         let mut line = serde_json::to_string(&record).map_err(|error| failed(error.into()))?;
         line.push('\n');
@@ -165,7 +165,7 @@ impl Archive {
     }
 }
 
-fn parse(path: &Path, text: &str) -> Result<Vec<Record>, JudgeError> {
+fn parse(path: &Path, text: &str) -> Result<Vec<ReplyRecord>, JudgeError> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(index, line)| {

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::archive::{Archive, Record, Spent, Usage};
+use super::archive::{ReplyArchive, ReplyRecord, Spent, Usage};
 use super::prompt::Prompt;
 use super::{Judge, JudgeError, exchange, shortened};
 use arenad_model::site::Secret;
@@ -50,16 +50,16 @@ pub struct Settings {
 }
 
 /// A judge model behind an OpenAI-compatible endpoint.
-pub struct Endpoint {
+pub struct EndpointJudge {
     settings: Settings,
     url: Url,
     connector: Connector,
-    archive: Mutex<Option<Archive>>,
+    archive: Mutex<Option<ReplyArchive>>,
     /// The cost of replies if there is no archive.
     spent: Mutex<Spent>,
 }
 
-impl Endpoint {
+impl EndpointJudge {
     /// Prepares the endpoint without connecting to it.
     ///
     /// Errors: [`JudgeError::Address`], or [`JudgeError::Archive`] if the folder cannot be used.
@@ -69,7 +69,7 @@ impl Endpoint {
         let base =
             base.filter(|base| matches!(base.scheme(), "http" | "https") && base.has_host()).ok_or_else(wrong)?;
         let url = format!("{}/chat/completions", base.as_str().trim_end_matches('/')).parse().map_err(|_| wrong())?;
-        let archive = settings.folder.as_deref().map(Archive::open).transpose()?;
+        let archive = settings.folder.as_deref().map(ReplyArchive::open).transpose()?;
         let (archive, spent) = (Mutex::new(archive), Mutex::new(Spent::default()));
         Ok(Self { settings, url, connector: Connector::default(), archive, spent })
     }
@@ -78,7 +78,7 @@ impl Endpoint {
     #[must_use]
     pub fn spent(&self) -> Spent {
         let archive = self.archive.lock().unwrap_or_else(PoisonError::into_inner);
-        archive.as_ref().map_or_else(|| *self.spent.lock().unwrap_or_else(PoisonError::into_inner), Archive::spent)
+        archive.as_ref().map_or_else(|| *self.spent.lock().unwrap_or_else(PoisonError::into_inner), ReplyArchive::spent)
     }
 
     async fn ask(&self, prompt: &Prompt) -> Result<(String, Usage), JudgeError> {
@@ -100,11 +100,14 @@ impl Endpoint {
             attempts.fetch_add(1, Ordering::Relaxed);
             let posted = exchange::post(&self.connector, &self.url, self.settings.key.as_ref(), &document);
             let posted = tokio::time::timeout(self.settings.timeout, posted).await;
-            read(posted.map_err(|_| Failure::transient(format!("no answer within {:?}", self.settings.timeout)))?)
+            read(
+                posted
+                    .map_err(|_| AttemptFailure::transient(format!("no answer within {:?}", self.settings.timeout)))?,
+            )
         };
         let asked = attempt
             .retry(pauses)
-            .when(|failure: &Failure| failure.is_transient)
+            .when(|failure: &AttemptFailure| failure.is_transient)
             .adjust(|failure, pause| {
                 pause.map(|pause| failure.retry_after.map_or(pause, |after| after.min(PAUSE_MAX).max(pause)))
             })
@@ -140,7 +143,7 @@ impl Endpoint {
             self.spent.lock().unwrap_or_else(PoisonError::into_inner).add(usage);
             return Ok(());
         };
-        archive.keep(Record {
+        archive.keep(ReplyRecord {
             about: prompt.about().clone(),
             reply: reply.to_owned(),
             model: Some(self.settings.model.clone()),
@@ -152,7 +155,7 @@ impl Endpoint {
 }
 
 #[async_trait]
-impl Judge for Endpoint {
+impl Judge for EndpointJudge {
     async fn reply(&self, prompt: &Prompt) -> Result<String, JudgeError> {
         if let Some(reply) = self.find(prompt) {
             return Ok(reply);
@@ -171,14 +174,14 @@ impl Judge for Endpoint {
 }
 
 /// The failure of one attempt.
-struct Failure {
+struct AttemptFailure {
     what: String,
     status: Option<u16>,
     is_transient: bool,
     retry_after: Option<Duration>,
 }
 
-impl Failure {
+impl AttemptFailure {
     fn transient(what: String) -> Self {
         Self { what, status: None, is_transient: true, retry_after: None }
     }
@@ -187,27 +190,27 @@ impl Failure {
 /// The relevant part of an answer.
 #[derive(Deserialize)]
 struct Completion {
-    choices: Vec<Choice>,
+    choices: Vec<ChatChoice>,
     #[serde(default)]
     usage: Option<Usage>,
 }
 
 #[derive(Deserialize)]
-struct Choice {
-    message: Message,
+struct ChatChoice {
+    message: ChatMessage,
 }
 
 #[derive(Deserialize)]
-struct Message {
+struct ChatMessage {
     content: Option<String>,
 }
 
-fn read(answer: io::Result<exchange::Answer>) -> Result<(String, Usage), Failure> {
-    let answer = answer.map_err(|error| Failure::transient(error.to_string()))?;
+fn read(answer: io::Result<exchange::EndpointResponse>) -> Result<(String, Usage), AttemptFailure> {
+    let answer = answer.map_err(|error| AttemptFailure::transient(error.to_string()))?;
     let status = answer.status;
     if !status.is_success() {
         let seconds = answer.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
-        return Err(Failure {
+        return Err(AttemptFailure {
             what: format!("status {status}, {}", detail(&answer.body)),
             status: Some(status.as_u16()),
             is_transient: matches!(status.as_u16(), 408 | 425 | 429) || status.is_server_error(),
@@ -215,9 +218,9 @@ fn read(answer: io::Result<exchange::Answer>) -> Result<(String, Usage), Failure
         });
     }
     let completion: Completion = serde_json::from_slice(&answer.body)
-        .map_err(|error| Failure::transient(format!("the answer is no chat completion: {error}")))?;
+        .map_err(|error| AttemptFailure::transient(format!("the answer is no chat completion: {error}")))?;
     let reply = completion.choices.into_iter().next().and_then(|choice| choice.message.content);
-    let reply = reply.ok_or_else(|| Failure::transient("the answer has no text".to_owned()))?;
+    let reply = reply.ok_or_else(|| AttemptFailure::transient("the answer has no text".to_owned()))?;
     Ok((reply, completion.usage.unwrap_or_default()))
 }
 

@@ -16,7 +16,7 @@ use arenad_outbound::Connector;
 /// The maximum length of an answer, in bytes.
 const ANSWER_MAX: usize = 1 << 20;
 
-pub(super) struct Answer {
+pub(super) struct EndpointResponse {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Vec<u8>,
@@ -28,7 +28,7 @@ pub(super) async fn post(
     url: &Url,
     key: Option<&Secret>,
     document: &Value,
-) -> io::Result<Answer> {
+) -> io::Result<EndpointResponse> {
     let connected = connector.connect(url).await?;
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(connected.wire)).await.map_err(io::Error::other)?;
@@ -48,7 +48,7 @@ pub(super) async fn post(
     let request = request.body(document.to_string()).map_err(io::Error::other)?;
     let exchange = async {
         let (head, body) = sender.send_request(request).await.map_err(io::Error::other)?.into_parts();
-        Ok(Answer { status: head.status, headers: head.headers, body: read(body).await? })
+        Ok(EndpointResponse { status: head.status, headers: head.headers, body: read(body).await? })
     };
     // This task drives the connection during the exchange, so the connection ends with it.
     let carried = std::pin::pin!(connection);

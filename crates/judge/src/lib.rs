@@ -1,8 +1,8 @@
 //! Judges of meaning: they decide whether an answer means the same as a reference, and describe pictures. Evaluators
 //! ask questions ([`Question::Judge`], [`Question::Look`]). The evaluators' caller passes each question to a [`Judge`]
 //! by [`answer`], and passes the resulting [`Answer`] back.
-//! There are three judges: [`Off`], which leaves the verdict open (`needs_judge`); [`Endpoint`], a model behind an
-//! OpenAI-compatible interface; and [`Recorded`], which takes replies from a file. A judge's own failure never becomes
+//! There are three judges: [`Off`], which leaves the verdict open (`needs_judge`); [`EndpointJudge`], a model behind an
+//! OpenAI-compatible interface; and [`RecordedJudge`], which takes replies from a file. A judge's own failure never becomes
 //! a verdict on the agent.
 //!
 //! ```no_run
@@ -11,7 +11,7 @@
 //!
 //! # use arenad_verdict::question::{Question, Told};
 //! # async fn f(question: Question, told: &mut Told) -> Result<(), Box<dyn std::error::Error>> {
-//! let judge = Endpoint::new(Settings {
+//! let judge = EndpointJudge::new(Settings {
 //!     url: "http://localhost:11434/v1".to_owned(),
 //!     model: "qwen2.5:32b".to_owned(),
 //!     key: None,
@@ -38,8 +38,8 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use serde_json::Value;
 
-pub use archive::{Record, Recorded, Spent, Usage};
-pub use endpoint::{Endpoint, Settings};
+pub use archive::{RecordedJudge, ReplyRecord, Spent, Usage};
+pub use endpoint::{EndpointJudge, Settings};
 pub use prompt::{About, Prompt};
 
 use arenad_evaluators::visualwebarena::similarity::Pixels;

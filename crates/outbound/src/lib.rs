@@ -20,9 +20,9 @@ use url::Url;
 const TUNNEL_ANSWER_MAX: usize = 8192;
 
 /// A byte stream in both directions.
-pub trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
+pub trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
 
 /// Opens connections, directly or through a proxy.
 pub struct Connector {
@@ -34,7 +34,7 @@ pub struct Connector {
 /// An open connection, with the form that requests on it must have.
 pub struct Connected {
     /// The open byte stream.
-    pub wire: Box<dyn Wire>,
+    pub wire: Box<dyn ByteStream>,
     /// Prefix of the request's path: empty, or the whole origin if a proxy forwards the request.
     pub prefix: String,
     /// `Proxy-Authorization`, if a proxy reads the request.

@@ -10,7 +10,7 @@ use crate::cli::args::Global;
 use crate::cli::failure::Failure;
 use crate::cli::{client, secrets};
 use arenad_folders as folders;
-use arenad_judge::{Endpoint, Judge, Recorded, Settings};
+use arenad_judge::{EndpointJudge, Judge, RecordedJudge, Settings};
 use arenad_model::site::Secret;
 
 /// The time limit of an endpoint for one reply.
@@ -26,7 +26,7 @@ pub(super) fn of(global: &Global, args: &EvalArgs) -> Result<Option<Box<dyn Judg
         return Ok(None);
     }
     if let Some(file) = args.judge.strip_prefix("recorded:") {
-        return Ok(Some(Box::new(Recorded::open(Path::new(file))?)));
+        return Ok(Some(Box::new(RecordedJudge::open(Path::new(file))?)));
     }
     if !args.judge.starts_with("http://") && !args.judge.starts_with("https://") {
         return Err(Failure::usage(format!("unknown judge `{}`", args.judge))
@@ -43,7 +43,7 @@ pub(super) fn of(global: &Global, args: &EvalArgs) -> Result<Option<Box<dyn Judg
             folder
         }
     };
-    Ok(Some(Box::new(Endpoint::new(Settings {
+    Ok(Some(Box::new(EndpointJudge::new(Settings {
         url: args.judge.clone(),
         model,
         key: secrets::given("the judge's key", args.judge_key.as_deref(), args.judge_key_file.as_deref())?

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use arenad_judge::{Endpoint, Judge, Prompt, Recorded, Settings, compare};
+use arenad_judge::{EndpointJudge, Judge, Prompt, RecordedJudge, Settings, compare};
 use arenad_model::site::Secret;
 use arenad_verdict::question::{Answer, Picture, Sameness, TextComparison, Wording};
 
@@ -85,7 +85,7 @@ fn open() -> Check {
         settings.attempts = if is_slow { 1 } else { 2 };
         *input.lock().expect("no panic") = answer;
         let _ = std::fs::remove_file(&replies);
-        let endpoint = Endpoint::new(settings.clone()).expect("an endpoint");
+        let endpoint = EndpointJudge::new(settings.clone()).expect("an endpoint");
         let found = runtime.block_on(compare(&endpoint, &questions[0]));
         let said = format!("{found:?}");
         assert!(!said.contains(KEY), "the key is repeated: {said}");
@@ -93,15 +93,15 @@ fn open() -> Check {
         assert!(!kept.contains(KEY), "the key is kept: {kept}");
         if let Answer::Value(value) = &found {
             // Judging again yields the same verdict without a request.
-            let again = Recorded::open(&replies).expect("what was kept is read");
+            let again = RecordedJudge::open(&replies).expect("what was kept is read");
             let again = runtime.block_on(compare(&again, &questions[0]));
             assert_eq!(again, Answer::Value(value.clone()));
         }
 
         std::fs::write(&replies, &file).expect("a file");
         // The file is also read as one that grows: a truncated last line is dropped then.
-        let is_kept = Endpoint::new(settings.clone()).is_ok();
-        let recorded = match Recorded::open(&replies) {
+        let is_kept = EndpointJudge::new(settings.clone()).is_ok();
+        let recorded = match RecordedJudge::open(&replies) {
             Ok(recorded) => format!("{:?}", runtime.block_on(recorded.reply(&Prompt::of(&questions[0]))).is_ok()),
             Err(error) => error.to_string().rsplit_once(": ").map_or_else(String::new, |(_, why)| why.to_owned()),
         };
