@@ -16,7 +16,7 @@ use super::{exit_code, output, report};
 use arenad_api::SourceText;
 use arenad_api::checks::{BeginRequest, Begun, CheckEvidence, CheckRequest, Checked, SeenReading, Sighted};
 use arenad_definition::tasks;
-use arenad_evaluators::native::{self, Episode, Seen, Sight};
+use arenad_evaluators::native::{self, Episode, ReadingOutcome, Sight};
 use arenad_model::locator::json;
 use arenad_model::task::Reading;
 
@@ -179,10 +179,10 @@ fn sight(kept: &SeenReading, reading: &Reading) -> Option<Sight> {
     let is_it = (kept.site.as_str(), &kept.locate) == (reading.site.as_str(), &reading.text)
         && (&kept.arguments, &kept.page, &kept.account) == (&arguments, &reading.page, &reading.account);
     let seen = match kept.seen.clone() {
-        Sighted::Value(value) => Seen::Value(json::from_typed(&value)?),
-        Sighted::Nothing(reason) => Seen::Nothing(reason),
-        Sighted::Unavailable(reason) => Seen::Unavailable(reason),
-        Sighted::Unsupported(reason) => Seen::Unsupported(reason),
+        Sighted::Value(value) => ReadingOutcome::Value(json::from_typed(&value)?),
+        Sighted::Nothing(reason) => ReadingOutcome::Nothing(reason),
+        Sighted::Unavailable(reason) => ReadingOutcome::Unavailable(reason),
+        Sighted::Unsupported(reason) => ReadingOutcome::Unsupported(reason),
     };
     let took = Duration::try_from_secs_f64(kept.duration_ms / 1e3).unwrap_or_default();
     is_it.then(|| Sight { reading: reading.clone(), seen, took })

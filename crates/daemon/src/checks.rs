@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::answers::origin;
 use super::locate::{self, LocateOptions, LocatingError};
-use arenad_evaluators::native::{self, Episode, Seen, Sight};
+use arenad_evaluators::native::{self, Episode, ReadingOutcome, Sight};
 use arenad_instance::shared::SharedParts;
 use arenad_instance::{AskError, InstanceHandle};
 use arenad_locators::{LocateError, Located};
@@ -158,12 +158,17 @@ impl TaskChecker<'_> {
         Ok(located.value.text())
     }
 
-    async fn look(&self, reading: &Reading, captured: &Arguments, generations: &BTreeMap<String, u64>) -> Seen {
+    async fn look(
+        &self,
+        reading: &Reading,
+        captured: &Arguments,
+        generations: &BTreeMap<String, u64>,
+    ) -> ReadingOutcome {
         if let Some(missing) = reading.captured.iter().find(|name| captured.get(name).is_none()) {
-            return Seen::Unsupported(format!("the captured value `{missing}` is none that can be bound"));
+            return ReadingOutcome::Unsupported(format!("the captured value `{missing}` is none that can be bound"));
         }
         let site = &reading.site;
-        let was_reset = || Seen::Unavailable(format!("{site} was reset since the episode began"));
+        let was_reset = || ReadingOutcome::Unavailable(format!("{site} was reset since the episode began"));
         let is_current = |generation| generations.get(site.as_str()).is_none_or(|begun| *begun == generation);
         if let Ok(standing) = self.standing(site)
             && !is_current(standing.generation)
@@ -171,14 +176,18 @@ impl TaskChecker<'_> {
             return was_reset();
         }
         match self.read(reading, captured).await {
-            Ok(located) if is_current(located.evidence.generation) => Seen::Value(located.value),
+            Ok(located) if is_current(located.evidence.generation) => ReadingOutcome::Value(located.value),
             Ok(_) => was_reset(),
-            Err(ValueFailure::NotUp(site)) => Seen::Unavailable(format!("{site} is not up")),
-            Err(ValueFailure::Locating(LocatingError::Locate(LocateError::Threw(reason)))) => Seen::Nothing(reason),
+            Err(ValueFailure::NotUp(site)) => ReadingOutcome::Unavailable(format!("{site} is not up")),
+            Err(ValueFailure::Locating(LocatingError::Locate(LocateError::Threw(reason)))) => {
+                ReadingOutcome::Nothing(reason)
+            }
             Err(ValueFailure::Locating(error)) => match &error {
-                LocatingError::Ask(_) | LocatingError::Reset(_) => Seen::Unavailable(error.to_string()),
-                LocatingError::Locate(cause) if cause.is_environment_fault() => Seen::Unavailable(error.to_string()),
-                LocatingError::Locate(_) => Seen::Unsupported(error.to_string()),
+                LocatingError::Ask(_) | LocatingError::Reset(_) => ReadingOutcome::Unavailable(error.to_string()),
+                LocatingError::Locate(cause) if cause.is_environment_fault() => {
+                    ReadingOutcome::Unavailable(error.to_string())
+                }
+                LocatingError::Locate(_) => ReadingOutcome::Unsupported(error.to_string()),
             },
         }
     }

@@ -20,7 +20,7 @@ use arenad_api::checks::{
     BeginRequest, Begun, BegunSite, BegunValue, CheckEvidence, CheckRequest, Checked, SeenReading, Sighted,
 };
 use arenad_definition::{SourceFile, tasks};
-use arenad_evaluators::native::{Seen, Sight};
+use arenad_evaluators::native::{ReadingOutcome, Sight};
 use arenad_instance::{InstanceHandle, OperationOutcome};
 use arenad_model::error::describe;
 use arenad_model::ids::SiteName;
@@ -343,10 +343,10 @@ fn seen_reading(sight: &Sight) -> SeenReading {
         page: page.clone(),
         account: account.clone(),
         seen: match &sight.seen {
-            Seen::Value(value) => Sighted::Value(values::typed(value)),
-            Seen::Nothing(reason) => Sighted::Nothing(reason.clone()),
-            Seen::Unavailable(reason) => Sighted::Unavailable(reason.clone()),
-            Seen::Unsupported(reason) => Sighted::Unsupported(reason.clone()),
+            ReadingOutcome::Value(value) => Sighted::Value(values::typed(value)),
+            ReadingOutcome::Nothing(reason) => Sighted::Nothing(reason.clone()),
+            ReadingOutcome::Unavailable(reason) => Sighted::Unavailable(reason.clone()),
+            ReadingOutcome::Unsupported(reason) => Sighted::Unsupported(reason.clone()),
         },
         duration_ms: sight.took.as_secs_f64() * 1e3,
     }

@@ -41,16 +41,16 @@ mod tests {
 
     /// A combination of readings, each given by its index.
     #[derive(Debug, Clone)]
-    enum Tree {
+    enum ReadingTree {
         Look(usize),
-        All(Vec<Tree>),
-        Any(Vec<Tree>),
-        Not(Box<Tree>),
+        All(Vec<ReadingTree>),
+        Any(Vec<ReadingTree>),
+        Not(Box<ReadingTree>),
     }
 
-    impl Tree {
+    impl ReadingTree {
         fn verdict(&self, looks: &[Verdict]) -> Verdict {
-            let of = |parts: &[Tree]| parts.iter().map(|part| part.verdict(looks)).collect::<Vec<_>>();
+            let of = |parts: &[ReadingTree]| parts.iter().map(|part| part.verdict(looks)).collect::<Vec<_>>();
             match self {
                 Self::Look(number) => looks[*number],
                 Self::All(parts) => all(&of(parts)),
@@ -62,13 +62,13 @@ mod tests {
 
     const LOOKS: usize = 4;
 
-    fn tree() -> impl Strategy<Value = Tree> {
-        let look = (0..LOOKS).prop_map(Tree::Look);
+    fn tree() -> impl Strategy<Value = ReadingTree> {
+        let look = (0..LOOKS).prop_map(ReadingTree::Look);
         look.prop_recursive(4, 24, 4, |inner| {
             prop_oneof![
-                prop::collection::vec(inner.clone(), 1..4).prop_map(Tree::All),
-                prop::collection::vec(inner.clone(), 1..4).prop_map(Tree::Any),
-                inner.prop_map(|part| Tree::Not(Box::new(part))),
+                prop::collection::vec(inner.clone(), 1..4).prop_map(ReadingTree::All),
+                prop::collection::vec(inner.clone(), 1..4).prop_map(ReadingTree::Any),
+                inner.prop_map(|part| ReadingTree::Not(Box::new(part))),
             ]
         })
     }

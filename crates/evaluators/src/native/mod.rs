@@ -19,7 +19,7 @@ use std::time::Duration;
 use serde_json::Value as Json;
 
 use self::matching::Fit;
-use super::strict::addresses::Address as Found;
+use super::strict::addresses::NormalUrl as Found;
 use arenad_model::locator::Value;
 use arenad_model::task::{Address, Criterion, CriterionKind, PathRule, Reading, Rule, Task};
 use arenad_verdict::{Check, Profile, Report, Verdict, excerpt};
@@ -43,14 +43,14 @@ pub struct Sight {
     /// The reading that was requested.
     pub reading: Reading,
     /// The outcome of the reading.
-    pub seen: Seen,
+    pub seen: ReadingOutcome,
     /// Time that the reading took.
     pub took: Duration,
 }
 
 /// The outcome of a reading.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Seen {
+pub enum ReadingOutcome {
     /// The value that was read.
     Value(Value),
     /// No value, because the page's script failed: the element that it looks for is missing.
@@ -78,19 +78,19 @@ pub fn readings(task: &Task) -> Vec<&Reading> {
 /// Judges an episode by its readings.
 #[must_use]
 pub fn judge(task: &Task, episode: &Episode<'_>, sights: &[Sight]) -> Report {
-    let judged = Judge { episode, sights }.judge(&task.criterion);
+    let judged = EpisodeJudge { episode, sights }.judge(&task.criterion);
     // The parts of a top-level `all` are shown without a line for the combination.
     let is_plain_all = judged.name.is_none() && matches!(task.criterion.kind, CriterionKind::All(_));
     let checks = if is_plain_all { judged.parts } else { vec![judged] };
     Report::of(Profile::Strict, checks)
 }
 
-struct Judge<'a> {
+struct EpisodeJudge<'a> {
     episode: &'a Episode<'a>,
     sights: &'a [Sight],
 }
 
-impl Judge<'_> {
+impl EpisodeJudge<'_> {
     fn judge(&self, criterion: &Criterion) -> Check {
         let check = match &criterion.kind {
             CriterionKind::All(parts) => self.combined("all", parts, logic::all),
@@ -127,16 +127,16 @@ impl Judge<'_> {
         };
         let fit = |found: &Json| matching::site(rule, found, self.episode.captured);
         let check = match &sight.seen {
-            Seen::Value(value) => {
+            ReadingOutcome::Value(value) => {
                 let found = tree::of(value);
                 leaf("site", criterion, &found, fit(&found))
             }
-            Seen::Nothing(reason) => {
+            ReadingOutcome::Nothing(reason) => {
                 let check = leaf("site", criterion, &Json::Null, fit(&Json::Null));
                 Check { reason: Some(reason.clone()), ..check }
             }
-            Seen::Unavailable(reason) => open("site", criterion, Verdict::Inconclusive, reason),
-            Seen::Unsupported(reason) => open("site", criterion, Verdict::Unsupported, reason),
+            ReadingOutcome::Unavailable(reason) => open("site", criterion, Verdict::Inconclusive, reason),
+            ReadingOutcome::Unsupported(reason) => open("site", criterion, Verdict::Unsupported, reason),
         };
         Check { duration_ms: Some(sight.took.as_secs_f64() * 1e3), ..check }
     }
@@ -232,7 +232,7 @@ mod tests {
         }
     }
 
-    fn sight(statement: &str, seen: Seen) -> Sight {
+    fn sight(statement: &str, seen: ReadingOutcome) -> Sight {
         Sight { reading: reading(statement), seen, took: Duration::from_millis(2) }
     }
 
@@ -245,11 +245,11 @@ mod tests {
     fn one_more_than_before_is_a_difference() {
         let one_more = || site("a", Matcher::Difference("orders".to_owned(), Bounds::exactly(1.into())));
         for (found, expected) in [(4, Verdict::Passed), (3, Verdict::Failed), (5, Verdict::Failed)] {
-            let report = verdict(one_more(), &[sight("a", Seen::Value(Value::Integer(found)))]);
+            let report = verdict(one_more(), &[sight("a", ReadingOutcome::Value(Value::Integer(found)))]);
             assert_eq!(report.verdict, expected, "{found}");
             assert_eq!(report.checks[0].duration_ms, Some(2.0));
         }
-        let report = verdict(one_more(), &[sight("a", Seen::Value(Value::Integer(3)))]);
+        let report = verdict(one_more(), &[sight("a", ReadingOutcome::Value(Value::Integer(3)))]);
         assert_eq!(report.checks[0].reason.as_deref(), Some("it was 3, so the difference is 0, not 1"));
     }
 
@@ -257,11 +257,11 @@ mod tests {
     fn what_could_not_be_looked_at_is_open_and_a_failure_beside_it_decides() {
         let equals = |statement| site(statement, Matcher::Equals(Value::Integer(1)));
         let all = || Criterion { name: None, kind: CriterionKind::All(vec![equals("a"), equals("b")]) };
-        let down = || sight("a", Seen::Unavailable("the site is down".to_owned()));
-        let report = verdict(all(), &[down(), sight("b", Seen::Value(Value::Integer(1)))]);
+        let down = || sight("a", ReadingOutcome::Unavailable("the site is down".to_owned()));
+        let report = verdict(all(), &[down(), sight("b", ReadingOutcome::Value(Value::Integer(1)))]);
         assert_eq!((report.verdict, report.score), (Verdict::Inconclusive, None));
         assert_eq!(report.checks[0].reason.as_deref(), Some("the site is down"));
-        let report = verdict(all(), &[down(), sight("b", Seen::Value(Value::Integer(2)))]);
+        let report = verdict(all(), &[down(), sight("b", ReadingOutcome::Value(Value::Integer(2)))]);
         assert_eq!((report.verdict, report.score), (Verdict::Failed, Some(0.0)));
         let report = verdict(all(), &[]);
         assert_eq!(report.verdict, Verdict::Inconclusive);
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_script_that_fails_finds_nothing() {
-        let nothing = || sight("a", Seen::Nothing("x is null".to_owned()));
+        let nothing = || sight("a", ReadingOutcome::Nothing("x is null".to_owned()));
         assert_eq!(verdict(site("a", Matcher::Equals(Value::Null)), &[nothing()]).verdict, Verdict::Passed);
         let report = verdict(site("a", Matcher::Contains(vec![Value::Text("x".to_owned())])), &[nothing()]);
         assert_eq!((report.verdict, report.checks[0].reason.as_deref()), (Verdict::Failed, Some("x is null")));

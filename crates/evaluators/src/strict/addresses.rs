@@ -19,16 +19,16 @@ pub(super) fn url_match(context: &Context, eval: &Eval, default_rule: &'static s
         let reason = "an empty reference is part of every URL";
         return Ok(vec![Check::open("url_match", rule, "url", expected, Verdict::Unsupported, reason)]);
     }
-    let found = Address::of(&context.url);
-    let has_host = |reference: &str| Address::of(reference).host.is_some();
+    let found = NormalUrl::of(&context.url);
+    let has_host = |reference: &str| NormalUrl::of(reference).host.is_some();
     if eval.origins.is_empty() && !eval.reference_url.split(OR).all(has_host) {
         let reason = "the reference names no host, and the task does not say where its site is";
         return Ok(vec![Check::open("url_match", rule, "url", expected, Verdict::Unsupported, reason)]);
     }
     let fits = |reference: &str| {
-        let reference = Address::of(reference);
+        let reference = NormalUrl::of(reference);
         let is_there =
-            reference.host.is_some() || eval.origins.iter().any(|origin| Address::of(origin).host == found.host);
+            reference.host.is_some() || eval.origins.iter().any(|origin| NormalUrl::of(origin).host == found.host);
         if !is_there {
             return false;
         }
@@ -40,7 +40,7 @@ pub(super) fn url_match(context: &Context, eval: &Eval, default_rule: &'static s
 
 /// The components of a URL, normalised.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Address {
+pub(crate) struct NormalUrl {
     /// Host and port; `None` if a reference is only a path.
     host: Option<String>,
     /// The path without percent-encoding.
@@ -50,7 +50,7 @@ pub(crate) struct Address {
     fragment: Option<String>,
 }
 
-impl Address {
+impl NormalUrl {
     pub(crate) fn of(text: &str) -> Self {
         let text = text.trim();
         let parsed = Url::parse(text).ok().filter(Url::has_host);
@@ -140,7 +140,7 @@ mod tests {
             ("http://h/a?l%5B%5D=b%20c", "http://h/a/?l[]=b+c&l[]=d"),
             ("http://h/a%20b", "http://h/a b"),
         ] {
-            assert!(Address::of(url).is_within(&Address::of(reference)), "{reference}: {url}");
+            assert!(NormalUrl::of(url).is_within(&NormalUrl::of(reference)), "{reference}: {url}");
         }
         for (reference, url) in [
             ("http://h/f/books/81", "http://h/f/books/8137"),
@@ -157,10 +157,10 @@ mod tests {
             ("http://h/a", ""),
             ("http://h/dashboard/todos", "http://h/dashboard%2Ftodos"),
         ] {
-            assert!(!Address::of(url).is_within(&Address::of(reference)), "{reference}: {url}");
+            assert!(!NormalUrl::of(url).is_within(&NormalUrl::of(reference)), "{reference}: {url}");
         }
-        assert!(Address::of("http://h/a/?y=2&x=1#top").is(&Address::of("http://h/a?x=1&y=2")));
-        assert!(!Address::of("http://h/a/b").is(&Address::of("http://h/a")));
-        assert!(!Address::of("http://h/a?x=1&y=2").is(&Address::of("http://h/a?x=1")));
+        assert!(NormalUrl::of("http://h/a/?y=2&x=1#top").is(&NormalUrl::of("http://h/a?x=1&y=2")));
+        assert!(!NormalUrl::of("http://h/a/b").is(&NormalUrl::of("http://h/a")));
+        assert!(!NormalUrl::of("http://h/a?x=1&y=2").is(&NormalUrl::of("http://h/a?x=1")));
     }
 }

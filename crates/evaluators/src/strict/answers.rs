@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::hedges::Claim;
 use super::leniency::Leniency;
 use super::said::Said;
-use super::{Dialect, numbers, void, words};
+use super::{BenchmarkDialect, numbers, void, words};
 use crate::webarena::{Context, Eval, OR, TaskError, strings, text_of, texts_of};
 use arenad_verdict::question::{KnownAnswers, Question, Sameness, TextComparison, Wording};
 use arenad_verdict::{Check, Verdict};
@@ -30,7 +30,7 @@ pub(super) fn string_match(
     context: &Context,
     eval: &Eval,
     told: &KnownAnswers,
-    dialect: &Dialect,
+    dialect: &BenchmarkDialect,
 ) -> Result<Vec<Check>, TaskError> {
     let answer = context.answer.as_str();
     let said = Said::of(answer, &context.intent);

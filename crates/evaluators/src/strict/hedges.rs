@@ -56,7 +56,7 @@ pub(super) struct Claim<'a> {
 }
 
 /// A number in a folded text.
-struct Value {
+struct MentionedNumber {
     at: Range<usize>,
     /// Its digits as a plain decimal number.
     digits: String,
@@ -124,7 +124,7 @@ impl<'a> Claim<'a> {
             if is_denied(&text[..at.start]) {
                 return Some(format!("it denies {reference:?}"));
             }
-            let overlaps = |value: &Value| value.at.start < at.end && at.start < value.at.end;
+            let overlaps = |value: &MentionedNumber| value.at.start < at.end && at.start < value.at.end;
             let run = runs.iter().find(|run| values[run.start..run.end].iter().any(overlaps));
             let is_number = Amount::of(reference).is_some();
             let in_run = run.is_some_and(|run| values[run.start..run.end].iter().any(|value| !value.is_wanted));
@@ -147,10 +147,11 @@ impl<'a> Claim<'a> {
         })
     }
 
-    fn mentions(&self, text: &str, reference: &str, values: &[Value]) -> Vec<Range<usize>> {
+    fn mentions(&self, text: &str, reference: &str, values: &[MentionedNumber]) -> Vec<Range<usize>> {
         match Amount::of(reference) {
             Some(amount) => {
-                let is_meant = |value: &&Value| value.digits == amount.digits() || value.digits.starts_with(reference);
+                let is_meant =
+                    |value: &&MentionedNumber| value.digits == amount.digits() || value.digits.starts_with(reference);
                 values.iter().filter(|value| value.is_wanted).filter(is_meant).map(|value| value.at.clone()).collect()
             }
             None => positions(text, reference),
@@ -240,7 +241,7 @@ impl<'a> Claim<'a> {
 
     /// Returns the numbers of a folded text, without the numbers of the task, years, and numbers inside a textual
     /// reference.
-    fn values(&self, text: &str) -> Vec<Value> {
+    fn values(&self, text: &str) -> Vec<MentionedNumber> {
         let amounts: Vec<(Amount, &str)> =
             self.references().filter_map(|reference| Some((Amount::of(reference)?, reference))).collect();
         let texts = self.references().filter(|reference| Amount::of(reference).is_none());
@@ -248,14 +249,14 @@ impl<'a> Claim<'a> {
         let may_be_cut = self.intent.asks_coordinates();
         let is_year = |digits: &str| digits.len() == 4 && (digits.starts_with("19") || digits.starts_with("20"));
         let asks_year = amounts.iter().any(|(amount, _)| is_year(amount.digits()));
-        let mut values: Vec<Value> = Vec::new();
+        let mut values: Vec<MentionedNumber> = Vec::new();
         for number in numbers::scan(text) {
             let is_covered = covered.iter().any(|range| range.start <= number.at.start && number.at.end <= range.end);
             let is_wanted = amounts.iter().any(|(amount, reference)| number.is(amount, reference, may_be_cut));
             let digits = number.amount.digits().to_owned();
             let is_known = is_covered || self.known.contains(&digits) || (is_year(&digits) && !asks_year);
             if is_wanted || !is_known {
-                values.push(Value { at: number.at, digits, is_wanted });
+                values.push(MentionedNumber { at: number.at, digits, is_wanted });
             }
         }
         let mut from = 0;
@@ -276,7 +277,7 @@ impl<'a> Claim<'a> {
             }
             let digits = value.to_string();
             let is_wanted = amounts.iter().any(|(amount, _)| amount.digits() == digits);
-            values.push(Value { at: *at..at + word.len(), digits, is_wanted });
+            values.push(MentionedNumber { at: *at..at + word.len(), digits, is_wanted });
         }
         values.sort_by_key(|value| value.at.start);
         values
@@ -308,7 +309,7 @@ fn is_denied(before: &str) -> bool {
 }
 
 /// Returns the groups of adjacent numbers that form alternatives or a list, as ranges of indices.
-fn runs(text: &str, values: &[Value]) -> Vec<Range<usize>> {
+fn runs(text: &str, values: &[MentionedNumber]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for index in 0..values.len() {
         let is_tied = index > 0 && ties(&text[values[index - 1].at.end..values[index].at.start]);

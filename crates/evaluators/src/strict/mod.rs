@@ -23,7 +23,7 @@ use arenad_verdict::question::{KnownAnswers, Question};
 use arenad_verdict::{Check, Profile, Report, Verdict};
 
 /// The properties of a benchmark that the profile needs.
-pub(super) struct Dialect {
+pub(super) struct BenchmarkDialect {
     /// The names of the benchmark's evaluators.
     pub(super) eval_types: &'static [&'static str],
     /// The rule for URLs if the task names none.
@@ -42,7 +42,7 @@ pub(super) fn questions(
     context: &Context,
     eval: &Eval,
     told: &KnownAnswers,
-    dialect: &Dialect,
+    dialect: &BenchmarkDialect,
 ) -> Result<Vec<Question>, TaskError> {
     let mut questions = Vec::new();
     for kind in &eval.eval_types {
@@ -61,7 +61,7 @@ pub(super) fn evaluate(
     context: &Context,
     eval: &Eval,
     told: &KnownAnswers,
-    dialect: &Dialect,
+    dialect: &BenchmarkDialect,
 ) -> Result<Report, TaskError> {
     let mut checks = Vec::new();
     for kind in &eval.eval_types {

@@ -50,7 +50,7 @@ pub(crate) fn amounts(text: &str) -> Vec<Amount> {
 
 /// A number and its position in a folded text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Number {
+pub(super) struct LocatedNumber {
     /// The number, independent of its spelling.
     pub(super) amount: Amount,
     /// The range of its sign, currency and digits.
@@ -59,7 +59,7 @@ pub(super) struct Number {
     pub(super) is_bare_range: bool,
 }
 
-impl Number {
+impl LocatedNumber {
     /// Whether this number is the expected one, which `reference` spells. Coordinates with at least three decimals may
     /// be truncated in the reference: `40.442` accepts `40.4424191`.
     pub(super) fn is(&self, expected: &Amount, reference: &str, may_be_cut: bool) -> bool {
@@ -70,8 +70,8 @@ impl Number {
 }
 
 /// Returns the numbers in a folded text, including the ends of ranges.
-pub(super) fn scan(text: &str) -> Vec<Number> {
-    let mut found: Vec<(Number, Links)> = Vec::new();
+pub(super) fn scan(text: &str) -> Vec<LocatedNumber> {
+    let mut found: Vec<(LocatedNumber, Links)> = Vec::new();
     let mut from = 0;
     while let Some(start) = text[from..].find(|c: char| c.is_ascii_digit()).map(|at| from + at) {
         // `.5` begins with its decimal point.
@@ -103,7 +103,7 @@ fn chunk_end(text: &str, start: usize) -> usize {
 }
 
 /// Returns the number with these digits, unless the adjacent text makes it a part of something else.
-fn number(text: &str, start: usize, end: usize) -> Option<(Number, Links)> {
+fn number(text: &str, start: usize, end: usize) -> Option<(LocatedNumber, Links)> {
     let word_start = text[..start].rfind(char::is_whitespace).map_or(0, |at| at + 1);
     let word_end = text[end..].find(char::is_whitespace).map_or(text.len(), |at| end + at);
     if text[word_start..word_end].contains("://") {
@@ -135,7 +135,7 @@ fn number(text: &str, start: usize, end: usize) -> Option<(Number, Links)> {
     let zero = if chunk.starts_with('.') { "0" } else { "" };
     let amount = Amount { is_money, ..read(&format!("{sign}{zero}{chunk}"))? };
     let at = before.len()..text.len() - after.len();
-    Some((Number { amount, at, is_bare_range: false }, Links { before: is_tied_before, after: is_tied_after }))
+    Some((LocatedNumber { amount, at, is_bare_range: false }, Links { before: is_tied_before, after: is_tied_after }))
 }
 
 /// Returns the sign at the end of a text, the text before it, and whether it is the hyphen of a range instead of a
@@ -190,8 +190,8 @@ fn may_follow(after: &str) -> Option<bool> {
 
 /// Keeps the two ends of a range as numbers. Removes longer chains and pairs of a month and a year: dates, telephone
 /// numbers, codes.
-fn join_ranges(found: Vec<(Number, Links)>) -> Vec<Number> {
-    let mut numbers: Vec<Number> = Vec::new();
+fn join_ranges(found: Vec<(LocatedNumber, Links)>) -> Vec<LocatedNumber> {
+    let mut numbers: Vec<LocatedNumber> = Vec::new();
     let mut rest = found.into_iter().peekable();
     while let Some((number, links)) = rest.next() {
         let mut chain = vec![number];
@@ -206,8 +206,8 @@ fn join_ranges(found: Vec<(Number, Links)>) -> Vec<Number> {
             _ if is_torn || is_tied => {}
             [_] => numbers.append(&mut chain),
             [low, high] => {
-                let is_bare = |number: &Number| !number.amount.is_money && !number.amount.digits.contains('.');
-                let is_year = |number: &Number| matches!(number.amount.value(), 1900.0..=2100.0);
+                let is_bare = |number: &LocatedNumber| !number.amount.is_money && !number.amount.digits.contains('.');
+                let is_year = |number: &LocatedNumber| matches!(number.amount.value(), 1900.0..=2100.0);
                 let is_bare_range = is_bare(low) && is_bare(high);
                 let is_date = is_bare_range && is_year(low) != is_year(high);
                 (low.is_bare_range, high.is_bare_range) = (is_bare_range, is_bare_range);

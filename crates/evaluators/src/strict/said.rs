@@ -1,9 +1,9 @@
 //! Whether an answer equals or contains a reference, and with which leniency.
 
-use super::addresses::Address;
+use super::addresses::NormalUrl;
 use super::hedges::without_markers;
 use super::leniency::Leniency;
-use super::numbers::{Amount, CURRENCIES, Number, scan};
+use super::numbers::{Amount, CURRENCIES, LocatedNumber, scan};
 use super::spoken::{Intent, begins_with, framed, number_word, unwrapped, words as words_of};
 use super::words::{fold, same, says};
 use crate::text::python;
@@ -81,7 +81,7 @@ impl<'a> Said<'a> {
             let is_code = digits.starts_with('0') && digits[1..].starts_with(|c: char| c.is_ascii_digit());
             written == wanted || (intent.asks_how_much() && !is_code && !digits.starts_with('+'))
         };
-        let fits = |number: &Number| wanted.len() > 1 || is_plain(text[number.at.clone()].trim());
+        let fits = |number: &LocatedNumber| wanted.len() > 1 || is_plain(text[number.at.clone()].trim());
         let may_be_cut = intent.asks_coordinates();
         scan(&text).iter().any(|number| number.is(amount, wanted, may_be_cut) && fits(number))
     }
@@ -151,7 +151,7 @@ fn is_address(wanted: &str, text: &str) -> bool {
     let Some(wanted) = bare(wanted) else { return false };
     let text = bare(text).unwrap_or_else(|| text.to_owned());
     !text.contains(char::is_whitespace)
-        && Address::of(&format!("http://{text}")).is(&Address::of(&format!("http://{wanted}")))
+        && NormalUrl::of(&format!("http://{text}")).is(&NormalUrl::of(&format!("http://{wanted}")))
 }
 
 fn is_number_word(wanted: &str, text: &str) -> bool {

@@ -9,11 +9,11 @@ mod lexer;
 pub(crate) use calendar::{Day, days_in, today};
 
 use calendar::with_century;
-use lexer::Number;
+use lexer::NumberToken;
 
 /// The parts of a date in a text. dateutil takes missing parts from the day of the call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Parsed {
+pub(crate) struct ParsedDate {
     /// The year with its century.
     pub year: Option<u32>,
     /// The month, 1 to 12.
@@ -24,7 +24,7 @@ pub(crate) struct Parsed {
     pub weekday: Option<u32>,
 }
 
-impl Parsed {
+impl ParsedDate {
     /// Returns the day that dateutil returns. Missing parts are taken from `default`. If the text names a day of the
     /// week but no day, the result is the next such day.
     #[must_use]
@@ -98,11 +98,11 @@ fn is_digits(token: &str) -> bool {
 /// Returns the parts of the date in a text, or `None` if dateutil raises. `default` completes the date for the check
 /// that the day exists; `present` is the present year.
 #[must_use]
-pub(crate) fn parse(text: &str, default: Day, present: u32) -> Option<Parsed> {
-    let mut reader = Reader { tokens: lexer::tokens(text), present, ..Reader::default() };
+pub(crate) fn parse(text: &str, default: Day, present: u32) -> Option<ParsedDate> {
+    let mut reader = DateParser { tokens: lexer::tokens(text), present, ..DateParser::default() };
     reader.read()?;
     let mut parsed = reader.dates.resolve()?;
-    if parsed == Parsed::default() && reader.hour.is_none() && !reader.has_other {
+    if parsed == ParsedDate::default() && reader.hour.is_none() && !reader.has_other {
         return None;
     }
     if let Some(year) = parsed.year
@@ -139,7 +139,7 @@ impl Dates {
     }
 
     /// Adds a number. A number above 100 is a year.
-    fn push_value(&mut self, number: &Number) -> Option<()> {
+    fn push_value(&mut self, number: &NumberToken) -> Option<()> {
         let is_year = number.is_more_than_hundred();
         self.is_century_given |= is_year;
         let value = number.whole()?;
@@ -162,7 +162,7 @@ impl Dates {
         Some(())
     }
 
-    fn could_be_day(&self, number: &Number) -> Option<bool> {
+    fn could_be_day(&self, number: &NumberToken) -> Option<bool> {
         let last = match (self.month, self.year) {
             (None, _) => 31,
             (Some(month), year) => {
@@ -177,9 +177,10 @@ impl Dates {
     }
 
     /// Determines which number is the year, the month and the day.
-    fn resolve(&self) -> Option<Parsed> {
-        let parsed =
-            |year: Option<u32>, month: Option<u32>, day: Option<u32>| Some(Parsed { year, month, day, weekday: None });
+    fn resolve(&self) -> Option<ParsedDate> {
+        let parsed = |year: Option<u32>, month: Option<u32>, day: Option<u32>| {
+            Some(ParsedDate { year, month, day, weekday: None })
+        };
         let values = &self.values;
         let known = usize::from(self.year.is_some()) + usize::from(self.month.is_some());
         if (known > 0 && known == values.len()) || (values.len() == 3 && known == 2) {
@@ -188,12 +189,12 @@ impl Dates {
             return parsed(at(self.year), at(self.month), at(day));
         }
         match (&values[..], self.month) {
-            ([], _) => Some(Parsed::default()),
+            ([], _) => Some(ParsedDate::default()),
             ([value], None) => Some(year_or_day(*value)),
             ([_], Some(_)) => parsed(None, Some(values[0]), None),
             ([one, other], Some(at)) => {
                 let (month, rest) = if at == 0 { (one, other) } else { (other, one) };
-                Some(Parsed { month: Some(*month), ..year_or_day(*rest) })
+                Some(ParsedDate { month: Some(*month), ..year_or_day(*rest) })
             }
             ([one, other], None) => {
                 if *one > 31 {
@@ -223,17 +224,17 @@ impl Dates {
     }
 }
 
-fn year_or_day(value: u32) -> Parsed {
+fn year_or_day(value: u32) -> ParsedDate {
     if value > 31 {
-        Parsed { year: Some(value), ..Parsed::default() }
+        ParsedDate { year: Some(value), ..ParsedDate::default() }
     } else {
-        Parsed { day: Some(value), ..Parsed::default() }
+        ParsedDate { day: Some(value), ..ParsedDate::default() }
     }
 }
 
 /// Reads the tokens from left to right.
 #[derive(Default)]
-struct Reader {
+struct DateParser {
     tokens: Vec<String>,
     present: u32,
     weekday: Option<u32>,
@@ -248,7 +249,7 @@ struct Reader {
     has_other: bool,
 }
 
-impl Reader {
+impl DateParser {
     fn token(&self, at: usize) -> Option<&str> {
         self.tokens.get(at).map(String::as_str)
     }
@@ -369,7 +370,7 @@ impl Reader {
     }
 
     fn number(&mut self, token: &str) -> Option<()> {
-        let number = Number::of(token)?;
+        let number = NumberToken::of(token)?;
         let (at, length, count) = (self.at, token.len(), self.tokens.len());
         let next = self.token(at + 1).map(str::to_owned);
         let next_is = |token: &str| next.as_deref() == Some(token);
@@ -423,7 +424,7 @@ impl Reader {
         } else if at + 2 < count && next_is(":") {
             // HH:MM[:SS[.ss]]
             self.hour = Some(number.whole()?);
-            let minutes = Number::of(&self.tokens[at + 2])?;
+            let minutes = NumberToken::of(&self.tokens[at + 2])?;
             self.below_sixty(minutes.whole()?);
             if at + 4 < count && self.is_at(at + 3, ":") {
                 let seconds = self.tokens[at + 4].clone();

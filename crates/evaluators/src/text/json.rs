@@ -31,7 +31,7 @@ const DIGITS_MAX: usize = 4300;
 ///
 /// Returns an error if Python raises any other error than `JSONDecodeError`.
 pub(crate) fn parse(text: &str) -> Result<Option<Value>, JsonError> {
-    let mut reader = Reader { text, at: 0, error: None };
+    let mut reader = JsonParser { text, at: 0, error: None };
     reader.blank();
     let value = reader.value(0);
     reader.blank();
@@ -76,13 +76,13 @@ pub(crate) fn has_half_pair(text: &str) -> bool {
 /// The first of the characters that stand for halves of surrogate pairs.
 const HALVES: char = '\u{10f800}';
 
-struct Reader<'a> {
+struct JsonParser<'a> {
     text: &'a str,
     at: usize,
     error: Option<JsonError>,
 }
 
-impl Reader<'_> {
+impl JsonParser<'_> {
     fn rest(&self) -> &str {
         &self.text[self.at..]
     }

@@ -56,7 +56,7 @@ impl Patterns {
 }
 
 fn compile(pattern: &str, mode: Mode) -> Option<Regex> {
-    let inner = translate(pattern, Engine::Re)?;
+    let inner = translate(pattern, PatternEngine::Re)?;
     let anchored = match mode {
         Mode::Match => format!(r"\A(?:{inner})"),
         Mode::Search | Mode::SearchIgnoringCase => inner,
@@ -71,7 +71,7 @@ fn compile(pattern: &str, mode: Mode) -> Option<Regex> {
 
 /// Python's engines for regular expressions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Engine {
+pub(super) enum PatternEngine {
     /// `re` of the standard library.
     Re,
     /// The package `regex`, whose character classes are those of Unicode, as in Rust.
@@ -79,7 +79,7 @@ pub(super) enum Engine {
 }
 
 /// Compiles a pattern of this crate with Python's meaning.
-pub(super) fn ours(pattern: &str, engine: Engine) -> Regex {
+pub(super) fn ours(pattern: &str, engine: PatternEngine) -> Regex {
     let translated = translate(pattern, engine).expect("a pattern of ours");
     Regex::new(&translated).expect("a pattern of ours")
 }
@@ -93,14 +93,14 @@ const WORD: &str = r"\p{L}\p{N}_";
 ///
 /// Python's `$` also matches before a line feed at the end of the text, and its `\Z` only at the very end. Within
 /// `[...]` the signs of Rust's set operations are ordinary characters.
-fn translate(pattern: &str, engine: Engine) -> Option<String> {
+fn translate(pattern: &str, engine: PatternEngine) -> Option<String> {
     let mut out = String::with_capacity(pattern.len() + 16);
     let mut chars = pattern.chars().peekable();
-    let mut before = Before::Nothing;
+    let mut before = PrecedingItem::Nothing;
     while let Some(c) = chars.next() {
         let is_repeat = matches!(c, '*' | '+' | '?') || (c == '{' && is_repetition(chars.clone()));
         if is_repeat {
-            if before != Before::Item {
+            if before != PrecedingItem::Item {
                 return None;
             }
             out.push(c);
@@ -109,38 +109,38 @@ fn translate(pattern: &str, engine: Engine) -> Option<String> {
             }
             // The suffixes of lazy and possessive repetitions.
             out.extend(chars.next_if(|c| matches!(c, '?' | '+')));
-            before = Before::Repetition;
+            before = PrecedingItem::Repetition;
             continue;
         }
-        before = Before::Item;
+        before = PrecedingItem::Item;
         match c {
             '\\' => {
                 let c = chars.next()?;
                 if matches!(c, 'A' | 'b' | 'B' | 'Z') {
-                    before = Before::Nothing;
+                    before = PrecedingItem::Nothing;
                 }
                 out.push_str(&match (c, engine) {
                     ('Z', _) => r"\z".to_owned(),
-                    ('b', Engine::Re) => format!("(?:(?<=[{WORD}])(?![{WORD}])|(?<![{WORD}])(?=[{WORD}]))"),
-                    ('B', Engine::Re) => format!("(?:(?<=[{WORD}])(?=[{WORD}])|(?<![{WORD}])(?![{WORD}]))"),
+                    ('b', PatternEngine::Re) => format!("(?:(?<=[{WORD}])(?![{WORD}])|(?<![{WORD}])(?=[{WORD}]))"),
+                    ('B', PatternEngine::Re) => format!("(?:(?<=[{WORD}])(?=[{WORD}])|(?<![{WORD}])(?![{WORD}]))"),
                     _ => escape(c, engine)?,
                 });
             }
             '[' => class(&mut chars, &mut out, engine)?,
             '^' => {
-                before = Before::Nothing;
+                before = PrecedingItem::Nothing;
                 out.push('^');
             }
             '$' => {
-                before = Before::Nothing;
+                before = PrecedingItem::Nothing;
                 out.push_str(r"(?=\n?\z)");
             }
             '|' => {
-                before = Before::Nothing;
+                before = PrecedingItem::Nothing;
                 out.push('|');
             }
             '(' => {
-                before = Before::Nothing;
+                before = PrecedingItem::Nothing;
                 out.push('(');
                 // In `(?:`, `(?=` and `(?P<name>` the question mark is not a repetition.
                 out.extend(chars.next_if_eq(&'?'));
@@ -155,7 +155,7 @@ fn translate(pattern: &str, engine: Engine) -> Option<String> {
 
 /// The item before a repetition.
 #[derive(Clone, Copy, PartialEq)]
-enum Before {
+enum PrecedingItem {
     /// Nothing that could be repeated.
     Nothing,
     /// A repetition, which cannot be repeated again.
@@ -165,12 +165,12 @@ enum Before {
 }
 
 /// Translates the character behind a backslash; `None` if Python does not have this escape.
-fn escape(c: char, engine: Engine) -> Option<String> {
+fn escape(c: char, engine: PatternEngine) -> Option<String> {
     match c {
-        's' if engine == Engine::Re => Some(format!("[{SPACE}]")),
-        'S' if engine == Engine::Re => Some(format!("[^{SPACE}]")),
-        'w' if engine == Engine::Re => Some(format!("[{WORD}]")),
-        'W' if engine == Engine::Re => Some(format!("[^{WORD}]")),
+        's' if engine == PatternEngine::Re => Some(format!("[{SPACE}]")),
+        'S' if engine == PatternEngine::Re => Some(format!("[^{SPACE}]")),
+        'w' if engine == PatternEngine::Re => Some(format!("[{WORD}]")),
+        'W' if engine == PatternEngine::Re => Some(format!("[^{WORD}]")),
         c if c.is_ascii_alphabetic() && !"AbBdDsSwWafnrtvxuU".contains(c) => None,
         c if c.is_ascii_alphanumeric() => Some(format!("\\{c}")),
         c if c.is_ascii() => Some(format!(r"\x{:02x}", u32::from(c))),
@@ -179,7 +179,7 @@ fn escape(c: char, engine: Engine) -> Option<String> {
 }
 
 /// Translates a character class, from behind its opening bracket to its closing one.
-fn class(chars: &mut Peekable<Chars<'_>>, out: &mut String, engine: Engine) -> Option<()> {
+fn class(chars: &mut Peekable<Chars<'_>>, out: &mut String, engine: PatternEngine) -> Option<()> {
     out.push('[');
     out.extend(chars.next_if_eq(&'^'));
     if chars.next_if_eq(&']').is_some() {

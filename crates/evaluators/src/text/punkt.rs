@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use fancy_regex::Regex;
 
-use super::patterns::{self, Engine};
+use super::patterns::{self, PatternEngine};
 use super::punkt_english::{ABBREVIATIONS, COLLOCATIONS, SENTENCE_STARTERS};
 use super::python;
 use super::tokens::Nltk;
@@ -36,9 +36,9 @@ impl Language {
         const MULTI_CHAR: &str = r"(?:-{2,}|\.{2,}|(?:\.\s){2,}\.)";
         const WORD_START: &str = r#"[^("`{\[:;&#*@)}\]\-,]"#;
         let (engine, non_word, closing) = match version {
-            Nltk::V3_8_1 => (Engine::Re, r#")";}]*:@'({[?!"#, r#""')\]}"#),
+            Nltk::V3_8_1 => (PatternEngine::Re, r#")";}]*:@'({[?!"#, r#""')\]}"#),
             // In this version quotes outside ASCII count as quotes.
-            Nltk::V3_10_4 => (Engine::Regex, r#")";}]*:@'({[‘’“”«»?!"#, r#""')\]}‘’“”«»"#),
+            Nltk::V3_10_4 => (PatternEngine::Regex, r#")";}]*:@'({[‘’“”«»?!"#, r#""')\]}‘’“”«»"#),
         };
         let class = format!("[{}]", non_word.replace(']', r"\]").replace('[', r"\["));
         let word = format!(
@@ -51,7 +51,7 @@ impl Language {
             number: patterns::ours(r"^-?[.,]?\d[\d,.\-]*\.?$", engine),
             initial: patterns::ours(r"^[^\W\d]\.$", engine),
             non_word,
-            has_separators: engine == Engine::Re,
+            has_separators: engine == PatternEngine::Re,
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use fancy_regex::Regex;
 
-use super::patterns::{self, Engine};
+use super::patterns::{self, PatternEngine};
 use super::{punkt, python};
 
 /// A version of NLTK.
@@ -20,13 +20,13 @@ pub enum Nltk {
 }
 
 /// Patterns and their replacements, in order.
-type Rules = Vec<(Regex, &'static str)>;
+type TokenRules = Vec<(Regex, &'static str)>;
 
 /// The rules that apply before a sentence is padded with blanks, and those that apply after. Source: NLTK's
 /// `NLTKWordTokenizer`.
 struct Treebank {
-    before: Rules,
-    after: Rules,
+    before: TokenRules,
+    after: TokenRules,
 }
 
 static OLD: LazyLock<Treebank> = LazyLock::new(|| Treebank::of(Nltk::V3_8_1));
@@ -35,8 +35,8 @@ static NEW: LazyLock<Treebank> = LazyLock::new(|| Treebank::of(Nltk::V3_10_4));
 impl Treebank {
     fn of(version: Nltk) -> Self {
         let is_new = version == Nltk::V3_10_4;
-        let engine = if is_new { Engine::Regex } else { Engine::Re };
-        let rules = |rules: &[(&str, &'static str)]| -> Rules {
+        let engine = if is_new { PatternEngine::Regex } else { PatternEngine::Re };
+        let rules = |rules: &[(&str, &'static str)]| -> TokenRules {
             rules.iter().map(|(pattern, with)| (patterns::ours(pattern, engine), *with)).collect()
         };
         let quote = if is_new {
@@ -94,7 +94,7 @@ impl Treebank {
     }
 
     fn tokens(&self, sentence: &str) -> Vec<String> {
-        let apply = |text: String, rules: &Rules| {
+        let apply = |text: String, rules: &TokenRules| {
             rules.iter().fold(text, |text, (pattern, with)| pattern.replace_all(&text, *with).into_owned())
         };
         let padded = format!(" {} ", apply(sentence.to_owned(), &self.before));

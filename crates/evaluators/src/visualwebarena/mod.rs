@@ -46,7 +46,7 @@ pub const HELPERS: [Helper; 17] = [
 ];
 
 /// The properties of VisualWebArena that the strict profile needs.
-const DIALECT: strict::Dialect = strict::Dialect {
+const DIALECT: strict::BenchmarkDialect = strict::BenchmarkDialect {
     eval_types: &["string_match", "url_match", "program_html", "page_image_query"],
     url_rule: "EXACT",
     helpers: &HELPERS,

@@ -85,7 +85,7 @@ pub fn evaluate(context: &Context, eval: &Eval, told: &KnownAnswers, profile: Pr
 }
 
 /// The properties of WebArena that the strict profile needs.
-const DIALECT: strict::Dialect = strict::Dialect {
+const DIALECT: strict::BenchmarkDialect = strict::BenchmarkDialect {
     eval_types: &["string_match", "url_match", "program_html"],
     url_rule: "GOLD in PRED",
     helpers: &HELPERS,

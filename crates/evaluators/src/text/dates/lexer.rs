@@ -7,8 +7,8 @@ pub(super) fn tokens(text: &str) -> Vec<String> {
     let mut chars = text.chars().filter(|c| *c != '\0').peekable();
     while let Some(first) = chars.next() {
         let mut state = match first {
-            c if c.is_alphabetic() => State::Word,
-            c if c.is_ascii_digit() => State::Number,
+            c if c.is_alphabetic() => LexerState::Word,
+            c if c.is_ascii_digit() => LexerState::Number,
             c => {
                 out.push(if c.is_whitespace() { " ".to_owned() } else { c.to_string() });
                 continue;
@@ -17,32 +17,32 @@ pub(super) fn tokens(text: &str) -> Vec<String> {
         let mut token = String::from(first);
         let mut has_letters = false;
         while let Some(c) = chars.peek().copied() {
-            has_letters |= matches!(state, State::Word | State::DottedWord);
+            has_letters |= matches!(state, LexerState::Word | LexerState::DottedWord);
             let is_after_dot = token.ends_with('.');
             state = match state {
-                State::Word if c.is_alphabetic() => State::Word,
-                State::Word if c == '.' => State::DottedWord,
-                State::Number if c.is_ascii_digit() => State::Number,
-                State::Number if c == '.' || (c == ',' && token.len() >= 2) => State::DottedNumber,
-                State::DottedWord if c == '.' || c.is_alphabetic() => State::DottedWord,
-                State::DottedWord if c.is_ascii_digit() && is_after_dot => State::DottedNumber,
-                State::DottedNumber if c == '.' || c.is_ascii_digit() => State::DottedNumber,
-                State::DottedNumber if c.is_alphabetic() && is_after_dot => State::DottedWord,
+                LexerState::Word if c.is_alphabetic() => LexerState::Word,
+                LexerState::Word if c == '.' => LexerState::DottedWord,
+                LexerState::Number if c.is_ascii_digit() => LexerState::Number,
+                LexerState::Number if c == '.' || (c == ',' && token.len() >= 2) => LexerState::DottedNumber,
+                LexerState::DottedWord if c == '.' || c.is_alphabetic() => LexerState::DottedWord,
+                LexerState::DottedWord if c.is_ascii_digit() && is_after_dot => LexerState::DottedNumber,
+                LexerState::DottedNumber if c == '.' || c.is_ascii_digit() => LexerState::DottedNumber,
+                LexerState::DottedNumber if c.is_alphabetic() && is_after_dot => LexerState::DottedWord,
                 _ => break,
             };
             token.push(c);
             chars.next();
         }
-        let is_dotted = matches!(state, State::DottedWord | State::DottedNumber);
+        let is_dotted = matches!(state, LexerState::DottedWord | LexerState::DottedNumber);
         if is_dotted && (has_letters || token.matches('.').count() > 1 || token.ends_with(['.', ','])) {
             let mut parts = split_dots(&token).into_iter();
             let mut first = parts.next().unwrap_or_default();
-            if state == State::DottedNumber && !first.contains('.') {
+            if state == LexerState::DottedNumber && !first.contains('.') {
                 first = first.replace(',', ".");
             }
             out.push(first);
             out.extend(parts.filter(|part| !part.is_empty()));
-        } else if state == State::DottedNumber && !token.contains('.') {
+        } else if state == LexerState::DottedNumber && !token.contains('.') {
             out.push(token.replace(',', "."));
         } else {
             out.push(token);
@@ -52,7 +52,7 @@ pub(super) fn tokens(text: &str) -> Vec<String> {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum State {
+enum LexerState {
     Word,
     Number,
     DottedWord,
@@ -74,12 +74,12 @@ fn split_dots(token: &str) -> Vec<String> {
 }
 
 /// A number in a text: digits with an optional fraction.
-pub(super) struct Number {
+pub(super) struct NumberToken {
     whole: String,
     has_fraction: bool,
 }
 
-impl Number {
+impl NumberToken {
     /// Parses a number; returns `None` if the token is not a finite one.
     pub(super) fn of(token: &str) -> Option<Self> {
         let (whole, fraction) = token.split_once('.').unwrap_or((token, ""));

@@ -6,7 +6,7 @@ use fancy_regex::Regex;
 use serde_json::Value;
 
 use super::{Normal, is_falsy};
-use crate::text::dates::{self, Parsed};
+use crate::text::dates::{self, ParsedDate};
 use crate::text::numbers;
 use crate::text::python;
 use crate::webarena_verified::reading::Reading;
@@ -20,7 +20,7 @@ pub(super) fn normalise(value: &Value, reading: &Reading<'_>) -> Result<Normal, 
     let text = text.ok_or_else(|| Trouble::raised(format!("{value} is no date")))?;
     let text = COMMA.replace_all(text, ", ");
     let parsed = dates::parse(&text, reading.today, reading.today.0);
-    let is_whole = |parsed: &Parsed| parsed.year.is_some() && parsed.month.is_some() && parsed.day.is_some();
+    let is_whole = |parsed: &ParsedDate| parsed.year.is_some() && parsed.month.is_some() && parsed.day.is_some();
     // The benchmark completes a date with the day of the evaluation. In the strict profile an incomplete date is
     // invalid.
     let day = parsed
