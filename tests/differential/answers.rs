@@ -6,7 +6,7 @@ use arenad_evaluators::text::patterns::Patterns;
 use arenad_evaluators::text::urls::urlsplit;
 use arenad_evaluators::text::{Nltk, word_tokenize};
 use arenad_evaluators::visualwebarena::similarity::{Pixels, similarity};
-use arenad_evaluators::webarena::{Context, Eval};
+use arenad_evaluators::webarena::{EpisodeContext, Eval};
 use arenad_evaluators::webarena_verified::{
     Kind, Reading, Side, Submission, Task, Trouble, Typed, UrlOptions, evaluate as evaluate_verified,
     extract_base64_query, normalize_query, parse_json, read_one,
@@ -100,8 +100,8 @@ fn of_visualwebarena(function: &str, input: &Value) -> Answer {
     }
 }
 
-type Questions<E> = fn(&Context, &Eval, &KnownAnswers, Profile) -> Result<Vec<Question>, E>;
-type Evaluate<E> = fn(&Context, &Eval, &KnownAnswers, Profile) -> Result<Report, E>;
+type Questions<E> = fn(&EpisodeContext, &Eval, &KnownAnswers, Profile) -> Result<Vec<Question>, E>;
+type Evaluate<E> = fn(&EpisodeContext, &Eval, &KnownAnswers, Profile) -> Result<Report, E>;
 
 fn judged<E: ToString>(function: &str, input: &Value, questions: Questions<E>, evaluate: Evaluate<E>) -> Answer {
     let eval = match function {
@@ -119,7 +119,7 @@ fn judged<E: ToString>(function: &str, input: &Value, questions: Questions<E>, e
     let task = |error: E| Lack::Raises(error.to_string());
     let eval: Eval = serde_json::from_value(eval).map_err(|error| Lack::Raises(error.to_string()))?;
     let text = |key| text(input, key).to_owned();
-    let context = Context { intent: "the intent".to_owned(), answer: text("answer"), url: text("url") };
+    let context = EpisodeContext { intent: "the intent".to_owned(), answer: text("answer"), url: text("url") };
     let mut told = KnownAnswers::default();
     loop {
         let open = questions(&context, &eval, &told, Profile::Compat).map_err(task)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use arenad_evaluators::webarena::{self, Context, Task};
+use arenad_evaluators::webarena::{self, EpisodeContext, WebArenaTask};
 use arenad_evaluators::{visualwebarena as visual, webarena_verified as verified};
 use arenad_verdict::question::KnownAnswers;
 use arenad_verdict::{Profile, Report, Verdict};
@@ -45,7 +45,7 @@ fn settle(counts: &Counts) {
 }
 
 /// The tasks of WebArena and VisualWebArena whose answer a text rule judges, each with whether it is VisualWebArena's.
-fn tasks() -> Vec<(Task, bool)> {
+fn tasks() -> Vec<(WebArenaTask, bool)> {
     let names = ["SHOPPING", "SHOPPING_ADMIN", "REDDIT", "GITLAB", "MAP", "WIKIPEDIA", "HOMEPAGE", "CLASSIFIEDS"];
     let urls = names.map(|name| (format!("__{name}__"), format!("http://{}.test", name.to_lowercase()))).into();
     let files = [
@@ -67,8 +67,8 @@ fn tasks() -> Vec<(Task, bool)> {
     tasks
 }
 
-fn verdicts(task: &Task, is_visual: bool, answer: &str) -> [Verdict; 2] {
-    let context = Context { intent: task.intent.clone(), answer: answer.to_owned(), url: String::new() };
+fn verdicts(task: &WebArenaTask, is_visual: bool, answer: &str) -> [Verdict; 2] {
+    let context = EpisodeContext { intent: task.intent.clone(), answer: answer.to_owned(), url: String::new() };
     let told = KnownAnswers::default();
     let judge = |profile| -> Report {
         let report = if is_visual {
@@ -82,7 +82,7 @@ fn verdicts(task: &Task, is_visual: bool, answer: &str) -> [Verdict; 2] {
 }
 
 /// Returns the texts that an answer must contain, each with its alternatives.
-fn wanted(task: &Task) -> Vec<Vec<String>> {
+fn wanted(task: &WebArenaTask) -> Vec<Vec<String>> {
     let split = |text: &Value| text.as_str().unwrap_or_default().split(" |OR| ").map(str::to_owned).collect::<Vec<_>>();
     let of_rule = |(rule, value): (&String, &Value)| match value {
         Value::Array(all) if rule == "one_of" => vec![all.iter().flat_map(split).collect()],
@@ -98,7 +98,7 @@ fn is_number(text: &str) -> bool {
         && (!text.starts_with('0') || text.len() == 1 || text.starts_with("0."))
 }
 
-fn asks_how_much(task: &Task) -> bool {
+fn asks_how_much(task: &WebArenaTask) -> bool {
     let intent = task.intent.to_lowercase();
     ["how much", "price", "cost", "spend", "spent", "refund", "amount", "payment"]
         .iter()
@@ -127,7 +127,7 @@ fn wrapped(text: &str) -> Vec<String> {
 }
 
 /// Right answers by kind.
-fn right(task: &Task) -> Vec<(&'static str, String)> {
+fn right(task: &WebArenaTask) -> Vec<(&'static str, String)> {
     let wanted = wanted(task);
     let first: Vec<&str> = wanted.iter().map(|any| any[0].as_str()).collect();
     let mut answers: Vec<(&str, String)> = Vec::new();
@@ -205,7 +205,7 @@ fn right(task: &Task) -> Vec<(&'static str, String)> {
 }
 
 /// Wrong answers by kind. `everything` contains the expected texts of all tasks.
-fn wrong(task: &Task, everything: &[String], index: usize) -> Vec<(&'static str, String)> {
+fn wrong(task: &WebArenaTask, everything: &[String], index: usize) -> Vec<(&'static str, String)> {
     let wanted = wanted(task);
     let first: Vec<&str> = wanted.iter().map(|any| any[0].as_str()).collect();
     let mut answers: Vec<(&str, String)> = ["", "I don't know", "N/A", "done", "Yes and No, yes", "..."]

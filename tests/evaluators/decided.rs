@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use arenad_evaluators::webarena::{self, Context, Eval};
+use arenad_evaluators::webarena::{self, EpisodeContext, Eval};
 use arenad_evaluators::webarena_verified::{Submission, Task, evaluate, read};
 use arenad_evaluators::{visualwebarena as visual, webarena_verified as verified};
 use arenad_verdict::question::{Answer, KnownAnswers, Question};
@@ -135,7 +135,7 @@ fn har(url: &str, mime_type: &str, body: &str) -> Vec<u8> {
     json!({ "log": { "entries": [page, entry] } }).to_string().into_bytes()
 }
 
-fn told(context: &Context, eval: &Eval, shown: &Value, judged: bool, profile: Profile) -> KnownAnswers {
+fn told(context: &EpisodeContext, eval: &Eval, shown: &Value, judged: bool, profile: Profile) -> KnownAnswers {
     let mut told = KnownAnswers::default();
     loop {
         let open = visual::questions(context, eval, &told, profile).expect("questions");
@@ -194,7 +194,7 @@ proptest! {
         let shown = [json!(said), json!(null), json!(number), json!([said]), json!({ "a": said })];
         for (index, eval) in evals().into_iter().enumerate() {
             let eval: Eval = serde_json::from_value(eval).expect("a task");
-            let context = Context { intent: "How many?".to_owned(), answer: said.clone(), url: url.clone() };
+            let context = EpisodeContext { intent: "How many?".to_owned(), answer: said.clone(), url: url.clone() };
             for profile in [Profile::Compat, Profile::Strict] {
                 let told = told(&context, &eval, &shown[index % shown.len()], judged, profile);
                 let report = visual::evaluate(&context, &eval, &told, profile).expect("a report");
@@ -240,7 +240,7 @@ proptest! {
     ) {
         let said = format!("{before}{reference}{after}");
         let intent = if how_much { "How much is it?" } else { "How many items are there?" };
-        let context = Context { intent: intent.to_owned(), answer: said.clone(), url: String::new() };
+        let context = EpisodeContext { intent: intent.to_owned(), answer: said.clone(), url: String::new() };
         for rules in [json!({ "exact_match": reference }), json!({ "must_include": [reference] }), json!({ "one_of": [reference] })] {
             let is_shared = rules.get("one_of").is_none();
             let eval = json!({ "eval_types": ["string_match"], "reference_answers": rules });
@@ -265,7 +265,7 @@ proptest! {
     ) {
         let eval = json!({ "eval_types": ["url_match"], "reference_url": reference, "url_note": "GOLD in PRED" });
         let eval: Eval = serde_json::from_value(eval).expect("a task");
-        let context = Context { url: url.clone(), ..Context::default() };
+        let context = EpisodeContext { url: url.clone(), ..EpisodeContext::default() };
         let told = KnownAnswers::default();
         let [compat, strict] = [Profile::Compat, Profile::Strict]
             .map(|profile| webarena::evaluate(&context, &eval, &told, profile).expect("a report").verdict);

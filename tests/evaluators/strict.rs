@@ -1,7 +1,7 @@
 //! Loopholes that the strict profile closes: answers and pages that one profile accepts and the other rejects.
 
 use arenad_evaluators::visualwebarena as visual;
-use arenad_evaluators::webarena::{self, Context, Eval, TaskError};
+use arenad_evaluators::webarena::{self, EpisodeContext, Eval, TaskError};
 use arenad_verdict::question::{Answer, KnownAnswers, Question};
 use arenad_verdict::{Profile, SideBySide, Verdict};
 use proptest::prelude::*;
@@ -10,15 +10,15 @@ use serde_json::{Value, json};
 use crate::seen::look;
 use Verdict::{Failed, NeedsJudge, Passed, Unsupported};
 
-type Questions = fn(&Context, &Eval, &KnownAnswers, Profile) -> Result<Vec<Question>, TaskError>;
-type Evaluate = fn(&Context, &Eval, &KnownAnswers, Profile) -> Result<arenad_verdict::Report, TaskError>;
+type Questions = fn(&EpisodeContext, &Eval, &KnownAnswers, Profile) -> Result<Vec<Question>, TaskError>;
+type Evaluate = fn(&EpisodeContext, &Eval, &KnownAnswers, Profile) -> Result<arenad_verdict::Report, TaskError>;
 
 /// Returns both verdicts on the observations of a case; a question that the case does not answer is undecided.
 fn both(questions: Questions, evaluate: Evaluate, eval: &Value, case: &Value) -> (Verdict, Verdict) {
     let eval: Eval = serde_json::from_value(eval.clone()).expect("a task");
     let text = |key: &str| case[key].as_str().unwrap_or_default().to_owned();
     let intent = case["intent"].as_str().unwrap_or("Do it").to_owned();
-    let context = Context { intent, answer: text("answer"), url: text("url") };
+    let context = EpisodeContext { intent, answer: text("answer"), url: text("url") };
     let mut told = KnownAnswers::default();
     for profile in [Profile::Compat, Profile::Strict] {
         loop {
@@ -142,14 +142,14 @@ fn a_path_is_on_the_site_of_its_task() {
         ("http://evil.test/f/gaming/7/a", Failed),
         ("http://localhost:7770/f/gaming", Failed),
     ] {
-        let context = Context { url: url.to_owned(), ..Context::default() };
+        let context = EpisodeContext { url: url.to_owned(), ..EpisodeContext::default() };
         let report =
             visual::evaluate(&context, &task.eval, &KnownAnswers::default(), Profile::Strict).expect("a report");
         assert_eq!(report.verdict, verdict, "{url}");
     }
     let eval = Eval { origins: Vec::new(), ..task.eval };
-    let report =
-        visual::evaluate(&Context::default(), &eval, &KnownAnswers::default(), Profile::Strict).expect("a report");
+    let report = visual::evaluate(&EpisodeContext::default(), &eval, &KnownAnswers::default(), Profile::Strict)
+        .expect("a report");
     assert_eq!(report.verdict, Unsupported);
 }
 
@@ -328,7 +328,7 @@ fn references_pass_by_themselves() {
 }
 
 /// Splits a task into separately judged parts, each with observations that match its references.
-fn parts(eval: &Eval) -> Vec<(Eval, Context, Value)> {
+fn parts(eval: &Eval) -> Vec<(Eval, EpisodeContext, Value)> {
     let only = |kind: &str| Eval { eval_types: vec![kind.to_owned()], program_html: Vec::new(), ..eval.clone() };
     let first = |references: &Value| references.as_str().unwrap_or_default().split(" |OR| ").next().map(str::to_owned);
     // The text that satisfies a set of rules: the first alternative of each text, one per line.
@@ -352,16 +352,16 @@ fn parts(eval: &Eval) -> Vec<(Eval, Context, Value)> {
         match kind.as_str() {
             "string_match" => {
                 let answer = said(&eval.reference_answers).as_str().unwrap_or_default().to_owned();
-                parts.push((only(kind), Context { answer, ..Context::default() }, Value::Null));
+                parts.push((only(kind), EpisodeContext { answer, ..EpisodeContext::default() }, Value::Null));
             }
             "url_match" => {
                 let url = first(&json!(eval.reference_url)).unwrap_or_default();
                 let url = if url.contains("://") { url } else { format!("http://reddit.test/{url}") };
-                parts.push((only(kind), Context { url, ..Context::default() }, Value::Null));
+                parts.push((only(kind), EpisodeContext { url, ..EpisodeContext::default() }, Value::Null));
             }
             "program_html" => parts.extend(eval.program_html.iter().map(|target| {
                 let eval = Eval { program_html: vec![target.clone()], ..only(kind) };
-                (eval, Context::default(), said(&target.required_contents))
+                (eval, EpisodeContext::default(), said(&target.required_contents))
             })),
             _ => {}
         }

@@ -1,7 +1,7 @@
 //! Compares VisualWebArena's evaluators with the answers of its own code.
 
 use arenad_evaluators::visualwebarena::similarity::{Pixels, similarity};
-use arenad_evaluators::visualwebarena::{Context, Eval, evaluate, questions, read, satisfies, strings};
+use arenad_evaluators::visualwebarena::{EpisodeContext, Eval, evaluate, questions, read, satisfies, strings};
 use arenad_verdict::Profile;
 use arenad_verdict::question::{Answer as Seen, KnownAnswers, Question};
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ fn all_tasks_are_understood() {
         for task in read(&text, &urls).unwrap_or_else(|error| panic!("{site}: {error}")) {
             all += 1;
             let url = "http://reddit.test/f/books/1/x".to_owned();
-            let context = Context { intent: task.intent, answer: "x".to_owned(), url };
+            let context = EpisodeContext { intent: task.intent, answer: "x".to_owned(), url };
             for (at, profile) in [Profile::Compat, Profile::Strict].into_iter().enumerate() {
                 let here = format!("{site} {}", task.task_id);
                 let mut told = KnownAnswers::default();
@@ -112,7 +112,7 @@ fn score(fits: bool) -> Value {
 fn judge(eval: &Value, input: &Value) -> Answer {
     let eval: Eval = serde_json::from_value(eval.clone()).map_err(|error| error.to_string())?;
     let text = |key: &str| input[key].as_str().unwrap_or_default().to_owned();
-    let context = Context { intent: "the intent".to_owned(), answer: text("answer"), url: text("url") };
+    let context = EpisodeContext { intent: "the intent".to_owned(), answer: text("answer"), url: text("url") };
     let mut told = KnownAnswers::default();
     loop {
         let open = questions(&context, &eval, &told, Profile::Compat).map_err(|error| error.to_string())?;

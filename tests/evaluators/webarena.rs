@@ -1,6 +1,6 @@
 //! Compares WebArena's evaluators with the answers of its own code.
 
-use arenad_evaluators::webarena::{Context, Eval, evaluate, questions, read, reddit_get_post_url, strings};
+use arenad_evaluators::webarena::{EpisodeContext, Eval, evaluate, questions, read, reddit_get_post_url, strings};
 use arenad_verdict::Profile;
 use arenad_verdict::question::KnownAnswers;
 use serde_json::{Value, json};
@@ -25,7 +25,8 @@ fn all_tasks_are_understood() {
     assert_eq!(tasks.len(), 812);
     let mut asked = 0;
     for task in tasks {
-        let context = Context { intent: task.intent, answer: "x".into(), url: "http://reddit.test/f/books/1/x".into() };
+        let context =
+            EpisodeContext { intent: task.intent, answer: "x".into(), url: "http://reddit.test/f/books/1/x".into() };
         let told = KnownAnswers::default();
         let questions = |profile| {
             questions(&context, &task.eval, &told, profile)
@@ -80,7 +81,7 @@ fn score(fits: bool) -> Value {
 fn judge(eval: &Value, input: &Value) -> Answer {
     let eval: Eval = serde_json::from_value(eval.clone()).map_err(|error| error.to_string())?;
     let text = |key: &str| input[key].as_str().unwrap_or_default().to_owned();
-    let context = Context { intent: String::new(), answer: text("answer"), url: text("url") };
+    let context = EpisodeContext { intent: String::new(), answer: text("answer"), url: text("url") };
     let mut told = KnownAnswers::default();
     loop {
         let open = questions(&context, &eval, &told, Profile::Compat).map_err(|error| error.to_string())?;

@@ -2,7 +2,7 @@
 
 use arenad_evaluators::ground_truth;
 use arenad_evaluators::visualwebarena;
-use arenad_evaluators::webarena::{self, Context, Task, TaskError};
+use arenad_evaluators::webarena::{self, EpisodeContext, TaskError, WebArenaTask};
 use arenad_evaluators::webarena_verified::{self as verified, Submission};
 use arenad_verdict::question::{KnownAnswers, Question};
 use arenad_verdict::{Profile, Report};
@@ -16,7 +16,7 @@ use arenad_verdict::{EpisodeEvidence, EpisodeReports};
 pub enum CaseError {
     /// The task does not have the format of its benchmark, or mentions a site without an address.
     #[error(transparent)]
-    WebArena(#[from] webarena::TaskFileError),
+    WebArena(#[from] webarena::WebArenaFileError),
     /// The task does not have the format of WebArena-Verified.
     #[error(transparent)]
     Verified(#[from] verified::TaskFileError),
@@ -38,8 +38,8 @@ pub struct Case {
 }
 
 enum Kind {
-    WebArena { task: Box<Task>, context: Context },
-    VisualWebArena { task: Box<Task>, context: Context },
+    WebArena { task: Box<WebArenaTask>, context: EpisodeContext },
+    VisualWebArena { task: Box<WebArenaTask>, context: EpisodeContext },
     Verified { task: Box<verified::Task>, submission: Box<Submission> },
 }
 
@@ -63,8 +63,11 @@ impl Case {
                 let mut filled = evidence.task.clone();
                 webarena::fill(&mut filled, &placeholders::first(&evidence.urls))?;
                 let task = Box::new(webarena::task(&filled)?);
-                let context =
-                    Context { intent: task.intent.clone(), answer: evidence.answer.clone(), url: evidence.url.clone() };
+                let context = EpisodeContext {
+                    intent: task.intent.clone(),
+                    answer: evidence.answer.clone(),
+                    url: evidence.url.clone(),
+                };
                 match dialect {
                     Benchmark::VisualWebArena => Kind::VisualWebArena { task, context },
                     _ => Kind::WebArena { task, context },

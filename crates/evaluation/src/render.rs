@@ -51,7 +51,7 @@ pub fn render(text: &str, urls: &Urls) -> Result<Rendered, serde_json::Error> {
             }
             Err(error) => {
                 left_out.push(index);
-                if let webarena::TaskFileError::Placeholder { placeholder, .. } = error {
+                if let webarena::WebArenaFileError::Placeholder { placeholder, .. } = error {
                     missing.insert(placeholder);
                 }
             }

@@ -3,11 +3,15 @@
 use serde_json::Value;
 use url::Url;
 
-use crate::webarena::{Context, Eval, OR, TaskError};
+use crate::webarena::{EpisodeContext, Eval, OR, TaskError};
 use arenad_verdict::{Check, Verdict};
 
 /// Judges the agent's last URL.
-pub(super) fn url_match(context: &Context, eval: &Eval, default_rule: &'static str) -> Result<Vec<Check>, TaskError> {
+pub(super) fn url_match(
+    context: &EpisodeContext,
+    eval: &Eval,
+    default_rule: &'static str,
+) -> Result<Vec<Check>, TaskError> {
     let rule = eval.url_note.as_deref().unwrap_or(default_rule);
     let is_exact = match rule {
         "EXACT" => true,

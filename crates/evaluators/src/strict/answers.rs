@@ -6,12 +6,12 @@ use super::hedges::Claim;
 use super::leniency::Leniency;
 use super::said::Said;
 use super::{BenchmarkDialect, numbers, void, words};
-use crate::webarena::{Context, Eval, OR, TaskError, strings, text_of, texts_of};
+use crate::webarena::{EpisodeContext, Eval, OR, TaskError, strings, text_of, texts_of};
 use arenad_verdict::question::{KnownAnswers, Question, Sameness, TextComparison, Wording};
 use arenad_verdict::{Check, Verdict};
 
 /// Returns the questions that only a judge can decide.
-pub(super) fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>, TaskError> {
+pub(super) fn questions(context: &EpisodeContext, eval: &Eval) -> Result<Vec<Question>, TaskError> {
     let Some(expected) = eval.reference_answers.get("fuzzy_match") else { return Ok(Vec::new()) };
     let asked = match Fuzzy::of(context, eval, expected)? {
         Fuzzy::Reason => vec![reason(context, eval)],
@@ -27,7 +27,7 @@ pub(super) fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>,
 
 /// Judges an answer: every entry of `reference_answers` has to be known and has to hold.
 pub(super) fn string_match(
-    context: &Context,
+    context: &EpisodeContext,
     eval: &Eval,
     told: &KnownAnswers,
     dialect: &BenchmarkDialect,
@@ -150,7 +150,7 @@ enum Fuzzy<'a> {
 }
 
 impl<'a> Fuzzy<'a> {
-    fn of(context: &Context, eval: &Eval, expected: &'a Value) -> Result<Self, TaskError> {
+    fn of(context: &EpisodeContext, eval: &Eval, expected: &'a Value) -> Result<Self, TaskError> {
         if expected != "N/A" {
             return texts_of("reference_answers.fuzzy_match", expected).map(Self::Answers);
         }
@@ -165,7 +165,12 @@ impl<'a> Fuzzy<'a> {
     }
 }
 
-fn fuzzy(context: &Context, eval: &Eval, told: &KnownAnswers, expected: &Value) -> Result<Vec<Check>, TaskError> {
+fn fuzzy(
+    context: &EpisodeContext,
+    eval: &Eval,
+    told: &KnownAnswers,
+    expected: &Value,
+) -> Result<Vec<Check>, TaskError> {
     let rule = "fuzzy_match";
     let check = |expected: Value, fits| {
         Check::of("string_match", rule, "answer", expected, context.answer.as_str().into(), fits)
@@ -193,15 +198,15 @@ fn fuzzy(context: &Context, eval: &Eval, told: &KnownAnswers, expected: &Value) 
 }
 
 /// Decides without a judge if possible: an empty answer fails, and an answer equal to the reference passes.
-fn settled(context: &Context, reference: &str) -> Option<bool> {
+fn settled(context: &EpisodeContext, reference: &str) -> Option<bool> {
     if context.answer.trim().is_empty() {
         return Some(false);
     }
     Said::of(&context.answer, &context.intent).is(reference).map(|_| true)
 }
 
-fn reason(context: &Context, eval: &Eval) -> Question {
-    let Context { intent, answer, .. } = context;
+fn reason(context: &EpisodeContext, eval: &Eval) -> Question {
+    let EpisodeContext { intent, answer, .. } = context;
     ask(Sameness::Reason, intent, &eval.string_note, answer)
 }
 

@@ -18,7 +18,7 @@ pub(super) mod words;
 
 use serde_json::Value;
 
-use super::webarena::{Context, Eval, Helper, TaskError};
+use super::webarena::{EpisodeContext, Eval, HelperSignature, TaskError};
 use arenad_verdict::question::{KnownAnswers, Question};
 use arenad_verdict::{Check, Profile, Report, Verdict};
 
@@ -29,7 +29,7 @@ pub(super) struct BenchmarkDialect {
     /// The rule for URLs if the task names none.
     pub(super) url_rule: &'static str,
     /// The helpers that tasks may call.
-    pub(super) helpers: &'static [Helper],
+    pub(super) helpers: &'static [HelperSignature],
     /// Whether the published rule considers an answer equal to a reference.
     pub(super) is: fn(reference: &str, answer: &str) -> bool,
     /// Whether the published rule finds a reference in an answer. The last argument is whether the task has only one
@@ -39,7 +39,7 @@ pub(super) struct BenchmarkDialect {
 
 /// Returns the questions whose answers the evaluators need.
 pub(super) fn questions(
-    context: &Context,
+    context: &EpisodeContext,
     eval: &Eval,
     told: &KnownAnswers,
     dialect: &BenchmarkDialect,
@@ -58,7 +58,7 @@ pub(super) fn questions(
 
 /// Judges a task: every evaluator of `eval_types` has to pass.
 pub(super) fn evaluate(
-    context: &Context,
+    context: &EpisodeContext,
     eval: &Eval,
     told: &KnownAnswers,
     dialect: &BenchmarkDialect,

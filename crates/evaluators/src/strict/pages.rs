@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use super::answers::{best, bounded, meaning, number, required};
 use super::{void, words};
 use crate::text::python;
-use crate::webarena::pages::{Locator, locator, place, whereabouts};
-use crate::webarena::{Context, Eval, Helper, OR, Target, TaskError, strings, text_of, texts_of};
+use crate::webarena::pages::{TargetLocator, locator, place, whereabouts};
+use crate::webarena::{EpisodeContext, Eval, HelperSignature, OR, PageTarget, TaskError, strings, text_of, texts_of};
 use arenad_verdict::question::{Answer, KnownAnswers, PagePlace, Question};
 use arenad_verdict::{Check, excerpt, unseen};
 
@@ -19,10 +19,10 @@ const SHOWN: &str = "[document.body.innerText, \
 
 /// Returns the questions about the pages, and the questions for a judge about the pages that are known.
 pub(super) fn questions(
-    context: &Context,
+    context: &EpisodeContext,
     eval: &Eval,
     told: &KnownAnswers,
-    helpers: &[Helper],
+    helpers: &[HelperSignature],
 ) -> Result<Vec<Question>, TaskError> {
     let mut questions = Vec::new();
     for target in &eval.program_html {
@@ -38,10 +38,10 @@ pub(super) fn questions(
 
 /// Judges the answers about the pages.
 pub(super) fn program_html(
-    context: &Context,
+    context: &EpisodeContext,
     eval: &Eval,
     told: &KnownAnswers,
-    helpers: &[Helper],
+    helpers: &[HelperSignature],
 ) -> Result<Vec<Check>, TaskError> {
     let mut checks = Vec::new();
     for target in &eval.program_html {
@@ -64,16 +64,16 @@ pub(super) fn program_html(
     Ok(checks)
 }
 
-fn question(context: &Context, target: &Target, helpers: &[Helper]) -> Result<Question, TaskError> {
+fn question(context: &EpisodeContext, target: &PageTarget, helpers: &[HelperSignature]) -> Result<Question, TaskError> {
     let place = place(context, &target.url, helpers)?;
     let script = |place: PagePlace, expression: &str| {
         let prepare = target.prep_actions.clone();
         Question::Script { place, prepare, expression: expression.to_owned() }
     };
     Ok(match locator(context, target, helpers)? {
-        Locator::Page => script(place, SHOWN),
-        Locator::Script(expression) | Locator::Lambda(expression) => script(place, expression),
-        Locator::Helper(call, _) => Question::Helper { place, call },
+        TargetLocator::Page => script(place, SHOWN),
+        TargetLocator::Script(expression) | TargetLocator::Lambda(expression) => script(place, expression),
+        TargetLocator::Helper(call, _) => Question::Helper { place, call },
     })
 }
 
@@ -92,15 +92,15 @@ fn shown(value: &Value) -> Option<String> {
     if text.trim().is_empty() { None } else { Some(text) }
 }
 
-fn fuzzy(target: &Target) -> Result<Option<&str>, TaskError> {
+fn fuzzy(target: &PageTarget) -> Result<Option<&str>, TaskError> {
     let wanted = target.required_contents.get("fuzzy_match");
     wanted.map(|value| text_of("required_contents.fuzzy_match", value)).transpose()
 }
 
 /// Judges one value by all requirements of the target.
 fn judge(
-    context: &Context,
-    target: &Target,
+    context: &EpisodeContext,
+    target: &PageTarget,
     value: Option<&Value>,
     told: &KnownAnswers,
 ) -> Result<Vec<Check>, TaskError> {
@@ -158,8 +158,8 @@ fn measured(value: &Value, bounds: &str) -> Option<f64> {
 
 /// Checks whether the text means the same as one of the references.
 fn compared(
-    context: &Context,
-    target: &Target,
+    context: &EpisodeContext,
+    target: &PageTarget,
     text: Option<&str>,
     told: &KnownAnswers,
 ) -> Result<Option<Check>, TaskError> {

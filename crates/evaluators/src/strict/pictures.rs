@@ -4,12 +4,16 @@ use serde_json::json;
 
 use super::words;
 use crate::visualwebarena::pictures::{looks, pictures, references, replied, replies, seen, similar};
-use crate::webarena::{Context, Eval, Helper, PictureQuery, TaskError};
+use crate::webarena::{EpisodeContext, Eval, HelperSignature, PictureQuery, TaskError};
 use arenad_verdict::question::{KnownAnswers, Question};
 use arenad_verdict::{Check, Profile, Verdict};
 
 /// Returns the questions about the pictures.
-pub(super) fn questions(context: &Context, eval: &Eval, helpers: &[Helper]) -> Result<Vec<Question>, TaskError> {
+pub(super) fn questions(
+    context: &EpisodeContext,
+    eval: &Eval,
+    helpers: &[HelperSignature],
+) -> Result<Vec<Question>, TaskError> {
     let mut questions = Vec::new();
     for query in &eval.page_image_query {
         questions.push(pictures(context, query, helpers)?);
@@ -21,10 +25,10 @@ pub(super) fn questions(context: &Context, eval: &Eval, helpers: &[Helper]) -> R
 
 /// Judges the answers about the pictures.
 pub(super) fn page_image_query(
-    context: &Context,
+    context: &EpisodeContext,
     eval: &Eval,
     told: &KnownAnswers,
-    helpers: &[Helper],
+    helpers: &[HelperSignature],
 ) -> Result<Vec<Check>, TaskError> {
     let mut checks = Vec::new();
     for query in &eval.page_image_query {
@@ -41,10 +45,10 @@ pub(super) fn page_image_query(
 
 /// Checks the replies to each question, and whether one picture fits all of them.
 fn replied_all(
-    context: &Context,
+    context: &EpisodeContext,
     query: &PictureQuery,
     told: &KnownAnswers,
-    helpers: &[Helper],
+    helpers: &[HelperSignature],
 ) -> Result<Vec<Check>, TaskError> {
     let mut checks = Vec::new();
     // For each picture, whether all replies so far fit.

@@ -1,7 +1,7 @@
 //! VisualWebArena's evaluators: `string_match`, `url_match`, `program_html`, `page_image_query`.
 //!
-//! They began as a copy of WebArena's and now differ in many places. Tasks have the same form, so [`read`], [`Task`]
-//! and [`Context`] are WebArena's.
+//! They began as a copy of WebArena's and now differ in many places. Tasks have the same form, so [`read`], [`WebArenaTask`]
+//! and [`EpisodeContext`] are WebArena's.
 //!
 //! Pictures are not reproduced to the bit. JPEG files are decoded by another library, which changes the value of a
 //! pixel by one or two of 256; formats that this library does not know (AVIF) count as unreadable.
@@ -15,7 +15,9 @@ mod urls;
 
 pub use urls::{exact, gold_in_pred};
 
-pub use super::webarena::{Context, Eval, Helper, Returns, Task, TaskError, TaskFileError, read};
+pub use super::webarena::{
+    EpisodeContext, Eval, HelperSignature, Returns, TaskError, WebArenaFileError, WebArenaTask, read,
+};
 
 use super::{strict, webarena};
 use arenad_verdict::question::{KnownAnswers, Question, open};
@@ -25,21 +27,21 @@ pub use numbers::satisfies;
 pub use pictures::sources;
 
 /// The helpers that VisualWebArena's tasks may call.
-pub const HELPERS: [Helper; 17] = [
-    Helper::of_page("get_query_text", 1, Returns::Text),
-    Helper::of_page("get_query_text_lowercase", 1, Returns::Text),
-    Helper::of_page("gitlab_get_project_memeber_role", 1, Returns::Text),
-    Helper::of_page("reddit_get_latest_comment_content_by_username", 1, Returns::Text),
-    Helper::of_page("reddit_get_parent_comment_username_of_latest_comment_by_username", 1, Returns::Text),
-    Helper::of_site("reddit_get_post_url", 1, Returns::Url),
-    Helper::of_site("shopping_get_latest_order_url", 0, Returns::Url),
-    Helper::of_page("shopping_get_num_reviews", 0, Returns::Number),
-    Helper::of_page("shopping_get_order_product_name_list", 0, Returns::Text),
-    Helper::of_page("shopping_get_order_product_option", 2, Returns::Text),
-    Helper::of_page("shopping_get_order_product_quantity", 1, Returns::Number),
-    Helper::of_page("shopping_get_product_attributes", 1, Returns::Text),
-    Helper::of_page("shopping_get_product_price", 0, Returns::Number),
-    Helper::of_page("shopping_get_rating_as_percentage", 0, Returns::Number),
+pub const HELPERS: [HelperSignature; 17] = [
+    HelperSignature::of_page("get_query_text", 1, Returns::Text),
+    HelperSignature::of_page("get_query_text_lowercase", 1, Returns::Text),
+    HelperSignature::of_page("gitlab_get_project_memeber_role", 1, Returns::Text),
+    HelperSignature::of_page("reddit_get_latest_comment_content_by_username", 1, Returns::Text),
+    HelperSignature::of_page("reddit_get_parent_comment_username_of_latest_comment_by_username", 1, Returns::Text),
+    HelperSignature::of_site("reddit_get_post_url", 1, Returns::Url),
+    HelperSignature::of_site("shopping_get_latest_order_url", 0, Returns::Url),
+    HelperSignature::of_page("shopping_get_num_reviews", 0, Returns::Number),
+    HelperSignature::of_page("shopping_get_order_product_name_list", 0, Returns::Text),
+    HelperSignature::of_page("shopping_get_order_product_option", 2, Returns::Text),
+    HelperSignature::of_page("shopping_get_order_product_quantity", 1, Returns::Number),
+    HelperSignature::of_page("shopping_get_product_attributes", 1, Returns::Text),
+    HelperSignature::of_page("shopping_get_product_price", 0, Returns::Number),
+    HelperSignature::of_page("shopping_get_rating_as_percentage", 0, Returns::Number),
     webarena::SHOP_REVIEWS[0],
     webarena::SHOP_REVIEWS[1],
     webarena::SHOP_REVIEWS[2],
@@ -61,7 +63,7 @@ const DIALECT: strict::BenchmarkDialect = strict::BenchmarkDialect {
 ///
 /// Returns an error if the benchmark's own code would fail on the task.
 pub fn questions(
-    context: &Context,
+    context: &EpisodeContext,
     eval: &Eval,
     told: &KnownAnswers,
     profile: Profile,
@@ -102,7 +104,12 @@ impl From<TaskError> for Halt {
 /// # Errors
 ///
 /// Returns an error if the benchmark's own code would fail on the task, independently of the agent.
-pub fn evaluate(context: &Context, eval: &Eval, told: &KnownAnswers, profile: Profile) -> Result<Report, TaskError> {
+pub fn evaluate(
+    context: &EpisodeContext,
+    eval: &Eval,
+    told: &KnownAnswers,
+    profile: Profile,
+) -> Result<Report, TaskError> {
     if profile == Profile::Strict {
         return strict::evaluate(context, eval, told, &DIALECT);
     }
@@ -113,7 +120,7 @@ pub fn evaluate(context: &Context, eval: &Eval, told: &KnownAnswers, profile: Pr
     }
 }
 
-fn checks(context: &Context, eval: &Eval, told: &KnownAnswers) -> Result<Vec<Check>, Halt> {
+fn checks(context: &EpisodeContext, eval: &Eval, told: &KnownAnswers) -> Result<Vec<Check>, Halt> {
     let mut checks = Vec::new();
     for kind in &eval.eval_types {
         checks.extend(match kind.as_str() {

@@ -8,8 +8,10 @@ use serde_json::Value;
 
 use super::{HELPERS, Halt, numbers, strings};
 use crate::text::python;
-use crate::webarena::pages::{Locator, locator, place, whereabouts};
-use crate::webarena::{Context, Eval, OR, Returns, Target, TaskError, strings as webarena, text_of, texts_of};
+use crate::webarena::pages::{TargetLocator, locator, place, whereabouts};
+use crate::webarena::{
+    EpisodeContext, Eval, OR, PageTarget, Returns, TaskError, strings as webarena, text_of, texts_of,
+};
 use arenad_verdict::question::{Answer, KnownAnswers, Question, Sameness};
 use arenad_verdict::{Check, Verdict, excerpt, unseen};
 
@@ -18,7 +20,7 @@ const NO_INTENT: &str = "NOT USED";
 
 /// The value at the locator of a target.
 #[derive(Debug, Clone, PartialEq)]
-enum Found {
+enum TargetValue {
     Text(String),
     /// A number, and Python's `str()` of it if it is an integer or a truth value.
     Number(f64, Option<String>),
@@ -29,12 +31,16 @@ enum Found {
 }
 
 /// Returns the questions about the pages, and the questions for a judge about the pages that are known.
-pub(crate) fn questions(context: &Context, eval: &Eval, told: &KnownAnswers) -> Result<Vec<Question>, TaskError> {
+pub(crate) fn questions(
+    context: &EpisodeContext,
+    eval: &Eval,
+    told: &KnownAnswers,
+) -> Result<Vec<Question>, TaskError> {
     let mut questions = Vec::new();
     for target in &eval.program_html {
         let (question, given) = question(context, target)?;
         let answer = told.ask(&question);
-        if let (Ok(Rule::Fuzzy(references)), None, Found::Text(text)) =
+        if let (Ok(ContentRule::Fuzzy(references)), None, TargetValue::Text(text)) =
             (rule(target), unseen(&answer), found(&answer, given))
         {
             questions.extend(references.split(OR).map(|reference| compare(reference, &text)));
@@ -45,7 +51,7 @@ pub(crate) fn questions(context: &Context, eval: &Eval, told: &KnownAnswers) -> 
 }
 
 /// Judges the answers about the pages.
-pub(super) fn program_html(context: &Context, eval: &Eval, told: &KnownAnswers) -> Result<Vec<Check>, Halt> {
+pub(super) fn program_html(context: &EpisodeContext, eval: &Eval, told: &KnownAnswers) -> Result<Vec<Check>, Halt> {
     let mut checks = Vec::new();
     for target in &eval.program_html {
         let (question, given) = question(context, target)?;
@@ -57,7 +63,7 @@ pub(super) fn program_html(context: &Context, eval: &Eval, told: &KnownAnswers) 
             continue;
         }
         let found = found(&answer, given);
-        if found == Found::Nothing {
+        if found == TargetValue::Nothing {
             checks.push(Check::of("program_html", "locator", &whereabouts(target), expected(), Value::Null, false));
             break;
         }
@@ -77,40 +83,40 @@ enum Given {
     Returned(Returns),
 }
 
-fn question(context: &Context, target: &Target) -> Result<(Question, Given), TaskError> {
+fn question(context: &EpisodeContext, target: &PageTarget) -> Result<(Question, Given), TaskError> {
     let place = place(context, &target.url, &HELPERS)?;
     Ok(match locator(context, target, &HELPERS)? {
-        Locator::Page => (Question::Content { place }, Given::Printed),
-        Locator::Script(expression) => {
+        TargetLocator::Page => (Question::Content { place }, Given::Printed),
+        TargetLocator::Script(expression) => {
             let prepare = target.prep_actions.clone();
             (Question::Script { place, prepare, expression: expression.to_owned() }, Given::Printed)
         }
-        Locator::Lambda(expression) => {
+        TargetLocator::Lambda(expression) => {
             (Question::Script { place, prepare: Vec::new(), expression: expression.to_owned() }, Given::Raw)
         }
-        Locator::Helper(call, helper) => (Question::Helper { place, call }, Given::Returned(helper.returns)),
+        TargetLocator::Helper(call, helper) => (Question::Helper { place, call }, Given::Returned(helper.returns)),
     })
 }
 
-fn found(answer: &Answer, given: Given) -> Found {
+fn found(answer: &Answer, given: Given) -> TargetValue {
     let value = match (answer, given) {
-        (Answer::Value(value), Given::Printed) => return Found::Text(python::to_str(value)),
-        (Answer::Value(value), Given::Raw) if is_falsy(value) => return Found::Nothing,
+        (Answer::Value(value), Given::Printed) => return TargetValue::Text(python::to_str(value)),
+        (Answer::Value(value), Given::Raw) if is_falsy(value) => return TargetValue::Nothing,
         (Answer::Value(value), _) => value,
         // The locator failed. Each kind has its own value for that.
-        (_, Given::Printed | Given::Returned(Returns::Text | Returns::Url)) => return Found::Text(String::new()),
-        (_, Given::Raw) => return Found::Nothing,
-        (_, Given::Returned(Returns::Number)) => return Found::Number(0.0, Some("0".to_owned())),
+        (_, Given::Printed | Given::Returned(Returns::Text | Returns::Url)) => return TargetValue::Text(String::new()),
+        (_, Given::Raw) => return TargetValue::Nothing,
+        (_, Given::Returned(Returns::Number)) => return TargetValue::Number(0.0, Some("0".to_owned())),
     };
     match value {
-        Value::Null => Found::Nothing,
-        Value::String(text) => Found::Text(text.clone()),
-        Value::Bool(truth) => Found::Number(f64::from(u8::from(*truth)), Some(python::repr(value))),
+        Value::Null => TargetValue::Nothing,
+        Value::String(text) => TargetValue::Text(text.clone()),
+        Value::Bool(truth) => TargetValue::Number(f64::from(u8::from(*truth)), Some(python::repr(value))),
         Value::Number(number) => {
             let printed = (number.is_i64() || number.is_u64()).then(|| number.to_string());
-            Found::Number(number.as_f64().unwrap_or(f64::NAN), printed)
+            TargetValue::Number(number.as_f64().unwrap_or(f64::NAN), printed)
         }
-        Value::Array(_) | Value::Object(_) => Found::Other,
+        Value::Array(_) | Value::Object(_) => TargetValue::Other,
     }
 }
 
@@ -127,7 +133,7 @@ fn is_falsy(value: &Value) -> bool {
 }
 
 /// The requirement of a target. If there are several, only the first in this order counts.
-enum Rule<'a> {
+enum ContentRule<'a> {
     Exact(&'a str),
     Include(Vec<&'a str>),
     Exclude(Vec<&'a str>),
@@ -135,7 +141,7 @@ enum Rule<'a> {
     Fuzzy(&'a str),
 }
 
-impl Rule<'_> {
+impl ContentRule<'_> {
     fn name(&self) -> &'static str {
         match self {
             Self::Exact(_) => "exact_match",
@@ -147,53 +153,57 @@ impl Rule<'_> {
     }
 }
 
-fn rule(target: &Target) -> Result<Rule<'_>, TaskError> {
+fn rule(target: &PageTarget) -> Result<ContentRule<'_>, TaskError> {
     let wanted = &target.required_contents;
     if let Some(value) = wanted.get("exact_match") {
-        return text_of("required_contents.exact_match", value).map(Rule::Exact);
+        return text_of("required_contents.exact_match", value).map(ContentRule::Exact);
     }
     if let Some(value) = wanted.get("must_include") {
-        return texts_of("required_contents.must_include", value).map(Rule::Include);
+        return texts_of("required_contents.must_include", value).map(ContentRule::Include);
     }
     if let Some(value) = wanted.get("must_exclude") {
         let references = texts_of("required_contents.must_exclude", value)?;
         if references.iter().any(|reference| reference.contains(OR)) {
             return Err(TaskError::new("required_contents.must_exclude", "texts without alternatives", value));
         }
-        return Ok(Rule::Exclude(references));
+        return Ok(ContentRule::Exclude(references));
     }
     if let Some(value) = wanted.get("required_values") {
-        return texts_of("required_contents.required_values", value).map(Rule::Values);
+        return texts_of("required_contents.required_values", value).map(ContentRule::Values);
     }
     if let Some(value) = wanted.get("fuzzy_match") {
-        return text_of("required_contents.fuzzy_match", value).map(Rule::Fuzzy);
+        return text_of("required_contents.fuzzy_match", value).map(ContentRule::Fuzzy);
     }
     let expected = "exact_match, must_include, must_exclude, required_values or fuzzy_match";
     Err(TaskError::new("required_contents", expected, &Value::Object(wanted.clone())))
 }
 
 fn judge(
-    context: &Context,
-    target: &Target,
-    rule: &Rule<'_>,
-    found: &Found,
+    context: &EpisodeContext,
+    target: &PageTarget,
+    rule: &ContentRule<'_>,
+    found: &TargetValue,
     told: &KnownAnswers,
 ) -> Result<Vec<Check>, Halt> {
     let place = whereabouts(target);
     let evidence = match found {
-        Found::Text(text) => excerpt(text),
-        Found::Number(number, printed) => printed.as_deref().map_or_else(|| Value::from(*number), Value::from),
-        Found::Nothing | Found::Other => Value::Null,
+        TargetValue::Text(text) => excerpt(text),
+        TargetValue::Number(number, printed) => printed.as_deref().map_or_else(|| Value::from(*number), Value::from),
+        TargetValue::Nothing | TargetValue::Other => Value::Null,
     };
     let name = rule.name();
     let whole = target.required_contents[name].clone();
     let check = |expected: Value, fits| Check::of("program_html", name, &place, expected, evidence.clone(), fits);
     let text = match (found, rule) {
-        (Found::Text(text), _) => text,
-        (Found::Number(number, _), Rule::Values(inequalities)) => return values(*number, inequalities, check),
-        (Found::Number(_, Some(printed)), Rule::Exact(_)) => printed,
+        (TargetValue::Text(text), _) => text,
+        (TargetValue::Number(number, _), ContentRule::Values(inequalities)) => {
+            return values(*number, inequalities, check);
+        }
+        (TargetValue::Number(_, Some(printed)), ContentRule::Exact(_)) => printed,
         // Without requirements the value is not examined.
-        (_, Rule::Include(list) | Rule::Exclude(list) | Rule::Values(list)) if list.is_empty() => return Ok(Vec::new()),
+        (_, ContentRule::Include(list) | ContentRule::Exclude(list) | ContentRule::Values(list)) if list.is_empty() => {
+            return Ok(Vec::new());
+        }
         _ => {
             let reason = "the benchmark's code raises an error: this rule cannot take a value of this kind";
             let open = Check::open("program_html", name, &place, whole, Verdict::Failed, reason);
@@ -201,21 +211,21 @@ fn judge(
         }
     };
     match rule {
-        Rule::Exact(reference) => Ok(vec![check(whole, strings::exact_match(reference, text))]),
-        Rule::Include(references) => {
+        ContentRule::Exact(reference) => Ok(vec![check(whole, strings::exact_match(reference, text))]),
+        ContentRule::Include(references) => {
             let fits = |references: &&str| check((*references).into(), strings::must_include_any(references, text));
             Ok(references.iter().map(fits).collect())
         }
-        Rule::Exclude(references) => {
+        ContentRule::Exclude(references) => {
             let fits = |reference: &&str| check((*reference).into(), !strings::must_include(reference, text));
             Ok(references.iter().map(fits).collect())
         }
-        Rule::Values(inequalities) => match numbers::whole(text) {
+        ContentRule::Values(inequalities) => match numbers::whole(text) {
             Some(number) => values(number, inequalities, check),
             None => Ok(vec![check(whole, false)]),
         },
         // The text has to agree with all of them, although they are written as alternatives.
-        Rule::Fuzzy(references) => Ok(references
+        ContentRule::Fuzzy(references) => Ok(references
             .split(OR)
             .map(|reference| {
                 let said = webarena::judged(context, name, &reference.into(), &told.ask(&compare(reference, text)));

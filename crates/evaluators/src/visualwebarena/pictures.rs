@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Halt;
 use super::similarity::{Pixels, similarity};
 use crate::webarena::pages::place;
-use crate::webarena::{Context, Eval, Helper, OR, PictureQuery, TaskError};
+use crate::webarena::{EpisodeContext, Eval, HelperSignature, OR, PictureQuery, TaskError};
 use arenad_verdict::question::{Answer, KnownAnswers, Picture, Question};
 use arenad_verdict::{Check, Profile, Verdict, unseen};
 
@@ -16,7 +16,11 @@ pub(crate) const SIMILAR: f64 = 0.8;
 
 /// Returns the questions about the pictures: the pictures of all queries, and the questions of the last query about its
 /// pictures.
-pub(crate) fn questions(context: &Context, eval: &Eval, helpers: &[Helper]) -> Result<Vec<Question>, TaskError> {
+pub(crate) fn questions(
+    context: &EpisodeContext,
+    eval: &Eval,
+    helpers: &[HelperSignature],
+) -> Result<Vec<Question>, TaskError> {
     let mut questions = Vec::new();
     for query in &eval.page_image_query {
         questions.push(pictures(context, query, helpers)?);
@@ -29,7 +33,11 @@ pub(crate) fn questions(context: &Context, eval: &Eval, helpers: &[Helper]) -> R
 }
 
 /// Returns the question for the pictures of a query.
-pub(crate) fn pictures(context: &Context, query: &PictureQuery, helpers: &[Helper]) -> Result<Question, TaskError> {
+pub(crate) fn pictures(
+    context: &EpisodeContext,
+    query: &PictureQuery,
+    helpers: &[HelperSignature],
+) -> Result<Question, TaskError> {
     let selector = query.eval_image_class.trim();
     if !selector.is_empty() && !selector.starts_with('.') {
         return Err(TaskError::new("eval_image_class", "empty, or a selector of a class", &selector.into()));
@@ -59,7 +67,11 @@ pub fn sources(selector: &str) -> String {
 }
 
 /// Returns the questions of a query for a model that sees the pictures.
-pub(crate) fn looks(context: &Context, query: &PictureQuery, helpers: &[Helper]) -> Result<Vec<Question>, TaskError> {
+pub(crate) fn looks(
+    context: &EpisodeContext,
+    query: &PictureQuery,
+    helpers: &[HelperSignature],
+) -> Result<Vec<Question>, TaskError> {
     let look = |question: &str| {
         let place = place(context, &query.eval_image_url, helpers)?;
         let selector = query.eval_image_class.trim().to_owned();
@@ -77,10 +89,10 @@ pub(crate) fn references(query: &PictureQuery) -> Vec<Question> {
 /// Judges the pictures. Only the last query counts, unless an earlier one finds no pictures: the benchmark's code
 /// starts a new score for each query.
 pub(super) fn page_image_query(
-    context: &Context,
+    context: &EpisodeContext,
     eval: &Eval,
     told: &KnownAnswers,
-    helpers: &[Helper],
+    helpers: &[HelperSignature],
 ) -> Result<Vec<Check>, Halt> {
     let mut checks = Vec::new();
     for (index, query) in eval.page_image_query.iter().enumerate() {

@@ -20,7 +20,7 @@ const WINDOW: usize = 7;
 /// A picture that cannot be decoded.
 #[derive(Debug, thiserror::Error)]
 #[error("the picture cannot be read")]
-pub struct Unreadable(#[source] image::ImageError);
+pub struct UndecodablePicture(#[source] image::ImageError);
 
 /// A decoded picture with the kind of its pixels.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,14 +29,14 @@ pub struct Pixels {
     height: usize,
     /// Values row by row; the values of one pixel are adjacent.
     values: Vec<u8>,
-    /// The values of [`Kind::Grey16`], which leaves `values` empty.
+    /// The values of [`PixelFormat::Grey16`], which leaves `values` empty.
     wide: Vec<u16>,
-    kind: Kind,
+    kind: PixelFormat,
 }
 
 /// The components of a pixel, as Pillow sees them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum PixelFormat {
     Grey,
     /// Grey of 16 bits. It is resized with 16 bits and then clipped at 255.
     Grey16,
@@ -47,7 +47,7 @@ enum Kind {
     Palette,
 }
 
-impl Kind {
+impl PixelFormat {
     fn bands(self) -> usize {
         match self {
             Self::Grey | Self::Grey16 | Self::Palette => 1,
@@ -68,46 +68,46 @@ impl Pixels {
     /// # Errors
     ///
     /// Returns an error if the file has another format, is damaged, or is too large.
-    pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
+    pub fn decode(bytes: &[u8]) -> Result<Self, UndecodablePicture> {
         let mut reader =
-            ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(|e| Unreadable(e.into()))?;
+            ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(|e| UndecodablePicture(e.into()))?;
         let mut limits = Limits::default();
         (limits.max_image_width, limits.max_image_height) = (Some(SIDE_MAX), Some(SIDE_MAX));
         limits.max_alloc = Some(MEMORY_MAX);
         reader.limits(limits);
         let format = reader.format();
-        let image = reader.decode().map_err(Unreadable)?;
+        let image = reader.decode().map_err(UndecodablePicture)?;
         Ok(Self::new(&image, kind(format, bytes, &image)))
     }
 
-    fn new(image: &DynamicImage, kind: Kind) -> Self {
+    fn new(image: &DynamicImage, kind: PixelFormat) -> Self {
         // Pillow keeps the upper byte of a value of 16 bits.
         let upper = |values: Vec<u16>| values.into_iter().map(|value| (value >> 8) as u8).collect();
         let is_wide = image.color().bytes_per_pixel() == 2 * image.color().channel_count();
         let mut wide = Vec::new();
         let values = match kind {
-            Kind::Grey => image.to_luma8().into_raw(),
-            Kind::Grey16 => {
+            PixelFormat::Grey => image.to_luma8().into_raw(),
+            PixelFormat::Grey16 => {
                 wide = image.to_luma16().into_raw();
                 Vec::new()
             }
-            Kind::GreyAlpha if is_wide => upper(image.to_luma_alpha16().into_raw()),
-            Kind::GreyAlpha => image.to_luma_alpha8().into_raw(),
-            Kind::Rgb if is_wide => upper(image.to_rgb16().into_raw()),
-            Kind::Rgb => image.to_rgb8().into_raw(),
-            Kind::Rgba if is_wide => upper(image.to_rgba16().into_raw()),
-            Kind::Rgba => image.to_rgba8().into_raw(),
-            Kind::Palette => image.to_rgb8().pixels().map(|pixel| luma(pixel.0)).collect(),
+            PixelFormat::GreyAlpha if is_wide => upper(image.to_luma_alpha16().into_raw()),
+            PixelFormat::GreyAlpha => image.to_luma_alpha8().into_raw(),
+            PixelFormat::Rgb if is_wide => upper(image.to_rgb16().into_raw()),
+            PixelFormat::Rgb => image.to_rgb8().into_raw(),
+            PixelFormat::Rgba if is_wide => upper(image.to_rgba16().into_raw()),
+            PixelFormat::Rgba => image.to_rgba8().into_raw(),
+            PixelFormat::Palette => image.to_rgb8().pixels().map(|pixel| luma(pixel.0)).collect(),
         };
         Self { width: image.width() as usize, height: image.height() as usize, values, wide, kind }
     }
 }
 
 /// Returns the kind of pixels that Pillow uses for a file.
-fn kind(format: Option<ImageFormat>, bytes: &[u8], image: &DynamicImage) -> Kind {
+fn kind(format: Option<ImageFormat>, bytes: &[u8], image: &DynamicImage) -> PixelFormat {
     // The header of a PNG file states the bits of a value and the components of a pixel.
     let header = match format {
-        Some(ImageFormat::Gif) => return Kind::Palette,
+        Some(ImageFormat::Gif) => return PixelFormat::Palette,
         Some(ImageFormat::Bmp) => {
             if let Some(kind) = kind_of_bmp(bytes) {
                 return kind;
@@ -118,23 +118,23 @@ fn kind(format: Option<ImageFormat>, bytes: &[u8], image: &DynamicImage) -> Kind
         _ => None,
     };
     match header {
-        Some((_, 3) | (1, 0)) => Kind::Palette,
-        Some((16, 0)) => Kind::Grey16,
+        Some((_, 3) | (1, 0)) => PixelFormat::Palette,
+        Some((16, 0)) => PixelFormat::Grey16,
         // One colour may mean "transparent"; Pillow does not make an alpha channel of it.
-        Some((_, 0)) => Kind::Grey,
-        Some((_, 2)) => Kind::Rgb,
+        Some((_, 0)) => PixelFormat::Grey,
+        Some((_, 2)) => PixelFormat::Rgb,
         _ => match (image.color().has_color(), image.color().has_alpha()) {
-            (false, false) => Kind::Grey,
-            (false, true) => Kind::GreyAlpha,
-            (true, false) => Kind::Rgb,
-            (true, true) => Kind::Rgba,
+            (false, false) => PixelFormat::Grey,
+            (false, true) => PixelFormat::GreyAlpha,
+            (true, false) => PixelFormat::Rgb,
+            (true, true) => PixelFormat::Rgba,
         },
     }
 }
 
 /// Returns the kind of pixels that Pillow uses for a BMP file with a palette, or `None` without a palette. A palette
 /// that is a scale of grey does not count as one.
-fn kind_of_bmp(bytes: &[u8]) -> Option<Kind> {
+fn kind_of_bmp(bytes: &[u8]) -> Option<PixelFormat> {
     let number = |at: usize, length: usize| {
         let bytes = bytes.get(at..at + length)?;
         Some(bytes.iter().rev().fold(0usize, |number, byte| number << 8 | usize::from(*byte)))
@@ -153,7 +153,7 @@ fn kind_of_bmp(bytes: &[u8]) -> Option<Kind> {
             .get(index * size..index * size + 3)
             .is_some_and(|colour| colour.iter().all(|part| usize::from(*part) == grey))
     });
-    Some(if is_scale && colours > 2 { Kind::Grey } else { Kind::Palette })
+    Some(if is_scale && colours > 2 { PixelFormat::Grey } else { PixelFormat::Palette })
 }
 
 /// Returns the similarity of two pictures: 1 if they are equal, about 0 if they have nothing in common. Returns `None`
@@ -171,15 +171,17 @@ pub fn similarity(one: &Pixels, other: &Pixels) -> Option<f64> {
 fn grey(pixels: &Pixels, width: usize, height: usize) -> Vec<u8> {
     let is_as_it_is = (pixels.width, pixels.height) == (width, height);
     let values = match pixels.kind {
-        Kind::Grey16 => narrow(&if is_as_it_is { pixels.wide.clone() } else { resize_wide(pixels, width, height) }),
+        PixelFormat::Grey16 => {
+            narrow(&if is_as_it_is { pixels.wide.clone() } else { resize_wide(pixels, width, height) })
+        }
         _ if is_as_it_is => pixels.values.clone(),
-        Kind::Palette => nearest(pixels, width, height),
+        PixelFormat::Palette => nearest(pixels, width, height),
         kind if kind.has_alpha() => unmultiply(resize(multiply(pixels), pixels, width, height), kind.bands()),
         _ => resize(pixels.values.clone(), pixels, width, height),
     };
     match pixels.kind {
-        Kind::Grey | Kind::Grey16 | Kind::Palette => values,
-        Kind::GreyAlpha => values.chunks_exact(2).map(|pixel| pixel[0]).collect(),
+        PixelFormat::Grey | PixelFormat::Grey16 | PixelFormat::Palette => values,
+        PixelFormat::GreyAlpha => values.chunks_exact(2).map(|pixel| pixel[0]).collect(),
         kind => values.chunks_exact(kind.bands()).map(|pixel| luma([pixel[0], pixel[1], pixel[2]])).collect(),
     }
 }

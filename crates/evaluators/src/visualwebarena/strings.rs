@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Halt, numbers};
 use crate::text::{Nltk, python, word_tokenize};
-use crate::webarena::{Context, Eval, OR, TaskError, strings as webarena, text_of, texts_of};
+use crate::webarena::{EpisodeContext, Eval, OR, TaskError, strings as webarena, text_of, texts_of};
 use arenad_verdict::question::{KnownAnswers, Question, Sameness, TextComparison, Wording};
 use arenad_verdict::{Check, Verdict};
 
@@ -43,7 +43,7 @@ pub(crate) fn must_include_any(references: &str, answer: &str) -> bool {
 }
 
 /// Returns the questions for a judge.
-pub(crate) fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>, TaskError> {
+pub(crate) fn questions(context: &EpisodeContext, eval: &Eval) -> Result<Vec<Question>, TaskError> {
     let answer = clean_answer(&context.answer);
     let asked = webarena::asked(eval, exact_match("N/A", &answer))?;
     Ok(asked.into_iter().map(|(kind, reference)| comparison(kind, &context.intent, reference, &answer)).collect())
@@ -80,7 +80,7 @@ impl Heard {
 }
 
 /// Judges an answer. All entries of `reference_answers` have to hold; unknown entries are ignored.
-pub(super) fn string_match(context: &Context, eval: &Eval, told: &KnownAnswers) -> Result<Vec<Check>, Halt> {
+pub(super) fn string_match(context: &EpisodeContext, eval: &Eval, told: &KnownAnswers) -> Result<Vec<Check>, Halt> {
     let mut checks = Vec::new();
     let mut heard = Heard::Text(clean_answer(&context.answer));
     for (rule, expected) in &eval.reference_answers {
@@ -139,7 +139,7 @@ fn after_number(rule: &str, expected: &Value) -> Halt {
 
 /// `fuzzy_match` as in WebArena, in this benchmark's wording.
 fn fuzzy(
-    context: &Context,
+    context: &EpisodeContext,
     eval: &Eval,
     told: &KnownAnswers,
     heard: &Heard,
@@ -173,6 +173,6 @@ fn fuzzy(
     Ok(())
 }
 
-fn check(context: &Context, rule: &str, expected: &Value, fits: bool) -> Check {
+fn check(context: &EpisodeContext, rule: &str, expected: &Value, fits: bool) -> Check {
     Check::of("string_match", rule, "answer", expected.clone(), Value::from(context.answer.as_str()), fits)
 }

@@ -4,11 +4,11 @@
 
 use serde_json::Value;
 
-use crate::webarena::{Context, Eval, OR, TaskError};
+use crate::webarena::{EpisodeContext, Eval, OR, TaskError};
 use arenad_verdict::Check;
 
 /// Judges the agent's last URL.
-pub(super) fn url_match(context: &Context, eval: &Eval) -> Result<Vec<Check>, TaskError> {
+pub(super) fn url_match(context: &EpisodeContext, eval: &Eval) -> Result<Vec<Check>, TaskError> {
     let rule = eval.url_note.as_deref().unwrap_or("EXACT");
     let fits = match rule {
         "EXACT" => exact(&eval.reference_url, &context.url),

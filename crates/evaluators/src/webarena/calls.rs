@@ -7,7 +7,7 @@ use arenad_verdict::question::BenchmarkCall;
 
 /// A helper function of a benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Helper {
+pub struct HelperSignature {
     /// Its name as the benchmark spells it.
     pub name: &'static str,
     /// Whether its first argument is the page, `__page__`.
@@ -29,7 +29,7 @@ pub enum Returns {
     Url,
 }
 
-impl Helper {
+impl HelperSignature {
     /// Creates a helper that reads a page.
     pub(crate) const fn of_page(name: &'static str, texts: usize, returns: Returns) -> Self {
         Self { name, takes_page: true, texts, returns }
@@ -42,21 +42,21 @@ impl Helper {
 }
 
 /// The helpers that read the latest review of a product.
-pub(crate) const SHOP_REVIEWS: [Helper; 3] = [
-    Helper::of_site("shopping_get_sku_latest_review_author", 1, Returns::Text),
-    Helper::of_site("shopping_get_sku_latest_review_rating", 1, Returns::Text),
-    Helper::of_site("shopping_get_sku_latest_review_text", 1, Returns::Text),
+pub(crate) const SHOP_REVIEWS: [HelperSignature; 3] = [
+    HelperSignature::of_site("shopping_get_sku_latest_review_author", 1, Returns::Text),
+    HelperSignature::of_site("shopping_get_sku_latest_review_rating", 1, Returns::Text),
+    HelperSignature::of_site("shopping_get_sku_latest_review_text", 1, Returns::Text),
 ];
 
 /// The helpers that WebArena's tasks may call.
-pub const HELPERS: [Helper; 7] = [
-    Helper::of_page("gitlab_get_project_memeber_role", 1, Returns::Text),
-    Helper::of_site("reddit_get_post_url", 1, Returns::Url),
-    Helper::of_site("shopping_get_latest_order_url", 0, Returns::Url),
+pub const HELPERS: [HelperSignature; 7] = [
+    HelperSignature::of_page("gitlab_get_project_memeber_role", 1, Returns::Text),
+    HelperSignature::of_site("reddit_get_post_url", 1, Returns::Url),
+    HelperSignature::of_site("shopping_get_latest_order_url", 0, Returns::Url),
     SHOP_REVIEWS[0],
     SHOP_REVIEWS[1],
     SHOP_REVIEWS[2],
-    Helper::of_site("shopping_get_sku_latest_review_title", 1, Returns::Text),
+    HelperSignature::of_site("shopping_get_sku_latest_review_title", 1, Returns::Text),
 ];
 
 /// Parses `name(__page__, 'text', "text")`. `__last_url__` in a text is replaced by the URL; `__page__` is not among
@@ -65,7 +65,11 @@ pub const HELPERS: [Helper; 7] = [
 /// # Errors
 ///
 /// Returns an error if the text is not a call of one of the helpers with the arguments that it takes.
-pub(crate) fn parse(text: &str, last_url: &str, helpers: &[Helper]) -> Result<(BenchmarkCall, Helper), TaskError> {
+pub(crate) fn parse(
+    text: &str,
+    last_url: &str,
+    helpers: &[HelperSignature],
+) -> Result<(BenchmarkCall, HelperSignature), TaskError> {
     let wrong = || TaskError::new("func", "a helper's name and texts in quotes", &text.into());
     let (name, rest) = text.trim().split_once('(').ok_or_else(wrong)?;
     let helper = helpers.iter().find(|helper| helper.name == name.trim_end()).copied();
@@ -138,10 +142,10 @@ pub(super) fn post_url(url: &str) -> Result<String, UrlError> {
 mod tests {
     use super::*;
 
-    const SOME: [Helper; 3] = [
-        Helper::of_page("role", 1, Returns::Text),
-        Helper::of_site("two", 2, Returns::Text),
-        Helper::of_site("none", 0, Returns::Url),
+    const SOME: [HelperSignature; 3] = [
+        HelperSignature::of_page("role", 1, Returns::Text),
+        HelperSignature::of_site("two", 2, Returns::Text),
+        HelperSignature::of_site("none", 0, Returns::Url),
     ];
 
     #[test]

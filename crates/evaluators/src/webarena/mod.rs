@@ -11,10 +11,10 @@ mod tasks;
 pub mod urls;
 
 pub(super) use calls::SHOP_REVIEWS;
-pub use calls::{HELPERS, Helper, Returns, reddit_get_post_url};
-pub use task::{Eval, PictureQuery, Target, TaskError, VisualQuestion};
+pub use calls::{HELPERS, HelperSignature, Returns, reddit_get_post_url};
+pub use task::{Eval, PageTarget, PictureQuery, TaskError, VisualQuestion};
 pub(super) use task::{OR, text_of, texts_of};
-pub use tasks::{Task, TaskFileError, fill, read, task};
+pub use tasks::{WebArenaFileError, WebArenaTask, fill, read, task};
 
 use super::strict;
 use arenad_verdict::question::{KnownAnswers, Question, open};
@@ -22,7 +22,7 @@ use arenad_verdict::{Profile, Report};
 
 /// The episode as the evaluators see it.
 #[derive(Debug, Clone, Default)]
-pub struct Context {
+pub struct EpisodeContext {
     /// The task, in the words that the agent received.
     pub intent: String,
     /// The agent's answer; empty if there is none.
@@ -38,7 +38,7 @@ pub struct Context {
 ///
 /// Returns an error if the benchmark's own code would fail on the task.
 pub fn questions(
-    context: &Context,
+    context: &EpisodeContext,
     eval: &Eval,
     told: &KnownAnswers,
     profile: Profile,
@@ -62,7 +62,12 @@ pub fn questions(
 /// # Errors
 ///
 /// Returns an error if the benchmark's own code would fail on the task.
-pub fn evaluate(context: &Context, eval: &Eval, told: &KnownAnswers, profile: Profile) -> Result<Report, TaskError> {
+pub fn evaluate(
+    context: &EpisodeContext,
+    eval: &Eval,
+    told: &KnownAnswers,
+    profile: Profile,
+) -> Result<Report, TaskError> {
     if profile == Profile::Strict {
         return strict::evaluate(context, eval, told, &DIALECT);
     }

@@ -6,10 +6,10 @@
 
 use serde_json::Value;
 
-use super::Context;
-use super::calls::{self, HELPERS, Helper, Returns};
+use super::EpisodeContext;
+use super::calls::{self, HELPERS, HelperSignature, Returns};
 use super::strings::{clean_answer, exact_match};
-use super::task::{Eval, OR, Target, TaskError, text_of, texts_of};
+use super::task::{Eval, OR, PageTarget, TaskError, text_of, texts_of};
 use crate::text::python;
 use arenad_verdict::question::{Answer, BenchmarkCall, KnownAnswers, PagePlace, Question};
 use arenad_verdict::{Check, excerpt, unseen};
@@ -19,13 +19,17 @@ use arenad_verdict::{Check, excerpt, unseen};
 /// # Errors
 ///
 /// Returns an error if the benchmark's own code would fail on the locator of a target.
-pub(crate) fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>, TaskError> {
+pub(crate) fn questions(context: &EpisodeContext, eval: &Eval) -> Result<Vec<Question>, TaskError> {
     let mut tab = Tab::of(context);
     eval.program_html.iter().map(|target| tab.question(target)).collect()
 }
 
 /// Judges the answers about the pages.
-pub(super) fn program_html(context: &Context, eval: &Eval, told: &KnownAnswers) -> Result<Vec<Check>, TaskError> {
+pub(super) fn program_html(
+    context: &EpisodeContext,
+    eval: &Eval,
+    told: &KnownAnswers,
+) -> Result<Vec<Check>, TaskError> {
     let mut tab = Tab::of(context);
     let mut checks = Vec::new();
     for target in &eval.program_html {
@@ -38,17 +42,17 @@ pub(super) fn program_html(context: &Context, eval: &Eval, told: &KnownAnswers) 
 /// The agent's tab, which visits the targets one after the other.
 struct Tab {
     /// The context, with the current URL of the tab.
-    context: Context,
+    context: EpisodeContext,
     place: PagePlace,
 }
 
 impl Tab {
-    fn of(context: &Context) -> Self {
+    fn of(context: &EpisodeContext) -> Self {
         Self { context: context.clone(), place: PagePlace::Last }
     }
 
     /// Goes to the page of a target, if the target names one, and returns the question about it.
-    fn question(&mut self, target: &Target) -> Result<Question, TaskError> {
+    fn question(&mut self, target: &PageTarget) -> Result<Question, TaskError> {
         let place = place(&self.context, &target.url, &HELPERS)?;
         if let PagePlace::Url(url) = &place {
             self.context.url.clone_from(url);
@@ -58,18 +62,18 @@ impl Tab {
         }
         let place = self.place.clone();
         match locator(&self.context, target, &HELPERS)? {
-            Locator::Page => Ok(Question::Content { place }),
-            Locator::Script(expression) => {
+            TargetLocator::Page => Ok(Question::Content { place }),
+            TargetLocator::Script(expression) => {
                 Ok(Question::Script { place, prepare: target.prep_actions.clone(), expression: expression.to_owned() })
             }
-            Locator::Helper(call, _) => Ok(Question::Helper { place, call }),
-            Locator::Lambda(_) => Err(unknown(&target.locator)),
+            TargetLocator::Helper(call, _) => Ok(Question::Helper { place, call }),
+            TargetLocator::Lambda(_) => Err(unknown(&target.locator)),
         }
     }
 }
 
 /// The part of a page that a target examines.
-pub(crate) enum Locator<'a> {
+pub(crate) enum TargetLocator<'a> {
     /// All the content of the page.
     Page,
     /// The value of an expression.
@@ -77,21 +81,25 @@ pub(crate) enum Locator<'a> {
     /// The value of an expression that need not begin with `document.`; VisualWebArena only.
     Lambda(&'a str),
     /// The value that a helper returns.
-    Helper(BenchmarkCall, Helper),
+    Helper(BenchmarkCall, HelperSignature),
 }
 
 /// Parses the locator of a target.
-pub(crate) fn locator<'a>(context: &Context, target: &'a Target, helpers: &[Helper]) -> Result<Locator<'a>, TaskError> {
+pub(crate) fn locator<'a>(
+    context: &EpisodeContext,
+    target: &'a PageTarget,
+    helpers: &[HelperSignature],
+) -> Result<TargetLocator<'a>, TaskError> {
     let text = target.locator.trim();
     if text.is_empty() {
-        Ok(Locator::Page)
+        Ok(TargetLocator::Page)
     } else if text.starts_with("document.") || text.starts_with("[...document.") {
-        Ok(Locator::Script(text))
+        Ok(TargetLocator::Script(text))
     } else if let Some(expression) = text.strip_prefix("lambda:") {
-        Ok(Locator::Lambda(expression))
+        Ok(TargetLocator::Lambda(expression))
     } else if let Some(call) = text.strip_prefix("func:") {
         let (call, helper) = calls::parse(call, &context.url, helpers)?;
-        if helper.returns == Returns::Url { Err(unknown(text)) } else { Ok(Locator::Helper(call, helper)) }
+        if helper.returns == Returns::Url { Err(unknown(text)) } else { Ok(TargetLocator::Helper(call, helper)) }
     } else {
         Err(unknown(text))
     }
@@ -102,7 +110,7 @@ fn unknown(locator: &str) -> TaskError {
 }
 
 /// Parses the `url` of a target.
-pub(crate) fn place(context: &Context, url: &str, helpers: &[Helper]) -> Result<PagePlace, TaskError> {
+pub(crate) fn place(context: &EpisodeContext, url: &str, helpers: &[HelperSignature]) -> Result<PagePlace, TaskError> {
     if url == "last" {
         return Ok(PagePlace::Last);
     }
@@ -119,11 +127,11 @@ pub(crate) fn place(context: &Context, url: &str, helpers: &[Helper]) -> Result<
 }
 
 /// Describes the URL and the locator of a target for a report.
-pub(crate) fn whereabouts(target: &Target) -> String {
+pub(crate) fn whereabouts(target: &PageTarget) -> String {
     if target.locator.is_empty() { target.url.clone() } else { format!("{} {}", target.url, target.locator) }
 }
 
-fn judge(target: &Target, answer: &Answer) -> Result<Vec<Check>, TaskError> {
+fn judge(target: &PageTarget, answer: &Answer) -> Result<Vec<Check>, TaskError> {
     let text = match answer {
         // The text is Python's str() of the value, with HTML entities replaced.
         Answer::Value(value) => htmlize::unescape(python::to_str(value)).into_owned(),

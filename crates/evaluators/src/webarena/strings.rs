@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::Context;
+use super::EpisodeContext;
 use super::task::{Eval, TaskError, text_of};
 use crate::text::{Nltk, python, word_tokenize};
 use arenad_verdict::question::{Answer, KnownAnswers, Question, Sameness, TextComparison, Wording};
@@ -36,7 +36,7 @@ pub fn must_include(reference: &str, answer: &str, tokenize: bool) -> bool {
 }
 
 /// Returns the questions for a judge.
-pub(crate) fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>, TaskError> {
+pub(crate) fn questions(context: &EpisodeContext, eval: &Eval) -> Result<Vec<Question>, TaskError> {
     let asked = asked(eval, exact_match("N/A", &clean_answer(&context.answer)))?;
     Ok(asked.into_iter().map(|(kind, reference)| Question::Judge(comparison(context, kind, reference))).collect())
 }
@@ -63,7 +63,11 @@ pub(crate) fn asked(eval: &Eval, gave_up: bool) -> Result<Vec<(Sameness, &str)>,
 /// # Errors
 ///
 /// Returns an error if an entry has a shape on which the benchmark's own code fails.
-pub(crate) fn string_match(context: &Context, eval: &Eval, told: &KnownAnswers) -> Result<Vec<Check>, TaskError> {
+pub(crate) fn string_match(
+    context: &EpisodeContext,
+    eval: &Eval,
+    told: &KnownAnswers,
+) -> Result<Vec<Check>, TaskError> {
     let mut checks = Vec::new();
     // The rules clean the answer again and so remove a second pair of quotes.
     let answer = &clean_answer(&context.answer);
@@ -101,7 +105,7 @@ pub(crate) fn string_match(context: &Context, eval: &Eval, told: &KnownAnswers) 
 
 /// The answer "N/A" passes if all earlier checks passed. Otherwise the agent's reason must be the actual one, and the
 /// earlier checks do not count: the benchmark's code overwrites the score with the judge's verdict.
-fn not_achievable(context: &Context, eval: &Eval, told: &KnownAnswers, checks: &mut Vec<Check>) {
+fn not_achievable(context: &EpisodeContext, eval: &Eval, told: &KnownAnswers, checks: &mut Vec<Check>) {
     let expected = Value::from("N/A");
     let gave_up = exact_match("N/A", &clean_answer(&context.answer));
     if gave_up && checks.iter().all(|check| check.verdict == Verdict::Passed) {
@@ -113,7 +117,7 @@ fn not_achievable(context: &Context, eval: &Eval, told: &KnownAnswers, checks: &
     checks.push(judged(context, "fuzzy_match", &expected, &told.ask(&Question::Judge(comparison))));
 }
 
-fn comparison(context: &Context, kind: Sameness, reference: &str) -> TextComparison {
+fn comparison(context: &EpisodeContext, kind: Sameness, reference: &str) -> TextComparison {
     TextComparison {
         kind,
         wording: Wording::WebArena,
@@ -123,12 +127,12 @@ fn comparison(context: &Context, kind: Sameness, reference: &str) -> TextCompari
     }
 }
 
-fn check(context: &Context, rule: &str, expected: &Value, fits: bool) -> Check {
+fn check(context: &EpisodeContext, rule: &str, expected: &Value, fits: bool) -> Check {
     Check::of("string_match", rule, "answer", expected.clone(), Value::from(context.answer.as_str()), fits)
 }
 
 /// Returns the check that follows from a judge's answer.
-pub(crate) fn judged(context: &Context, rule: &str, expected: &Value, answer: &Answer) -> Check {
+pub(crate) fn judged(context: &EpisodeContext, rule: &str, expected: &Value, answer: &Answer) -> Check {
     if let Answer::Value(Value::Bool(same)) = answer {
         return check(context, rule, expected, *same);
     }

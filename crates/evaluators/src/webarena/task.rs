@@ -24,7 +24,7 @@ pub struct Eval {
     pub string_note: String,
     /// The expected content of pages.
     #[serde(default, deserialize_with = "or_default")]
-    pub program_html: Vec<Target>,
+    pub program_html: Vec<PageTarget>,
     /// The expected content of pictures; VisualWebArena only.
     #[serde(default, deserialize_with = "or_default")]
     pub page_image_query: Vec<PictureQuery>,
@@ -36,7 +36,7 @@ pub struct Eval {
 
 /// A page, a place on it, and the expected content of that place.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Target {
+pub struct PageTarget {
     /// `last`, a URL, or `func:` and a helper that returns a URL.
     pub url: String,
     /// An expression in JavaScript, or `func:` and a helper; empty for the whole page.

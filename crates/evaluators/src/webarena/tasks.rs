@@ -9,7 +9,7 @@ use super::task::Eval;
 
 /// A published task whose placeholders have been replaced by the URLs of the sites.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Task {
+pub struct WebArenaTask {
     /// The number of the task, unique within its file.
     pub task_id: u32,
     /// The names of the sites that it needs.
@@ -24,7 +24,7 @@ pub struct Task {
 
 /// The reason why a task file cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub enum TaskFileError {
+pub enum WebArenaFileError {
     /// The file is not a list of tasks.
     #[error("the file is no list of tasks")]
     Form(#[source] serde_json::Error),
@@ -55,16 +55,16 @@ const OWN: [&str; 2] = ["__last_url__", "__page__"];
 /// # Errors
 ///
 /// Returns an error if a task does not have the form of WebArena's tasks, or mentions a site without a URL.
-pub fn read(text: &str, urls: &BTreeMap<String, String>) -> Result<Vec<Task>, TaskFileError> {
-    let raw: Vec<Value> = serde_json::from_str(text).map_err(TaskFileError::Form)?;
+pub fn read(text: &str, urls: &BTreeMap<String, String>) -> Result<Vec<WebArenaTask>, WebArenaFileError> {
+    let raw: Vec<Value> = serde_json::from_str(text).map_err(WebArenaFileError::Form)?;
     raw.into_iter().enumerate().map(|(index, task)| task_of(index, task, urls)).collect()
 }
 
-fn task_of(index: usize, mut task: Value, urls: &BTreeMap<String, String>) -> Result<Task, TaskFileError> {
+fn task_of(index: usize, mut task: Value, urls: &BTreeMap<String, String>) -> Result<WebArenaTask, WebArenaFileError> {
     let number = number(&task).unwrap_or(index as u64);
-    render(&mut task, urls).map_err(|left| TaskFileError::Placeholder { number, placeholder: left.to_string() })?;
+    render(&mut task, urls).map_err(|left| WebArenaFileError::Placeholder { number, placeholder: left.to_string() })?;
     self::task(&task).map_err(|error| match error {
-        TaskFileError::Task { cause, .. } => TaskFileError::Task { number, cause },
+        WebArenaFileError::Task { cause, .. } => WebArenaFileError::Task { number, cause },
         other => other,
     })
 }
@@ -74,9 +74,9 @@ fn task_of(index: usize, mut task: Value, urls: &BTreeMap<String, String>) -> Re
 /// # Errors
 ///
 /// Returns an error if the task mentions a site without a URL.
-pub fn fill(task: &mut Value, urls: &BTreeMap<String, String>) -> Result<(), TaskFileError> {
+pub fn fill(task: &mut Value, urls: &BTreeMap<String, String>) -> Result<(), WebArenaFileError> {
     let number = number(task).unwrap_or_default();
-    render(task, urls).map_err(|left| TaskFileError::Placeholder { number, placeholder: left.to_string() })
+    render(task, urls).map_err(|left| WebArenaFileError::Placeholder { number, placeholder: left.to_string() })
 }
 
 /// Reads one task whose placeholders have been replaced.
@@ -84,9 +84,9 @@ pub fn fill(task: &mut Value, urls: &BTreeMap<String, String>) -> Result<(), Tas
 /// # Errors
 ///
 /// Returns an error if it does not have the form of WebArena's tasks.
-pub fn task(filled: &Value) -> Result<Task, TaskFileError> {
-    let failed = |cause| TaskFileError::Task { number: number(filled).unwrap_or_default(), cause };
-    let mut task = Task::deserialize(filled).map_err(failed)?;
+pub fn task(filled: &Value) -> Result<WebArenaTask, WebArenaFileError> {
+    let failed = |cause| WebArenaFileError::Task { number: number(filled).unwrap_or_default(), cause };
+    let mut task = WebArenaTask::deserialize(filled).map_err(failed)?;
     task.eval.origins = task.start_url.split(" |AND| ").map(str::to_owned).collect();
     Ok(task)
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::Context;
+use super::EpisodeContext;
 use super::task::{Eval, OR, TaskError};
 use crate::text::urls::{UrlError, parse_qsl, urlsplit};
 use arenad_verdict::Check;
@@ -16,7 +16,7 @@ use arenad_verdict::Check;
 /// # Errors
 ///
 /// Returns an error if the task names a rule that the benchmark does not have, or a reference that is not a URL.
-pub(crate) fn url_match(context: &Context, eval: &Eval) -> Result<Vec<Check>, TaskError> {
+pub(crate) fn url_match(context: &EpisodeContext, eval: &Eval) -> Result<Vec<Check>, TaskError> {
     let rule = eval.url_note.as_deref().unwrap_or("GOLD in PRED");
     if rule != "GOLD in PRED" {
         return Err(TaskError::new("url_note", "\"GOLD in PRED\"", &Value::from(rule)));
@@ -24,7 +24,7 @@ pub(crate) fn url_match(context: &Context, eval: &Eval) -> Result<Vec<Check>, Ta
     let expected = Value::from(eval.reference_url.as_str());
     let wrong = |_| TaskError::new("reference_url", "URLs", &expected);
     let references = references(&eval.reference_url).map_err(wrong)?;
-    let found = Parsed::of(&clean(&context.url));
+    let found = ParsedUrl::of(&clean(&context.url));
     let fits = found.as_ref().is_ok_and(|found| is_gold_in(&references, found));
     let check = Check::of("url_match", rule, "url", expected, Value::from(context.url.as_str()), fits);
     let reason = found.err().map(|error| format!("the benchmark's code raises an error: {error}"));
@@ -36,17 +36,17 @@ pub(crate) fn url_match(context: &Context, eval: &Eval) -> Result<Vec<Check>, Ta
 /// count. Text that is not a URL never fits.
 #[must_use]
 pub fn gold_in_pred(reference: &str, url: &str) -> bool {
-    match (references(reference), Parsed::of(&clean(url))) {
+    match (references(reference), ParsedUrl::of(&clean(url))) {
         (Ok(references), Ok(found)) => is_gold_in(&references, &found),
         _ => false,
     }
 }
 
-fn references(reference: &str) -> Result<Vec<Parsed>, UrlError> {
-    reference.split(OR).map(|reference| Parsed::of(&clean(reference))).collect()
+fn references(reference: &str) -> Result<Vec<ParsedUrl>, UrlError> {
+    reference.split(OR).map(|reference| ParsedUrl::of(&clean(reference))).collect()
 }
 
-fn is_gold_in(references: &[Parsed], found: &Parsed) -> bool {
+fn is_gold_in(references: &[ParsedUrl], found: &ParsedUrl) -> bool {
     let is_base_found = references.iter().any(|reference| found.base.contains(&reference.base));
     // The benchmark, too, merges the parameters of all alternatives.
     let mut wanted: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -64,13 +64,13 @@ fn clean(url: &str) -> String {
 }
 
 /// The parts of a URL that the rule compares, as `urllib.parse.urlparse` splits it.
-struct Parsed {
+struct ParsedUrl {
     /// Host, port and path, without the `;parameters` of the last segment.
     base: String,
     query: BTreeMap<String, Vec<String>>,
 }
 
-impl Parsed {
+impl ParsedUrl {
     fn of(url: &str) -> Result<Self, UrlError> {
         let split = urlsplit(url)?;
         let base = format!("{}{}", split.netloc, split.path_and_parameters().0);
