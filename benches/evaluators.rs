@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use arenad_evaluators::webarena_verified::{Submission, Task, evaluate, read};
+use arenad_evaluators::webarena_verified::{Submission, VerifiedTask, evaluate, read};
 use arenad_verdict::Profile;
 use serde_json::{Value, json};
 
@@ -131,7 +131,7 @@ fn measure(
 type Scores = BTreeMap<u32, Option<f64>>;
 
 /// Reads each task's answer and traffic and judges them.
-fn judge(tasks: &[Task], runs: &Runs, threads: usize) -> Scores {
+fn judge(tasks: &[VerifiedTask], runs: &Runs, threads: usize) -> Scores {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut scores = Scores::new();

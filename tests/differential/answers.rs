@@ -8,8 +8,8 @@ use arenad_evaluators::text::{Nltk, word_tokenize};
 use arenad_evaluators::visualwebarena::similarity::{Pixels, similarity};
 use arenad_evaluators::webarena::{EpisodeContext, Eval};
 use arenad_evaluators::webarena_verified::{
-    Kind, Reading, Side, Submission, Task, Trouble, Typed, UrlOptions, evaluate as evaluate_verified,
-    extract_base64_query, normalize_query, parse_json, read_one,
+    ReadingFailure, ReadingOptions, Submission, TypedValue, UrlOptions, ValueKind, ValueOrigin, VerifiedTask,
+    evaluate as evaluate_verified, extract_base64_query, normalize_query, parse_json, read_one,
 };
 use arenad_evaluators::{visualwebarena, webarena};
 use arenad_verdict::question::{KnownAnswers, Question};
@@ -40,7 +40,7 @@ pub fn addresses() -> BTreeMap<String, Vec<String>> {
 }
 
 /// Answers a case. `tasks` are those of WebArena-Verified, for cases that name one.
-pub fn answer(case: &Value, tasks: &BTreeMap<u32, Task>) -> Answer {
+pub fn answer(case: &Value, tasks: &BTreeMap<u32, VerifiedTask>) -> Answer {
     let input = &case["input"];
     let function = case["function"].as_str().unwrap_or_default();
     match case["benchmark"].as_str() {
@@ -138,19 +138,19 @@ fn verdict(report: &Report) -> Answer {
     report.score.map(|score| json!(score)).ok_or_else(|| Lack::Undecided(format!("{report:?}")))
 }
 
-fn troubled(trouble: &Trouble) -> Lack {
+fn troubled(trouble: &ReadingFailure) -> Lack {
     match trouble {
-        Trouble::Raised(reason) => Lack::Raises(reason.clone()),
+        ReadingFailure::Raised(reason) => Lack::Raises(reason.clone()),
         other => Lack::Undecided(other.to_string()),
     }
 }
 
-fn of_verified(function: &str, input: &Value, tasks: &BTreeMap<u32, Task>) -> Answer {
+fn of_verified(function: &str, input: &Value, tasks: &BTreeMap<u32, VerifiedTask>) -> Answer {
     let patterns = Patterns::default();
-    let reading = Reading::new(Side::Expected, Profile::Compat, &patterns);
+    let reading = ReadingOptions::new(ValueOrigin::Expected, Profile::Compat, &patterns);
     match function {
         "equal" => {
-            let Some(kind) = Kind::named(text(input, "type")) else { return unknown(text(input, "type")) };
+            let Some(kind) = ValueKind::named(text(input, "type")) else { return unknown(text(input, "type")) };
             equal(kind, input, &reading)
         }
         "url_equal" => {
@@ -164,8 +164,10 @@ fn of_verified(function: &str, input: &Value, tasks: &BTreeMap<u32, Task>) -> An
                 ignored_patterns: &patterns,
                 ..UrlOptions::default()
             };
-            let reading = Reading { url, ..reading };
-            let read = |key: &str| Typed::read(Kind::Url, &input[key], &reading).map_err(|trouble| troubled(&trouble));
+            let reading = ReadingOptions { url, ..reading };
+            let read = |key: &str| {
+                TypedValue::read(ValueKind::Url, &input[key], &reading).map_err(|trouble| troubled(&trouble))
+            };
             read("a")?.equals(&read("b")?, &reading).map(Value::from).map_err(|trouble| troubled(&trouble))
         }
         "extract_base64_query" => Ok(json!(extract_base64_query(text(input, "path")))),
@@ -182,23 +184,23 @@ fn of_verified(function: &str, input: &Value, tasks: &BTreeMap<u32, Task>) -> An
     }
 }
 
-fn equal(kind: Kind, input: &Value, reading: &Reading<'_>) -> Answer {
-    let of_agent = Reading { side: Side::Actual, ..*reading };
+fn equal(kind: ValueKind, input: &Value, reading: &ReadingOptions<'_>) -> Answer {
+    let of_agent = ReadingOptions { side: ValueOrigin::Actual, ..*reading };
     let value = |key| match parse_json(text(input, key)) {
         Ok(value) => value.ok_or_else(|| Lack::Undecided(format!("{key} is not JSON"))),
         Err(trouble) => Err(troubled(&trouble)),
     };
-    let expected = Typed::read(kind, &value("a")?, reading).map_err(|trouble| troubled(&trouble))?;
-    let actual = match Typed::read(kind, &value("b")?, &of_agent) {
+    let expected = TypedValue::read(kind, &value("a")?, reading).map_err(|trouble| troubled(&trouble))?;
+    let actual = match TypedValue::read(kind, &value("b")?, &of_agent) {
         Ok(actual) => actual,
         // An actual value that does not have its type is a mismatch.
-        Err(Trouble::Raised(_)) => return Ok(json!(false)),
+        Err(ReadingFailure::Raised(_)) => return Ok(json!(false)),
         Err(trouble) => return Err(troubled(&trouble)),
     };
     expected.equals(&actual, reading).map(Value::from).map_err(|trouble| troubled(&trouble))
 }
 
-fn whole(task: &Task, input: &Value) -> Report {
+fn whole(task: &VerifiedTask, input: &Value) -> Report {
     let submission = Submission::read(text(input, "response"), text(input, "har").as_bytes());
     evaluate_verified(task, &submission, Profile::Compat)
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufWriter, Write};
 
-use arenad_evaluators::webarena_verified::{Task, read};
+use arenad_evaluators::webarena_verified::{VerifiedTask, read};
 use serde_json::{Value, json};
 
 mod answers;
@@ -17,7 +17,7 @@ use answers::{Lack, addresses, answer};
 
 fn main() -> anyhow::Result<()> {
     let path = std::env::args().nth(1).ok_or_else(|| anyhow::anyhow!("name WebArena-Verified's task file"))?;
-    let tasks: BTreeMap<u32, Task> =
+    let tasks: BTreeMap<u32, VerifiedTask> =
         read(&std::fs::read_to_string(path)?, &addresses())?.into_iter().map(|task| (task.task_id, task)).collect();
     let mut out = BufWriter::new(std::io::stdout().lock());
     for line in std::io::stdin().lock().lines() {

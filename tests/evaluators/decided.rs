@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use arenad_evaluators::webarena::{self, EpisodeContext, Eval};
-use arenad_evaluators::webarena_verified::{Submission, Task, evaluate, read};
+use arenad_evaluators::webarena_verified::{Submission, VerifiedTask, evaluate, read};
 use arenad_evaluators::{visualwebarena as visual, webarena_verified as verified};
 use arenad_verdict::question::{Answer, KnownAnswers, Question};
 use arenad_verdict::{Check, Profile, Report, Verdict};
@@ -88,7 +88,7 @@ fn assert_decided(report: &Report, what: &str) {
 }
 
 /// A task of WebArena-Verified for each type of result, and one about traffic.
-fn verified_tasks() -> Vec<Task> {
+fn verified_tasks() -> Vec<VerifiedTask> {
     let types = [
         (json!({ "type": "string" }), json!("Blue Mug")),
         (json!({ "type": "number" }), json!(6)),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use arenad_evaluators::text::patterns::Patterns;
 use arenad_evaluators::webarena_verified::{
-    Kind, Reading, Side, Submission, Task, Typed, UrlOptions, evaluate, extract_base64_query, normalize_query, read,
-    retrieved_data,
+    ReadingOptions, Submission, TypedValue, UrlOptions, ValueKind, ValueOrigin, VerifiedTask, evaluate,
+    extract_base64_query, normalize_query, read, retrieved_data,
 };
 use arenad_verdict::{Profile, Report, Verdict};
 use serde_json::{Value, json};
@@ -20,10 +20,10 @@ fn webarena_verified_answers_as_the_benchmark_does() {
 
 fn ours(function: &str, input: &Value) -> Answer {
     let patterns = Patterns::default();
-    let reading = Reading::new(Side::Expected, Profile::Compat, &patterns);
+    let reading = ReadingOptions::new(ValueOrigin::Expected, Profile::Compat, &patterns);
     let typed = |kind: &Value, value: &Value| {
-        let kind = kind.as_str().and_then(Kind::named).ok_or_else(|| format!("no type {kind}"))?;
-        Typed::read(kind, value, &reading).map_err(|trouble| trouble.to_string())
+        let kind = kind.as_str().and_then(ValueKind::named).ok_or_else(|| format!("no type {kind}"))?;
+        TypedValue::read(kind, value, &reading).map_err(|trouble| trouble.to_string())
     };
     match function {
         "normalize" => {
@@ -44,8 +44,10 @@ fn ours(function: &str, input: &Value) -> Answer {
                 ignored_patterns: &patterns,
                 ..UrlOptions::default()
             };
-            let reading = Reading { url, ..reading };
-            let url = |key: &str| Typed::read(Kind::Url, &input[key], &reading).map_err(|trouble| trouble.to_string());
+            let reading = ReadingOptions { url, ..reading };
+            let url = |key: &str| {
+                TypedValue::read(ValueKind::Url, &input[key], &reading).map_err(|trouble| trouble.to_string())
+            };
             url("a")?.equals(&url("b")?, &reading).map(Value::from).map_err(|trouble| trouble.to_string())
         }
         "extract_base64_query" => Ok(json!(extract_base64_query(input["path"].as_str().unwrap_or_default()))),
@@ -150,7 +152,7 @@ fn recorded_runs_have_their_verdicts() {
     }
 }
 
-fn tasks() -> Vec<Task> {
+fn tasks() -> Vec<VerifiedTask> {
     let sites = ["gitlab", "map", "reddit", "shopping_admin", "shopping", "wikipedia"];
     let urls: BTreeMap<String, Vec<String>> = sites
         .into_iter()

@@ -19,7 +19,7 @@ pub enum CaseError {
     WebArena(#[from] webarena::WebArenaFileError),
     /// The task does not have the format of WebArena-Verified.
     #[error(transparent)]
-    Verified(#[from] verified::TaskFileError),
+    Verified(#[from] verified::VerifiedFileError),
     /// The benchmark's own code would fail on the task.
     #[error("task {task}: the benchmark's own code fails on it")]
     Task {
@@ -40,7 +40,7 @@ pub struct Case {
 enum Kind {
     WebArena { task: Box<WebArenaTask>, context: EpisodeContext },
     VisualWebArena { task: Box<WebArenaTask>, context: EpisodeContext },
-    Verified { task: Box<verified::Task>, submission: Box<Submission> },
+    Verified { task: Box<verified::VerifiedTask>, submission: Box<Submission> },
 }
 
 impl Case {

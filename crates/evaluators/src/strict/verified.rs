@@ -8,7 +8,7 @@ use super::leniency::Leniency;
 use super::numbers::scan;
 use super::spoken::{begins_with, framed, number_word, unwrapped, without_about, words};
 use super::words::fold;
-use crate::webarena_verified::Answer;
+use crate::webarena_verified::SubmittedAnswer;
 
 /// Keys of an answer; at least one has to be present.
 const KEYS: [&str; 4] = ["task_type", "performed_operation", "status", "retrieved_data"];
@@ -21,10 +21,10 @@ arenad_model::text_error! {
 /// Returns the answer without its surroundings, and the leniency if any were removed.
 ///
 /// Errors: [`Hedged`] if the answer hedges.
-pub(crate) fn tidied(answer: &Answer, schema: &Value) -> Result<(Answer, Option<Leniency>), Hedged> {
+pub(crate) fn tidied(answer: &SubmittedAnswer, schema: &Value) -> Result<(SubmittedAnswer, Option<Leniency>), Hedged> {
     let (document, mut leniency) = match answer {
-        Answer::Document(document) => (document.clone(), None),
-        Answer::Text(text) => match document(text)? {
+        SubmittedAnswer::Document(document) => (document.clone(), None),
+        SubmittedAnswer::Text(text) => match document(text)? {
             Some((document, leniency)) => (document, leniency),
             None => return Ok((answer.clone(), None)),
         },
@@ -39,7 +39,7 @@ pub(crate) fn tidied(answer: &Answer, schema: &Value) -> Result<(Answer, Option<
             leniency = leniency.max(tidy(value, items)?);
         }
     }
-    Ok((Answer::Document(Value::Object(entries)), leniency))
+    Ok((SubmittedAnswer::Document(Value::Object(entries)), leniency))
 }
 
 /// Returns the only JSON object in a text that is an answer. A text that is JSON as a whole needs no leniency.
@@ -154,8 +154,8 @@ mod tests {
     fn item(kind: &str, text: &str) -> Value {
         let schema = json!({ "type": "array", "items": { "type": kind } });
         let answer = json!({ "status": "SUCCESS", "retrieved_data": [text] });
-        match tidied(&Answer::Document(answer), &schema) {
-            Ok((Answer::Document(document), _)) => document["retrieved_data"][0].clone(),
+        match tidied(&SubmittedAnswer::Document(answer), &schema) {
+            Ok((SubmittedAnswer::Document(document), _)) => document["retrieved_data"][0].clone(),
             other => panic!("{text}: {other:?}"),
         }
     }
@@ -182,20 +182,23 @@ mod tests {
 
     #[test]
     fn an_answer_may_stand_in_prose_but_not_beside_another() {
-        let text = |text: &str| tidied(&Answer::Text(text.to_owned()), &json!({}));
+        let text = |text: &str| tidied(&SubmittedAnswer::Text(text.to_owned()), &json!({}));
         let one = "{\"status\": \"SUCCESS\", \"retrieved_data\": [6]}";
         let two = "{\"status\": \"SUCCESS\", \"retrieved_data\": [7]}";
         for prose in
             [one.to_owned(), format!("Here it is: {one}. Done {{ok}}."), format!("```json\n{one}\n```\nSo: {one}")]
         {
             let found = text(&prose).expect("one answer").0;
-            assert!(matches!(found, Answer::Document(document) if document["retrieved_data"] == json!([6])), "{prose}");
+            assert!(
+                matches!(found, SubmittedAnswer::Document(document) if document["retrieved_data"] == json!([6])),
+                "{prose}"
+            );
         }
         assert!(text(&format!("{one}\n{two}")).expect_err("two answers").to_string().starts_with(HEDGED));
         let schema = json!({ "items": { "type": "number" } });
         for hedge in ["5 or 6", "not six", "six or seven", "not 6"] {
             let answer = json!({ "status": "SUCCESS", "retrieved_data": [hedge] });
-            assert!(tidied(&Answer::Document(answer), &schema).is_err(), "{hedge}");
+            assert!(tidied(&SubmittedAnswer::Document(answer), &schema).is_err(), "{hedge}");
         }
     }
 }

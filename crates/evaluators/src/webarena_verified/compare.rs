@@ -2,14 +2,14 @@
 //!
 //! Source: `webarena_verified/core/evaluation/value_comparator.py`.
 
-use super::node::Node;
-use super::reading::Reading;
-use super::trouble::Trouble;
+use super::node::ValueNode;
+use super::reading::ReadingOptions;
+use super::trouble::ReadingFailure;
 use arenad_verdict::Profile;
 
 /// A difference from the expected value, under the benchmark's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
+pub struct ValueMismatch {
     /// The benchmark's name, such as `retrieved_data_array_values_mismatch`.
     pub name: String,
     /// The place and the expected value, in words.
@@ -18,9 +18,9 @@ pub struct Difference {
 
 /// The rules of a comparison.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Comparison<'a> {
+pub(super) struct ComparisonRules<'a> {
     /// The way in which the expected values were read.
-    pub reading: &'a Reading<'a>,
+    pub reading: &'a ReadingOptions<'a>,
     /// Whether the order of lists counts.
     pub is_ordered: bool,
     /// Whether objects may have keys beyond the expected ones.
@@ -36,32 +36,48 @@ struct Met {
     empty_tuple: bool,
 }
 
-impl Comparison<'_> {
+impl ComparisonRules<'_> {
     /// Returns the differences.
     ///
     /// # Errors
     ///
     /// Returns an error if the benchmark's code raises, or if its result is unknown.
-    pub(super) fn differences(&self, actual: &Node, expected: &Node, name: &str) -> Result<Vec<Difference>, Trouble> {
+    pub(super) fn differences(
+        &self,
+        actual: &ValueNode,
+        expected: &ValueNode,
+        name: &str,
+    ) -> Result<Vec<ValueMismatch>, ReadingFailure> {
         self.compare(actual, expected, name, &mut Met::default())
     }
 
-    fn compare(&self, actual: &Node, expected: &Node, path: &str, met: &mut Met) -> Result<Vec<Difference>, Trouble> {
-        if matches!(actual, Node::Tuple(items) if items.is_empty()) && self.reading.profile == Profile::Compat {
+    fn compare(
+        &self,
+        actual: &ValueNode,
+        expected: &ValueNode,
+        path: &str,
+        met: &mut Met,
+    ) -> Result<Vec<ValueMismatch>, ReadingFailure> {
+        if matches!(actual, ValueNode::Tuple(items) if items.is_empty()) && self.reading.profile == Profile::Compat {
             if met.empty_tuple {
-                return Err(Trouble::raised(format!("a second empty list, at {path}, is taken for a circle")));
+                return Err(ReadingFailure::raised(format!("a second empty list, at {path}, is taken for a circle")));
             }
             met.empty_tuple = true;
         }
-        let one = |what: &str, message: String| Ok(vec![Difference { name: format!("{path}_{what}"), message }]);
+        let one = |what: &str, message: String| Ok(vec![ValueMismatch { name: format!("{path}_{what}"), message }]);
         match (expected, actual) {
-            (Node::None, Node::None) => Ok(Vec::new()),
-            (Node::None, _) | (_, Node::None) => {
+            (ValueNode::None, ValueNode::None) => Ok(Vec::new()),
+            (ValueNode::None, _) | (_, ValueNode::None) => {
                 one("none_mismatch", format!("expected {}, got {}", expected.to_json(), actual.to_json()))
             }
-            (Node::Object(expected), Node::Object(actual)) => self.objects(actual, expected, path, met),
-            (Node::Object(_), other) => one("invalid_format", format!("expected an object, got {}", other.to_json())),
-            (Node::Tuple(expected) | Node::List(expected), Node::Tuple(actual) | Node::List(actual)) => {
+            (ValueNode::Object(expected), ValueNode::Object(actual)) => self.objects(actual, expected, path, met),
+            (ValueNode::Object(_), other) => {
+                one("invalid_format", format!("expected an object, got {}", other.to_json()))
+            }
+            (
+                ValueNode::Tuple(expected) | ValueNode::List(expected),
+                ValueNode::Tuple(actual) | ValueNode::List(actual),
+            ) => {
                 if self.is_ordered {
                     self.in_order(actual, expected, path, met)
                 } else if self.reading.profile == Profile::Strict {
@@ -70,7 +86,7 @@ impl Comparison<'_> {
                     self.in_any_order(actual, expected, path, met)
                 }
             }
-            (Node::Tuple(_) | Node::List(_), other) => {
+            (ValueNode::Tuple(_) | ValueNode::List(_), other) => {
                 one("invalid_format", format!("expected a list, got {}", other.to_json()))
             }
             (expected, actual) => {
@@ -86,11 +102,11 @@ impl Comparison<'_> {
     /// Assigns to each expected item the first free actual item that equals it.
     fn in_any_order(
         &self,
-        actual: &[Node],
-        expected: &[Node],
+        actual: &[ValueNode],
+        expected: &[ValueNode],
         path: &str,
         met: &mut Met,
-    ) -> Result<Vec<Difference>, Trouble> {
+    ) -> Result<Vec<ValueMismatch>, ReadingFailure> {
         let mut is_taken = vec![false; actual.len()];
         let mut missing = 0;
         for (index, expected) in expected.iter().enumerate() {
@@ -114,7 +130,12 @@ impl Comparison<'_> {
 
     /// Assigns as many expected items as possible to equal actual items. If values are equal within a tolerance, the
     /// first item that fits may be the only one that fits another.
-    fn matched(&self, actual: &[Node], expected: &[Node], path: &str) -> Result<Vec<Difference>, Trouble> {
+    fn matched(
+        &self,
+        actual: &[ValueNode],
+        expected: &[ValueNode],
+        path: &str,
+    ) -> Result<Vec<ValueMismatch>, ReadingFailure> {
         let mut fits = vec![Vec::new(); expected.len()];
         for (index, expected) in expected.iter().enumerate() {
             for (at, actual) in actual.iter().enumerate() {
@@ -133,11 +154,11 @@ impl Comparison<'_> {
 
     fn in_order(
         &self,
-        actual: &[Node],
-        expected: &[Node],
+        actual: &[ValueNode],
+        expected: &[ValueNode],
         path: &str,
         met: &mut Met,
-    ) -> Result<Vec<Difference>, Trouble> {
+    ) -> Result<Vec<ValueMismatch>, ReadingFailure> {
         let mut differences = Vec::new();
         for (index, (actual, expected)) in actual.iter().zip(expected).enumerate() {
             differences.extend(self.compare(actual, expected, &format!("{path}[{index}]"), met)?);
@@ -152,15 +173,15 @@ impl Comparison<'_> {
 
     fn objects(
         &self,
-        actual: &[(String, Node)],
-        expected: &[(String, Node)],
+        actual: &[(String, ValueNode)],
+        expected: &[(String, ValueNode)],
         path: &str,
         met: &mut Met,
-    ) -> Result<Vec<Difference>, Trouble> {
+    ) -> Result<Vec<ValueMismatch>, ReadingFailure> {
         if expected.is_empty() {
-            return Err(Trouble::raised(format!("the object expected at {path} has no keys")));
+            return Err(ReadingFailure::raised(format!("the object expected at {path} has no keys")));
         }
-        fn get<'a>(entries: &'a [(String, Node)], key: &str) -> Option<&'a Node> {
+        fn get<'a>(entries: &'a [(String, ValueNode)], key: &str) -> Option<&'a ValueNode> {
             entries.iter().find(|(name, _)| name == key).map(|(_, node)| node)
         }
         let missing: Vec<&str> =
@@ -170,7 +191,7 @@ impl Comparison<'_> {
         let mut differences = Vec::new();
         if !missing.is_empty() || (!extra.is_empty() && !self.may_have_more_keys) {
             let message = format!("missing keys: {missing:?}; keys that nobody expects: {extra:?}");
-            differences.push(Difference { name: format!("{path}_keys_mismatch"), message });
+            differences.push(ValueMismatch { name: format!("{path}_keys_mismatch"), message });
         }
         for (key, expected) in expected.iter().filter(|(key, _)| Some(key.as_str()) != self.ignored_key) {
             if let Some(actual) = get(actual, key) {
@@ -195,10 +216,10 @@ fn assign(index: usize, fits: &[Vec<usize>], owner: &mut [Option<usize>], is_see
     false
 }
 
-fn mismatch(path: &str, all: usize, missing: usize, extra: usize) -> Vec<Difference> {
+fn mismatch(path: &str, all: usize, missing: usize, extra: usize) -> Vec<ValueMismatch> {
     if missing == 0 && extra == 0 {
         return Vec::new();
     }
     let message = format!("{} of {all} expected items found, {extra} that nobody expects", all - missing);
-    vec![Difference { name: format!("{path}_array_values_mismatch"), message }]
+    vec![ValueMismatch { name: format!("{path}_array_values_mismatch"), message }]
 }

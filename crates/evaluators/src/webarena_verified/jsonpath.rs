@@ -5,8 +5,8 @@
 
 use serde_json::{Map, Value};
 
-use super::reading::{Reading, is_pattern};
-use super::trouble::Trouble;
+use super::reading::{ReadingOptions, is_pattern};
+use super::trouble::ReadingFailure;
 use crate::text::patterns::{Mode, PatternError};
 use crate::text::{json, numbers};
 
@@ -17,7 +17,7 @@ pub(super) fn is_path(name: &str) -> bool {
 
 /// One step of a path.
 #[derive(Debug, Clone, PartialEq)]
-enum Step {
+enum JsonPathStep {
     Name(String),
     Index(usize),
     /// The items in which the named field equals a whole number.
@@ -29,20 +29,25 @@ enum Step {
 /// # Errors
 ///
 /// Returns an error if the path has a form that the benchmark does not use, or if the benchmark's code raises.
-pub(super) fn find(data: &Map<String, Value>, path: &str, reading: &Reading<'_>) -> Result<Value, Trouble> {
+pub(super) fn find(
+    data: &Map<String, Value>,
+    path: &str,
+    reading: &ReadingOptions<'_>,
+) -> Result<Value, ReadingFailure> {
     let pattern = if path.starts_with("$.^") && path.ends_with('$') { &path[2..] } else { path };
     if is_pattern(pattern) {
         return by_pattern(data, pattern, reading);
     }
-    let steps = steps(path)
-        .ok_or_else(|| Trouble::unsupported(format!("the JSONPath {path:?} has parts that no task had so far")))?;
+    let steps = steps(path).ok_or_else(|| {
+        ReadingFailure::unsupported(format!("the JSONPath {path:?} has parts that no task had so far"))
+    })?;
     let mut found = walk(Value::Object(data.clone()), &steps)?;
     if found.is_empty() {
         found = walk(unpacked(&Value::Object(data.clone()))?, &steps)?;
     }
     let is_single = found.len() == 1 && !path.contains("?(");
     match found.pop() {
-        None if reading.is_strict() => Err(Trouble::raised(format!("the JSONPath {path:?} finds nothing"))),
+        None if reading.is_strict() => Err(ReadingFailure::raised(format!("the JSONPath {path:?} finds nothing"))),
         None => Ok(Value::Null),
         Some(value) if is_single => Ok(value),
         Some(last) => {
@@ -52,7 +57,7 @@ pub(super) fn find(data: &Map<String, Value>, path: &str, reading: &Reading<'_>)
     }
 }
 
-fn by_pattern(data: &Map<String, Value>, pattern: &str, reading: &Reading<'_>) -> Result<Value, Trouble> {
+fn by_pattern(data: &Map<String, Value>, pattern: &str, reading: &ReadingOptions<'_>) -> Result<Value, ReadingFailure> {
     let mut found = Vec::new();
     for (name, value) in data {
         match reading.patterns.is_match(pattern, Mode::Match, name) {
@@ -65,7 +70,7 @@ fn by_pattern(data: &Map<String, Value>, pattern: &str, reading: &Reading<'_>) -
     match (found.len(), found.pop()) {
         (1, Some(single)) => Ok(single),
         _ if reading.is_strict() => {
-            Err(Trouble::raised(format!("the pattern {pattern:?} does not fit one name alone")))
+            Err(ReadingFailure::raised(format!("the pattern {pattern:?} does not fit one name alone")))
         }
         (_, None) => Ok(Value::Null),
         (_, Some(last)) => {
@@ -76,7 +81,7 @@ fn by_pattern(data: &Map<String, Value>, pattern: &str, reading: &Reading<'_>) -
 }
 
 /// Parses a path into steps. Returns `None` if it contains unsupported steps.
-fn steps(path: &str) -> Option<Vec<Step>> {
+fn steps(path: &str) -> Option<Vec<JsonPathStep>> {
     let mut rest = path.strip_prefix('$')?;
     let mut steps = Vec::new();
     while !rest.is_empty() {
@@ -86,7 +91,7 @@ fn steps(path: &str) -> Option<Vec<Step>> {
             if name.is_empty() || !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
                 return None;
             }
-            steps.push(Step::Name(name.to_owned()));
+            steps.push(JsonPathStep::Name(name.to_owned()));
             rest = &after[end..];
         } else {
             let after = rest.strip_prefix('[')?;
@@ -98,20 +103,20 @@ fn steps(path: &str) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-fn bracket(inner: &str) -> Option<Step> {
+fn bracket(inner: &str) -> Option<JsonPathStep> {
     let quoted = |quote: char| inner.strip_prefix(quote).and_then(|inner| inner.strip_suffix(quote));
     if let Some(name) = quoted('\'').or_else(|| quoted('"')) {
-        return Some(Step::Name(name.to_owned()));
+        return Some(JsonPathStep::Name(name.to_owned()));
     }
     if let Some(filter) = inner.strip_prefix("?(").and_then(|inner| inner.strip_suffix(')')) {
         let (field, number) = filter.split_once("==")?;
         let field = field.trim().strip_prefix("@.")?;
-        return Some(Step::Where(field.to_owned(), number.trim().parse().ok()?));
+        return Some(JsonPathStep::Where(field.to_owned(), number.trim().parse().ok()?));
     }
-    inner.parse().ok().map(Step::Index)
+    inner.parse().ok().map(JsonPathStep::Index)
 }
 
-fn walk(data: Value, steps: &[Step]) -> Result<Vec<Value>, Trouble> {
+fn walk(data: Value, steps: &[JsonPathStep]) -> Result<Vec<Value>, ReadingFailure> {
     let mut found = vec![data];
     for step in steps {
         let mut next = Vec::new();
@@ -123,29 +128,33 @@ fn walk(data: Value, steps: &[Step]) -> Result<Vec<Value>, Trouble> {
     Ok(found)
 }
 
-fn take(value: Value, step: &Step, found: &mut Vec<Value>) -> Result<(), Trouble> {
+fn take(value: Value, step: &JsonPathStep, found: &mut Vec<Value>) -> Result<(), ReadingFailure> {
     match (step, value) {
-        (Step::Name(name), Value::Object(mut entries)) => found.extend(entries.remove(name)),
-        (Step::Name(_), _) => {}
-        (Step::Index(index), Value::Array(mut items)) if items.len() > *index => found.push(items.swap_remove(*index)),
+        (JsonPathStep::Name(name), Value::Object(mut entries)) => found.extend(entries.remove(name)),
+        (JsonPathStep::Name(_), _) => {}
+        (JsonPathStep::Index(index), Value::Array(mut items)) if items.len() > *index => {
+            found.push(items.swap_remove(*index))
+        }
         // The index of a text selects a character.
-        (Step::Index(index), Value::String(text)) => {
+        (JsonPathStep::Index(index), Value::String(text)) => {
             found.extend(text.chars().nth(*index).map(|c| Value::from(c.to_string())));
         }
-        (Step::Index(_), other) if super::values::is_falsy(&other) || other.is_array() => {}
-        (Step::Index(index), Value::Object(entries)) if entries.len() <= *index => {}
-        (Step::Index(_), other) => return Err(Trouble::raised(format!("{other} has no items by number"))),
-        (Step::Where(field, number), Value::Array(items)) => keep(items, field, *number, found)?,
-        (Step::Where(field, number), Value::Object(entries)) => {
+        (JsonPathStep::Index(_), other) if super::values::is_falsy(&other) || other.is_array() => {}
+        (JsonPathStep::Index(index), Value::Object(entries)) if entries.len() <= *index => {}
+        (JsonPathStep::Index(_), other) => {
+            return Err(ReadingFailure::raised(format!("{other} has no items by number")));
+        }
+        (JsonPathStep::Where(field, number), Value::Array(items)) => keep(items, field, *number, found)?,
+        (JsonPathStep::Where(field, number), Value::Object(entries)) => {
             keep(entries.into_iter().map(|(_, value)| value).collect(), field, *number, found)?;
         }
-        (Step::Where(..), _) => {}
+        (JsonPathStep::Where(..), _) => {}
     }
     Ok(())
 }
 
 /// Keeps the items whose field `int()` converts to the number.
-fn keep(items: Vec<Value>, field: &str, number: i128, found: &mut Vec<Value>) -> Result<(), Trouble> {
+fn keep(items: Vec<Value>, field: &str, number: i128, found: &mut Vec<Value>) -> Result<(), ReadingFailure> {
     for item in items {
         let is_number = match item.get(field) {
             None => false,
@@ -153,7 +162,7 @@ fn keep(items: Vec<Value>, field: &str, number: i128, found: &mut Vec<Value>) ->
             Some(Value::Bool(value)) => i128::from(*value) == number,
             #[expect(clippy::cast_precision_loss, reason = "no number of a filter is that large")]
             Some(Value::Number(value)) => value.as_f64().is_some_and(|value| value.trunc() == number as f64),
-            Some(other) => return Err(Trouble::raised(format!("{other} is no number"))),
+            Some(other) => return Err(ReadingFailure::raised(format!("{other} is no number"))),
         };
         if is_number {
             found.push(item);
@@ -163,7 +172,7 @@ fn keep(items: Vec<Value>, field: &str, number: i128, found: &mut Vec<Value>) ->
 }
 
 /// Replaces texts that contain JSON by their values, in objects at any depth.
-fn unpacked(value: &Value) -> Result<Value, Trouble> {
+fn unpacked(value: &Value) -> Result<Value, ReadingFailure> {
     Ok(match value {
         _ if json::beyond(value).is_some() => value.clone(),
         Value::Object(entries) => {

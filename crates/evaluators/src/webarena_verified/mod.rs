@@ -21,7 +21,7 @@
 //!     let report = evaluate(&tasks[0], &submission, profile);
 //!     assert_eq!(report.verdict, Verdict::Passed);
 //! }
-//! # Ok::<(), arenad_evaluators::webarena_verified::TaskFileError>(())
+//! # Ok::<(), arenad_evaluators::webarena_verified::VerifiedFileError>(())
 //! ```
 //!
 //! `compat` reproduces the benchmark's scores. If the benchmark's code ends in an error and a score of 0, a check fails
@@ -45,16 +45,17 @@ mod values;
 use serde_json::{Map, Value, json as object};
 
 pub use agent_response::retrieved_data;
-pub use compare::Difference;
-pub use reading::{Reading, Side, UrlOptions};
-pub use sites::{Environment, Environments, placeholder};
-pub use submission::{Answer, Submission};
+pub use compare::ValueMismatch;
+pub use reading::{ReadingOptions, UrlOptions, ValueOrigin};
+pub use sites::{Environments, SiteUrls, placeholder};
+pub use submission::{Submission, SubmittedAnswer};
 pub use task::{
-    AgentResponse, Evaluator, ExpectedEvent, ExpectedResponse, NetworkEvent, Task, TaskFileError, read, read_one,
+    AgentResponse, Evaluator, ExpectedEvent, ExpectedResponse, NetworkEvent, VerifiedFileError, VerifiedTask, read,
+    read_one,
 };
 pub use trace::{Trace, TraceError};
-pub use trouble::Trouble;
-pub use values::{Kind, Typed};
+pub use trouble::ReadingFailure;
+pub use values::{TypedValue, ValueKind};
 
 use super::strict::leniency::Leniency;
 use super::strict::verified::tidied;
@@ -74,7 +75,7 @@ pub fn extract_base64_query(path: &str) -> (String, Vec<String>) {
 /// # Errors
 ///
 /// Returns an error if Python raises any other error than a syntax error.
-pub fn parse_json(text: &str) -> Result<Option<Value>, Trouble> {
+pub fn parse_json(text: &str) -> Result<Option<Value>, ReadingFailure> {
     Ok(json::parse(text)?)
 }
 
@@ -86,7 +87,7 @@ pub fn normalize_query(query: &str) -> Map<String, Value> {
 
 /// Judges a task: every one of its evaluators has to pass.
 #[must_use]
-pub fn evaluate(task: &Task, submission: &Submission, profile: Profile) -> Report {
+pub fn evaluate(task: &VerifiedTask, submission: &Submission, profile: Profile) -> Report {
     let trace = match &submission.trace {
         Ok(trace) => trace,
         Err(error) if profile == Profile::Compat => {
@@ -106,11 +107,11 @@ pub fn evaluate(task: &Task, submission: &Submission, profile: Profile) -> Repor
         }
     };
     let patterns = Patterns::default();
-    let reading = Reading {
+    let reading = ReadingOptions {
         sites: Some(&environments),
         rendered: Some(&environments),
         today: submission.today,
-        ..Reading::new(Side::Expected, profile, &patterns)
+        ..ReadingOptions::new(ValueOrigin::Expected, profile, &patterns)
     };
     // The expected request may be among the unrecorded ones. The published code ignores this.
     let lacks = trace.lacks(&task.sites).filter(|_| profile == Profile::Strict);
@@ -119,10 +120,10 @@ pub fn evaluate(task: &Task, submission: &Submission, profile: Profile) -> Repor
         let judged = match (evaluator, &submission.trace) {
             (Evaluator::AgentResponse(config), _) => response_checks(task, config, submission, &reading),
             (Evaluator::NetworkEvent(_), Err(error)) => {
-                Err(Trouble::Unseen(format!("the traffic cannot be read: {error}")))
+                Err(ReadingFailure::Unseen(format!("the traffic cannot be read: {error}")))
             }
             (Evaluator::NetworkEvent(_), Ok(_)) if let Some(lacks) = &lacks => {
-                Err(Trouble::Unseen(format!("the recording is not whole: {lacks}")))
+                Err(ReadingFailure::Unseen(format!("the recording is not whole: {lacks}")))
             }
             (Evaluator::NetworkEvent(config), Ok(_)) => {
                 event_check(task, config, trace, &reading).map(|check| vec![check])
@@ -132,7 +133,9 @@ pub fn evaluate(task: &Task, submission: &Submission, profile: Profile) -> Repor
             Ok(judged) => checks.extend(judged),
             // If the task itself can be read, unreadable output of the agent counts as a failure instead of leaving the
             // verdict open.
-            Err(Trouble::Unsupported(reason)) if profile == Profile::Strict && is_understood(evaluator, &reading) => {
+            Err(ReadingFailure::Unsupported(reason))
+                if profile == Profile::Strict && is_understood(evaluator, &reading) =>
+            {
                 checks.push(failed(evaluator, submission, format!("what the agent left cannot be read: {reason}")));
             }
             Err(trouble) => checks.push(troubled(evaluator, submission, &trouble)),
@@ -142,7 +145,7 @@ pub fn evaluate(task: &Task, submission: &Submission, profile: Profile) -> Repor
 }
 
 /// Whether the task's own values can be read. If so, any unreadable value comes from the agent.
-fn is_understood(evaluator: &Evaluator, reading: &Reading<'_>) -> bool {
+fn is_understood(evaluator: &Evaluator, reading: &ReadingOptions<'_>) -> bool {
     match evaluator {
         Evaluator::AgentResponse(config) => agent_response::expected(config, reading).is_ok(),
         Evaluator::NetworkEvent(config) => network_event::is_understood(config, reading),
@@ -151,17 +154,18 @@ fn is_understood(evaluator: &Evaluator, reading: &Reading<'_>) -> bool {
 
 /// Returns the addresses of the task's sites. If one of them is unknown, the addresses are taken from the first
 /// requests, one request for each site.
-fn environments(task: &Task, trace: &Trace) -> Result<Environments, Trouble> {
+fn environments(task: &VerifiedTask, trace: &Trace) -> Result<Environments, ReadingFailure> {
     if task.environments.is_complete() {
         return Ok(task.environments.clone());
     }
     let events = trace.relevant()?;
     let last = events.len().checked_sub(1);
-    let last = last.ok_or_else(|| Trouble::raised("nobody says where the sites are, and there is no traffic"))?;
+    let last =
+        last.ok_or_else(|| ReadingFailure::raised("nobody says where the sites are, and there is no traffic"))?;
     let environment = |(index, placeholder): (usize, &str)| {
         let split = urls::urlsplit(events[index.min(last)].url()?)?;
         let path = if placeholder == "__SHOPPING_ADMIN__" { "/admin" } else { "" };
-        Ok(Environment::new(placeholder, vec![format!("{}://{}{path}", split.scheme, split.netloc)]))
+        Ok(SiteUrls::new(placeholder, vec![format!("{}://{}{path}", split.scheme, split.netloc)]))
     };
     task.environments.placeholders().enumerate().map(environment).collect::<Result<_, _>>().map(Environments::new)
 }
@@ -171,11 +175,11 @@ const EVENT: &str = "network_event";
 
 /// Judges the answer; one check for each part of it.
 fn response_checks(
-    task: &Task,
+    task: &VerifiedTask,
     config: &AgentResponse,
     submission: &Submission,
-    reading: &Reading<'_>,
-) -> Result<Vec<Check>, Trouble> {
+    reading: &ReadingOptions<'_>,
+) -> Result<Vec<Check>, ReadingFailure> {
     let (answer, leniency) = match reading.profile {
         Profile::Compat => (submission.answer.clone(), None),
         Profile::Strict => match tidied(&submission.answer, &config.results_schema) {
@@ -187,11 +191,11 @@ fn response_checks(
         },
     };
     let outcome = agent_response::judge(config, &answer, task.is_retrieval(), reading)?;
-    let part = |node: &node::Node, name: &str| node.get(name).map_or(Value::Null, node::Node::to_json);
+    let part = |node: &node::ValueNode, name: &str| node.get(name).map_or(Value::Null, node::ValueNode::to_json);
     let mut checks = Vec::new();
     let mut rest = outcome.differences;
     for name in ["task_type", "status", "retrieved_data"] {
-        let (own, others): (Vec<Difference>, Vec<Difference>) = rest.into_iter().partition(|difference| {
+        let (own, others): (Vec<ValueMismatch>, Vec<ValueMismatch>) = rest.into_iter().partition(|difference| {
             difference.name.strip_prefix("agent_response.").unwrap_or(&difference.name).starts_with(name)
         });
         rest = others;
@@ -208,12 +212,17 @@ fn response_checks(
     Ok(checks)
 }
 
-fn reason(differences: &[Difference]) -> Option<String> {
-    let says = |difference: &Difference| format!("{}: {}", difference.name, difference.message);
+fn reason(differences: &[ValueMismatch]) -> Option<String> {
+    let says = |difference: &ValueMismatch| format!("{}: {}", difference.name, difference.message);
     (!differences.is_empty()).then(|| differences.iter().map(says).collect::<Vec<_>>().join("; "))
 }
 
-fn event_check(task: &Task, config: &NetworkEvent, trace: &Trace, reading: &Reading<'_>) -> Result<Check, Trouble> {
+fn event_check(
+    task: &VerifiedTask,
+    config: &NetworkEvent,
+    trace: &Trace,
+    reading: &ReadingOptions<'_>,
+) -> Result<Check, ReadingFailure> {
     let outcome = network_event::judge(config, trace, task.is_navigation(), reading)?;
     let check = Check::of(
         EVENT,
@@ -243,13 +252,13 @@ fn place(config: &NetworkEvent) -> String {
 }
 
 /// Returns the check of an evaluator that could not reach a verdict.
-fn troubled(evaluator: &Evaluator, submission: &Submission, trouble: &Trouble) -> Check {
+fn troubled(evaluator: &Evaluator, submission: &Submission, trouble: &ReadingFailure) -> Check {
     let verdict = match trouble {
-        Trouble::Raised(reason) => {
+        ReadingFailure::Raised(reason) => {
             return failed(evaluator, submission, format!("the benchmark's code raises an error: {reason}"));
         }
-        Trouble::Unsupported(_) => Verdict::Unsupported,
-        Trouble::Unseen(_) => Verdict::Inconclusive,
+        ReadingFailure::Unsupported(_) => Verdict::Unsupported,
+        ReadingFailure::Unseen(_) => Verdict::Inconclusive,
     };
     Check { verdict, found: None, ..failed(evaluator, submission, trouble.to_string()) }
 }

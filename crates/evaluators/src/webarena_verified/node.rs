@@ -2,29 +2,29 @@
 
 use serde_json::{Map, Value};
 
-use super::reading::{Reading, Side};
-use super::trouble::Trouble;
-use super::values::{Kind, Typed};
+use super::reading::{ReadingOptions, ValueOrigin};
+use super::trouble::ReadingFailure;
+use super::values::{TypedValue, ValueKind};
 use crate::text::json;
 
 /// A value, or a structure of values.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Node {
+pub(crate) enum ValueNode {
     /// No value: JSON's `null`, or an empty value.
     None,
     /// A text, number or truth value that has not been read by a type, or does not fit it.
     Raw(Value),
     /// A value that has been read by its type.
-    Typed(Typed),
+    Typed(TypedValue),
     /// Several values, each read separately.
-    Tuple(Vec<Node>),
+    Tuple(Vec<ValueNode>),
     /// Several values as they arrived.
-    List(Vec<Node>),
+    List(Vec<ValueNode>),
     /// Values by name, in order.
-    Object(Vec<(String, Node)>),
+    Object(Vec<(String, ValueNode)>),
 }
 
-impl Node {
+impl ValueNode {
     /// Wraps a value without reading it.
     #[must_use]
     pub(crate) fn raw(value: &Value) -> Self {
@@ -66,15 +66,15 @@ impl Node {
     /// # Errors
     ///
     /// Returns an error if the benchmark's code raises, or if its result is unknown.
-    pub(super) fn is_same(&self, actual: &Self, reading: &Reading<'_>) -> Result<bool, Trouble> {
+    pub(super) fn is_same(&self, actual: &Self, reading: &ReadingOptions<'_>) -> Result<bool, ReadingFailure> {
         match (self, actual) {
             (Self::Typed(expected), Self::Typed(actual)) => expected.equals(actual, reading),
             (Self::Typed(expected), Self::Raw(Value::String(text))) => match expected.kind() {
-                Kind::Text => {
-                    let reading = Reading { side: Side::Actual, sites: None, ..*reading };
-                    expected.equals(&Typed::text(text, &reading)?, &reading)
+                ValueKind::Text => {
+                    let reading = ReadingOptions { side: ValueOrigin::Actual, sites: None, ..*reading };
+                    expected.equals(&TypedValue::text(text, &reading)?, &reading)
                 }
-                Kind::Url => Ok(expected.urls().any(|url| url.to_string() == *text)),
+                ValueKind::Url => Ok(expected.urls().any(|url| url.to_string() == *text)),
                 _ => Ok(false),
             },
             (Self::Raw(Value::String(_)), Self::Typed(_)) => actual.is_same(self, reading),

@@ -3,14 +3,14 @@
 use serde_json::Value;
 
 use super::sites::Environments;
-use super::trouble::Trouble;
+use super::trouble::ReadingFailure;
 use crate::text::dates::{self, Day};
 use crate::text::patterns::Patterns;
 use arenad_verdict::Profile;
 
 /// The origin of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum ValueOrigin {
     /// The task. A value that does not fit its type is an error.
     Expected,
     /// The agent or the browser. A value that does not fit its type is kept unchanged and equals nothing.
@@ -34,9 +34,9 @@ pub struct UrlOptions<'a> {
 
 /// Options for reading a value.
 #[derive(Debug, Clone, Copy)]
-pub struct Reading<'a> {
+pub struct ReadingOptions<'a> {
     /// The origin of the value.
-    pub side: Side,
+    pub side: ValueOrigin,
     /// The profile whose rules apply.
     pub profile: Profile,
     /// The sites whose addresses in texts are replaced by placeholders.
@@ -51,22 +51,22 @@ pub struct Reading<'a> {
     pub today: Day,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> ReadingOptions<'a> {
     /// Creates a reading without sites, for the present day.
     #[must_use]
-    pub fn new(side: Side, profile: Profile, patterns: &'a Patterns) -> Self {
+    pub fn new(side: ValueOrigin, profile: Profile, patterns: &'a Patterns) -> Self {
         Self { side, profile, sites: None, rendered: None, url: UrlOptions::default(), patterns, today: dates::today() }
     }
 
     /// Whether an error is the task's own.
     pub(super) fn is_strict(&self) -> bool {
-        self.side == Side::Expected
+        self.side == ValueOrigin::Expected
     }
 
     /// Whether texts and lists are literals instead of patterns and alternatives. The benchmark honours patterns and
     /// alternatives on both sides; the strict profile only on the task's.
     pub(super) fn is_literal(&self) -> bool {
-        self.side == Side::Actual && self.profile == Profile::Strict
+        self.side == ValueOrigin::Actual && self.profile == Profile::Strict
     }
 
     /// Whether a text is a pattern.
@@ -75,7 +75,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Replaces the addresses of the sites in a URL by placeholders.
-    pub(super) fn derender(&self, url: &str) -> Result<String, Trouble> {
+    pub(super) fn derender(&self, url: &str) -> Result<String, ReadingFailure> {
         match self.sites {
             Some(sites) => sites.derender(url, self.is_strict(), self.profile),
             None => Ok(url.to_owned()),
@@ -89,7 +89,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Replaces a placeholder by the address of its site.
-    pub(super) fn render(&self, template: &str) -> Result<String, Trouble> {
+    pub(super) fn render(&self, template: &str) -> Result<String, ReadingFailure> {
         match self.rendered {
             Some(sites) => sites.render(template, self.is_strict()),
             None => Ok(template.to_owned()),

@@ -4,14 +4,14 @@
 
 use serde_json::{Map, Value};
 
-use super::node::Node;
-use super::reading::Reading;
-use super::trouble::Trouble;
-use super::values::{Kind, Typed, is_falsy};
+use super::node::ValueNode;
+use super::reading::ReadingOptions;
+use super::trouble::ReadingFailure;
+use super::values::{TypedValue, ValueKind, is_falsy};
 use crate::text::json;
 
 /// The item type of a schema.
-enum Wanted<'a> {
+enum SchemaItem<'a> {
     /// A type of the benchmark, by its name.
     Named(&'a str),
     /// An object with this schema.
@@ -24,9 +24,9 @@ enum Wanted<'a> {
 ///
 /// Returns an error if the schema is invalid, if an expected value does not fit it, or if the benchmark's result is
 /// unknown.
-pub(crate) fn read(value: &Value, schema: &Value, reading: &Reading<'_>) -> Result<Node, Trouble> {
+pub(crate) fn read(value: &Value, schema: &Value, reading: &ReadingOptions<'_>) -> Result<ValueNode, ReadingFailure> {
     if is_falsy(value) {
-        return Ok(Node::None);
+        return Ok(ValueNode::None);
     }
     let default = match value {
         Value::Object(_) if json::beyond(value).is_none() => serde_json::json!({ "type": "object" }),
@@ -35,19 +35,19 @@ pub(crate) fn read(value: &Value, schema: &Value, reading: &Reading<'_>) -> Resu
     };
     let (wanted, is_array) = wanted(if is_falsy(schema) { &default } else { schema })?;
     match wanted {
-        Wanted::Object(schema) => object_or_array(value, schema, reading),
-        Wanted::Named(_) if is_array && !value.is_array() => {
-            or_raw(Err(Trouble::raised(format!("{value} is no list"))), value, reading)
+        SchemaItem::Object(schema) => object_or_array(value, schema, reading),
+        SchemaItem::Named(_) if is_array && !value.is_array() => {
+            or_raw(Err(ReadingFailure::raised(format!("{value} is no list"))), value, reading)
         }
         wanted if is_array => array(value, &wanted, reading),
-        Wanted::Named(name) => single(value, name, reading),
+        SchemaItem::Named(name) => single(value, name, reading),
     }
 }
 
 /// Reads one value of a type.
-pub(super) fn single(value: &Value, name: &str, reading: &Reading<'_>) -> Result<Node, Trouble> {
+pub(super) fn single(value: &Value, name: &str, reading: &ReadingOptions<'_>) -> Result<ValueNode, ReadingFailure> {
     let kind = kind(name)?;
-    or_raw(Typed::read(kind, value, reading).map(Node::Typed), value, reading)
+    or_raw(TypedValue::read(kind, value, reading).map(ValueNode::Typed), value, reading)
 }
 
 /// Reads an agent's list of results.
@@ -56,10 +56,14 @@ pub(super) fn single(value: &Value, name: &str, reading: &Reading<'_>) -> Result
 ///
 /// Returns an error if the schema is not for a list, if an expected value does not fit it, or if the benchmark's result
 /// is unknown.
-pub(super) fn results(values: &[Value], schema: &Value, reading: &Reading<'_>) -> Result<Node, Trouble> {
+pub(super) fn results(
+    values: &[Value],
+    schema: &Value,
+    reading: &ReadingOptions<'_>,
+) -> Result<ValueNode, ReadingFailure> {
     let name = schema.get("type").and_then(Value::as_str).unwrap_or("array");
     if name != "array" {
-        return Err(Trouble::raised(format!("the schema is for {name:?}, not for a list")));
+        return Err(ReadingFailure::raised(format!("the schema is for {name:?}, not for a list")));
     }
     let empty = Value::Object(Map::new());
     let items = schema.get("items").unwrap_or(&empty);
@@ -72,66 +76,70 @@ pub(super) fn results(values: &[Value], schema: &Value, reading: &Reading<'_>) -
         let name = format.or(items.get("type")).and_then(Value::as_str).unwrap_or("string");
         single(value, name, reading)
     };
-    values.iter().map(read).collect::<Result<_, _>>().map(Node::Tuple)
+    values.iter().map(read).collect::<Result<_, _>>().map(ValueNode::Tuple)
 }
 
-fn kind(name: &str) -> Result<Kind, Trouble> {
-    Kind::named(name).ok_or_else(|| Trouble::raised(format!("{name:?} is no type of the benchmark")))
+fn kind(name: &str) -> Result<ValueKind, ReadingFailure> {
+    ValueKind::named(name).ok_or_else(|| ReadingFailure::raised(format!("{name:?} is no type of the benchmark")))
 }
 
 /// Keeps an actual value unchanged if it does not fit its type.
-fn or_raw(read: Result<Node, Trouble>, value: &Value, reading: &Reading<'_>) -> Result<Node, Trouble> {
+fn or_raw(
+    read: Result<ValueNode, ReadingFailure>,
+    value: &Value,
+    reading: &ReadingOptions<'_>,
+) -> Result<ValueNode, ReadingFailure> {
     match read {
-        Err(Trouble::Raised(_)) if !reading.is_strict() => Ok(Node::raw(value)),
+        Err(ReadingFailure::Raised(_)) if !reading.is_strict() => Ok(ValueNode::raw(value)),
         other => other,
     }
 }
 
 /// Returns the item type of a schema, and whether the schema is for a list.
-fn wanted(schema: &Value) -> Result<(Wanted<'_>, bool), Trouble> {
+fn wanted(schema: &Value) -> Result<(SchemaItem<'_>, bool), ReadingFailure> {
     if !schema.is_object() {
-        return Err(Trouble::raised(format!("{schema} is no schema")));
+        return Err(ReadingFailure::raised(format!("{schema} is no schema")));
     }
     let text = |key: &str| schema.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     match text("type") {
         Some("array") => match schema.get("items") {
             Some(items) => Ok((wanted(items)?.0, true)),
-            None => Ok((Wanted::Named("string"), true)),
+            None => Ok((SchemaItem::Named("string"), true)),
         },
-        Some("object") => Ok((Wanted::Object(schema), false)),
-        other => Ok((Wanted::Named(text("format").or(other).unwrap_or("string")), false)),
+        Some("object") => Ok((SchemaItem::Object(schema), false)),
+        other => Ok((SchemaItem::Named(text("format").or(other).unwrap_or("string")), false)),
     }
 }
 
-fn array(value: &Value, wanted: &Wanted<'_>, reading: &Reading<'_>) -> Result<Node, Trouble> {
+fn array(value: &Value, wanted: &SchemaItem<'_>, reading: &ReadingOptions<'_>) -> Result<ValueNode, ReadingFailure> {
     let parsed = match value {
         Value::String(text) => json::parse(text)?.filter(Value::is_array),
         _ => None,
     };
     let value = parsed.as_ref().unwrap_or(value);
     let Value::Array(items) = value else {
-        return or_raw(Err(Trouble::raised(format!("{value} is no list"))), value, reading);
+        return or_raw(Err(ReadingFailure::raised(format!("{value} is no list"))), value, reading);
     };
     match wanted {
-        Wanted::Object(schema) => object_or_array(value, schema, reading),
-        Wanted::Named(name) => {
+        SchemaItem::Object(schema) => object_or_array(value, schema, reading),
+        SchemaItem::Named(name) => {
             let kind = kind(name)?;
-            let read = |item| or_raw(Typed::read(kind, item, reading).map(Node::Typed), item, reading);
-            items.iter().map(read).collect::<Result<_, _>>().map(Node::Tuple)
+            let read = |item| or_raw(TypedValue::read(kind, item, reading).map(ValueNode::Typed), item, reading);
+            items.iter().map(read).collect::<Result<_, _>>().map(ValueNode::Tuple)
         }
     }
 }
 
-fn object_or_array(value: &Value, schema: &Value, reading: &Reading<'_>) -> Result<Node, Trouble> {
+fn object_or_array(value: &Value, schema: &Value, reading: &ReadingOptions<'_>) -> Result<ValueNode, ReadingFailure> {
     match value {
         Value::Array(items) => {
-            items.iter().map(|item| object(item, schema, reading)).collect::<Result<_, _>>().map(Node::Tuple)
+            items.iter().map(|item| object(item, schema, reading)).collect::<Result<_, _>>().map(ValueNode::Tuple)
         }
         single => object(single, schema, reading),
     }
 }
 
-fn object(value: &Value, schema: &Value, reading: &Reading<'_>) -> Result<Node, Trouble> {
+fn object(value: &Value, schema: &Value, reading: &ReadingOptions<'_>) -> Result<ValueNode, ReadingFailure> {
     let parsed = match value {
         Value::String(text) => json::parse(text)?.filter(Value::is_object),
         _ => None,
@@ -142,25 +150,30 @@ fn object(value: &Value, schema: &Value, reading: &Reading<'_>) -> Result<Node, 
         _ => None,
     };
     let Some(entries) = entries else {
-        return or_raw(Err(Trouble::raised(format!("{value} is no object"))), value, reading);
+        return or_raw(Err(ReadingFailure::raised(format!("{value} is no object"))), value, reading);
     };
     let read = |(name, value): (&String, &Value)| Ok((name.clone(), property(name, value, schema, reading)?));
-    entries.iter().map(read).collect::<Result<_, _>>().map(Node::Object)
+    entries.iter().map(read).collect::<Result<_, _>>().map(ValueNode::Object)
 }
 
-fn property(name: &str, value: &Value, schema: &Value, reading: &Reading<'_>) -> Result<Node, Trouble> {
+fn property(
+    name: &str,
+    value: &Value,
+    schema: &Value,
+    reading: &ReadingOptions<'_>,
+) -> Result<ValueNode, ReadingFailure> {
     if value.is_null() {
-        return Ok(Node::None);
+        return Ok(ValueNode::None);
     }
     let schema =
         schema.get("properties").and_then(|properties| properties.get(name)).filter(|schema| !schema.is_null());
-    let text = || Typed::read(Kind::Text, value, reading).map(Node::Typed);
+    let text = || TypedValue::read(ValueKind::Text, value, reading).map(ValueNode::Typed);
     let read = match schema.map(wanted).transpose()? {
         None => text(),
         Some((wanted, true)) => array(value, &wanted, reading),
-        Some((Wanted::Object(schema), false)) => object(value, schema, reading),
-        Some((Wanted::Named(name), false)) => match Kind::named(name) {
-            Some(kind) => Typed::read(kind, value, reading).map(Node::Typed),
+        Some((SchemaItem::Object(schema), false)) => object(value, schema, reading),
+        Some((SchemaItem::Named(name), false)) => match ValueKind::named(name) {
+            Some(kind) => TypedValue::read(kind, value, reading).map(ValueNode::Typed),
             None => text(),
         },
     };

@@ -1,6 +1,6 @@
 //! The addresses of the sites, and the placeholders that stand for them.
 
-use super::trouble::Trouble;
+use super::trouble::ReadingFailure;
 use arenad_verdict::Profile;
 
 /// The benchmark's sites, spelt as in its task file.
@@ -8,7 +8,7 @@ const SITES: [&str; 7] = ["gitlab", "map", "reddit", "shopping_admin", "shopping
 
 /// The addresses of one site.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Environment {
+pub struct SiteUrls {
     /// The placeholder, such as `__GITLAB__`.
     placeholder: String,
     /// All addresses under which the site may appear.
@@ -19,7 +19,7 @@ pub struct Environment {
 
 /// The sites of a task, in its order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Environments(Vec<Environment>);
+pub struct Environments(Vec<SiteUrls>);
 
 /// Returns the placeholder of a site, such as `__SHOPPING_ADMIN__` for `shopping_admin`, or `None` for a site that the
 /// benchmark does not have.
@@ -32,7 +32,7 @@ pub fn placeholder(site: &str) -> Option<String> {
         .map(|known| format!("__{}__", known.to_ascii_uppercase()))
 }
 
-impl Environment {
+impl SiteUrls {
     /// Creates a site from its placeholder and its addresses. The first address replaces the placeholder.
     #[must_use]
     pub(crate) fn new(placeholder: &str, urls: Vec<String>) -> Self {
@@ -43,7 +43,7 @@ impl Environment {
 impl Environments {
     /// Creates the sites of a task.
     #[must_use]
-    pub(crate) fn new(sites: Vec<Environment>) -> Self {
+    pub(crate) fn new(sites: Vec<SiteUrls>) -> Self {
         Self(sites)
     }
 
@@ -61,11 +61,11 @@ impl Environments {
     /// # Errors
     ///
     /// Returns an error if the template begins with no placeholder and `is_strict` is set.
-    pub(super) fn render(&self, template: &str, is_strict: bool) -> Result<String, Trouble> {
+    pub(super) fn render(&self, template: &str, is_strict: bool) -> Result<String, ReadingFailure> {
         let site = self.0.iter().find(|site| template.starts_with(&site.placeholder));
         match site.and_then(|site| Some((site, site.urls.get(site.active)?))) {
             Some((site, url)) if *url != site.placeholder => Ok(template.replace(&site.placeholder, url)),
-            _ if is_strict => Err(Trouble::raised(format!("{template:?} begins with no site of the task"))),
+            _ if is_strict => Err(ReadingFailure::raised(format!("{template:?} begins with no site of the task"))),
             _ => Ok(template.to_owned()),
         }
     }
@@ -79,9 +79,9 @@ impl Environments {
     /// # Errors
     ///
     /// Returns an error if the URL contains no site's address and `is_strict` is set.
-    pub(super) fn derender(&self, url: &str, is_strict: bool, profile: Profile) -> Result<String, Trouble> {
-        let length = |site: &&Environment| site.urls.iter().map(|url| url.chars().count()).max().unwrap_or_default();
-        let mut sites: Vec<&Environment> = self.0.iter().collect();
+    pub(super) fn derender(&self, url: &str, is_strict: bool, profile: Profile) -> Result<String, ReadingFailure> {
+        let length = |site: &&SiteUrls| site.urls.iter().map(|url| url.chars().count()).max().unwrap_or_default();
+        let mut sites: Vec<&SiteUrls> = self.0.iter().collect();
         sites.sort_by_key(|site| std::cmp::Reverse(length(site)));
         for site in sites {
             for address in &site.urls {
@@ -101,7 +101,7 @@ impl Environments {
             }
         }
         if is_strict {
-            return Err(Trouble::raised(format!("no site of the task is at {url:?}")));
+            return Err(ReadingFailure::raised(format!("no site of the task is at {url:?}")));
         }
         Ok(url.to_owned())
     }
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     fn sites() -> Environments {
-        let site = |name: &str, url: &str| Environment::new(name, vec![url.to_owned()]);
+        let site = |name: &str, url: &str| SiteUrls::new(name, vec![url.to_owned()]);
         Environments::new(vec![
             site("__SHOPPING__", "http://h:7770/"),
             site("__SHOPPING_ADMIN__", "http://h:7780/admin"),

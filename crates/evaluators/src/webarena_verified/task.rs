@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::sites::{self, Environment, Environments};
+use super::sites::{self, Environments, SiteUrls};
 
 /// A task as the benchmark publishes it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Task {
+pub struct VerifiedTask {
     /// Number of the task.
     pub task_id: u32,
     /// Number of the template from which the task was made.
@@ -168,7 +168,7 @@ fn given<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Value>, D::Error>
 
 /// The reason why a task file cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub enum TaskFileError {
+pub enum VerifiedFileError {
     /// The file is not a list of tasks.
     #[error("the file is no list of tasks")]
     Form(#[source] serde_json::Error),
@@ -202,8 +202,8 @@ pub enum TaskFileError {
 /// # Errors
 ///
 /// Returns an error if a task does not have the form of WebArena-Verified's tasks.
-pub fn read(text: &str, urls: &BTreeMap<String, Vec<String>>) -> Result<Vec<Task>, TaskFileError> {
-    let raw: Vec<Value> = serde_json::from_str(text).map_err(TaskFileError::Form)?;
+pub fn read(text: &str, urls: &BTreeMap<String, Vec<String>>) -> Result<Vec<VerifiedTask>, VerifiedFileError> {
+    let raw: Vec<Value> = serde_json::from_str(text).map_err(VerifiedFileError::Form)?;
     raw.into_iter().enumerate().map(|(index, task)| task_of(index, task, urls)).collect()
 }
 
@@ -212,25 +212,27 @@ pub fn read(text: &str, urls: &BTreeMap<String, Vec<String>>) -> Result<Vec<Task
 /// # Errors
 ///
 /// Returns an error if it does not have the form of WebArena-Verified's tasks.
-pub fn read_one(raw: Value, urls: &BTreeMap<String, Vec<String>>) -> Result<Task, TaskFileError> {
+pub fn read_one(raw: Value, urls: &BTreeMap<String, Vec<String>>) -> Result<VerifiedTask, VerifiedFileError> {
     task_of(0, raw, urls)
 }
 
-fn task_of(index: usize, raw: Value, urls: &BTreeMap<String, Vec<String>>) -> Result<Task, TaskFileError> {
+fn task_of(index: usize, raw: Value, urls: &BTreeMap<String, Vec<String>>) -> Result<VerifiedTask, VerifiedFileError> {
     let number = raw["task_id"].as_u64().unwrap_or(index as u64);
-    let mut task: Task = serde_json::from_value(raw).map_err(|cause| TaskFileError::Task { number, cause })?;
+    let mut task: VerifiedTask =
+        serde_json::from_value(raw).map_err(|cause| VerifiedFileError::Task { number, cause })?;
     let number = task.task_id;
     let environment = |site: &String| {
-        let placeholder = sites::placeholder(site).ok_or_else(|| TaskFileError::Site { number, site: site.clone() })?;
+        let placeholder =
+            sites::placeholder(site).ok_or_else(|| VerifiedFileError::Site { number, site: site.clone() })?;
         let urls = urls.get(&placeholder).cloned().unwrap_or_default();
-        Ok(Environment::new(&placeholder, urls))
+        Ok(SiteUrls::new(&placeholder, urls))
     };
     task.environments = Environments::new(task.sites.iter().map(environment).collect::<Result<_, _>>()?);
-    task.response().ok_or(TaskFileError::Response(number))?;
+    task.response().ok_or(VerifiedFileError::Response(number))?;
     Ok(task)
 }
 
-impl Task {
+impl VerifiedTask {
     /// Returns the expected answer.
     pub(super) fn response(&self) -> Option<&ExpectedResponse> {
         self.eval.iter().find_map(|evaluator| match evaluator {

@@ -6,7 +6,7 @@ use crate::text::urls::UrlError;
 
 /// The reason why a value cannot be read or compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
+pub enum ReadingFailure {
     /// The benchmark's code raises an exception. For an agent's value this means that it does not fit its type.
     #[error("{0}")]
     Raised(String),
@@ -18,7 +18,7 @@ pub enum Trouble {
     Unseen(String),
 }
 
-impl Trouble {
+impl ReadingFailure {
     pub(super) fn raised(text: impl Into<String>) -> Self {
         Self::Raised(text.into())
     }
@@ -28,7 +28,7 @@ impl Trouble {
     }
 }
 
-impl From<PatternError> for Trouble {
+impl From<PatternError> for ReadingFailure {
     /// Treats a pattern that takes too long as an error. The benchmark's code would not end. Only an agent's pattern
     /// can take too long, because the tasks' patterns do not.
     fn from(error: PatternError) -> Self {
@@ -36,13 +36,13 @@ impl From<PatternError> for Trouble {
     }
 }
 
-impl From<JsonError> for Trouble {
+impl From<JsonError> for ReadingFailure {
     fn from(error: JsonError) -> Self {
         Self::raised(error.to_string())
     }
 }
 
-impl From<UrlError> for Trouble {
+impl From<UrlError> for ReadingFailure {
     fn from(error: UrlError) -> Self {
         Self::raised(error.to_string())
     }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::text::{json, python, urls};
-use crate::webarena_verified::trouble::Trouble;
+use crate::webarena_verified::trouble::ReadingFailure;
 use crate::webarena_verified::values::is_falsy;
 
 /// A body in a HAR.
@@ -32,11 +32,11 @@ impl Body {
 }
 
 /// Reads the fields of a body that does not follow the HAR format.
-pub(super) fn odd_fields(body: &Value) -> Result<Option<Map<String, Value>>, Trouble> {
+pub(super) fn odd_fields(body: &Value) -> Result<Option<Map<String, Value>>, ReadingFailure> {
     if is_falsy(body) {
         return Ok(None);
     }
-    let wrong = |what: &str| Trouble::raised(format!("{what} of a body is of another type"));
+    let wrong = |what: &str| ReadingFailure::raised(format!("{what} of a body is of another type"));
     let Value::Object(parts) = body else { return Err(wrong("the whole")) };
     let text = match parts.get("text") {
         None => return Ok(None),
@@ -60,11 +60,11 @@ pub(super) fn odd_fields(body: &Value) -> Result<Option<Map<String, Value>>, Tro
 
 /// Returns the fields of a body: the first value of each field of a form, the entries of a JSON object, or `None` for
 /// any other body.
-pub(super) fn fields(body: &Body) -> Result<Option<Map<String, Value>>, Trouble> {
+pub(super) fn fields(body: &Body) -> Result<Option<Map<String, Value>>, ReadingFailure> {
     fields_of(&body.mime_type, &body.text)
 }
 
-fn fields_of(mime_type: &str, text: &str) -> Result<Option<Map<String, Value>>, Trouble> {
+fn fields_of(mime_type: &str, text: &str) -> Result<Option<Map<String, Value>>, ReadingFailure> {
     let is = |kind: &str| mime_type.contains(kind);
     if text.is_empty() {
         return Ok(None);

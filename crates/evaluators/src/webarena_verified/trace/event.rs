@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::body::{self, Body};
 use crate::text::{json, numbers, python, urls};
-use crate::webarena_verified::trouble::Trouble;
+use crate::webarena_verified::trouble::ReadingFailure;
 
 /// Path endings of files that are neither pages nor data.
 const ASSETS: [&str; 12] =
@@ -17,10 +17,10 @@ const ASSETS: [&str; 12] =
 
 /// A request and its response.
 #[derive(Debug, Clone)]
-pub(crate) struct Event(Entry);
+pub(crate) struct TraceEvent(TraceEntry);
 
 #[derive(Debug, Clone)]
-enum Entry {
+enum TraceEntry {
     Plain(Box<Plain>),
     /// An entry in which a part is missing or has another type.
     Odd(Value),
@@ -29,16 +29,16 @@ enum Entry {
 /// An entry that follows the format.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Plain {
-    request: Request,
-    response: Response,
+    request: TraceRequest,
+    response: TraceResponse,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Request {
+struct TraceRequest {
     method: String,
     url: String,
-    headers: Vec<Pair>,
+    headers: Vec<TracePair>,
     #[serde(default)]
     body_size: Option<f64>,
     #[serde(default)]
@@ -46,107 +46,112 @@ struct Request {
 }
 
 #[derive(Debug, Clone, Deserialize)]
-struct Response {
+struct TraceResponse {
     status: i64,
     #[serde(default)]
-    cookies: Vec<Cookie>,
+    cookies: Vec<TraceCookie>,
     /// Parsed on demand, because it is most of the file.
     #[serde(default)]
     content: Option<Box<RawValue>>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-struct Pair {
+struct TracePair {
     name: String,
     value: String,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-struct Cookie {
+struct TraceCookie {
     name: String,
     #[serde(default)]
     value: String,
 }
 
-impl From<Plain> for Event {
+impl From<Plain> for TraceEvent {
     fn from(plain: Plain) -> Self {
-        Self(Entry::Plain(Box::new(plain)))
+        Self(TraceEntry::Plain(Box::new(plain)))
     }
 }
 
-impl From<Value> for Event {
+impl From<Value> for TraceEvent {
     fn from(entry: Value) -> Self {
-        Self(Plain::deserialize(&entry).map_or_else(|_| Entry::Odd(entry), |plain| Entry::Plain(Box::new(plain))))
+        Self(
+            Plain::deserialize(&entry)
+                .map_or_else(|_| TraceEntry::Odd(entry), |plain| TraceEntry::Plain(Box::new(plain))),
+        )
     }
 }
 
 /// Returns a part of an entry. Python raises if it is missing.
-fn part<'a>(entry: &'a Value, path: [&str; 2]) -> Result<&'a Value, Trouble> {
+fn part<'a>(entry: &'a Value, path: [&str; 2]) -> Result<&'a Value, ReadingFailure> {
     let found = entry.get(path[0]).and_then(|part| part.get(path[1]));
-    found.ok_or_else(|| Trouble::raised(format!("an entry of the traffic has no {}.{}", path[0], path[1])))
+    found.ok_or_else(|| ReadingFailure::raised(format!("an entry of the traffic has no {}.{}", path[0], path[1])))
 }
 
 /// Returns the value of a key in a part that has to be an object, if there is one.
-fn of_object<'a>(entry: &'a Value, name: &str, key: &str) -> Result<Option<&'a Value>, Trouble> {
+fn of_object<'a>(entry: &'a Value, name: &str, key: &str) -> Result<Option<&'a Value>, ReadingFailure> {
     match entry.get(name) {
         Some(Value::Object(entries)) => Ok(entries.get(key)),
-        _ => Err(Trouble::raised(format!("an entry of the traffic has no {name}"))),
+        _ => Err(ReadingFailure::raised(format!("an entry of the traffic has no {name}"))),
     }
 }
 
-fn text<'a>(value: &'a Value, what: &str) -> Result<&'a str, Trouble> {
-    value.as_str().ok_or_else(|| Trouble::raised(format!("{what} of an entry of the traffic is {value}, no text")))
+fn text<'a>(value: &'a Value, what: &str) -> Result<&'a str, ReadingFailure> {
+    value
+        .as_str()
+        .ok_or_else(|| ReadingFailure::raised(format!("{what} of an entry of the traffic is {value}, no text")))
 }
 
 /// Returns the items of a value over which Python iterates; an empty object has none.
-fn items<'a>(value: &'a Value, what: &str) -> Result<&'a [Value], Trouble> {
+fn items<'a>(value: &'a Value, what: &str) -> Result<&'a [Value], ReadingFailure> {
     match value {
         Value::Array(items) => Ok(items),
         Value::Object(entries) if entries.is_empty() => Ok(&[]),
         Value::String(text) if text.is_empty() => Ok(&[]),
-        other => Err(Trouble::raised(format!("{what} of an entry of the traffic is {other}, no list"))),
+        other => Err(ReadingFailure::raised(format!("{what} of an entry of the traffic is {other}, no list"))),
     }
 }
 
-impl Event {
+impl TraceEvent {
     /// Whether the entry follows the format.
     pub(super) fn is_plain(&self) -> bool {
-        matches!(self.0, Entry::Plain(_))
+        matches!(self.0, TraceEntry::Plain(_))
     }
 
-    pub(in super::super) fn url(&self) -> Result<&str, Trouble> {
+    pub(in super::super) fn url(&self) -> Result<&str, ReadingFailure> {
         match &self.0 {
-            Entry::Plain(plain) => Ok(&plain.request.url),
-            Entry::Odd(entry) => text(part(entry, ["request", "url"])?, "the URL"),
+            TraceEntry::Plain(plain) => Ok(&plain.request.url),
+            TraceEntry::Odd(entry) => text(part(entry, ["request", "url"])?, "the URL"),
         }
     }
 
-    pub(in super::super) fn method(&self) -> Result<&str, Trouble> {
+    pub(in super::super) fn method(&self) -> Result<&str, ReadingFailure> {
         match &self.0 {
-            Entry::Plain(plain) => Ok(&plain.request.method),
-            Entry::Odd(entry) => text(part(entry, ["request", "method"])?, "the method"),
+            TraceEntry::Plain(plain) => Ok(&plain.request.method),
+            TraceEntry::Odd(entry) => text(part(entry, ["request", "method"])?, "the method"),
         }
     }
 
-    pub(in super::super) fn status(&self) -> Result<i64, Trouble> {
+    pub(in super::super) fn status(&self) -> Result<i64, ReadingFailure> {
         match &self.0 {
-            Entry::Plain(plain) => Ok(plain.response.status),
-            Entry::Odd(entry) => {
+            TraceEntry::Plain(plain) => Ok(plain.response.status),
+            TraceEntry::Odd(entry) => {
                 let status = part(entry, ["response", "status"])?;
-                whole(status).ok_or_else(|| Trouble::raised(format!("the status {status} is no whole number")))
+                whole(status).ok_or_else(|| ReadingFailure::raised(format!("the status {status} is no whole number")))
             }
         }
     }
 
     /// Returns a header of the request: the last one of that name, in upper or lower case.
-    pub(in super::super) fn header(&self, name: &str) -> Result<Option<Value>, Trouble> {
+    pub(in super::super) fn header(&self, name: &str) -> Result<Option<Value>, ReadingFailure> {
         let name = name.to_lowercase();
         match &self.0 {
-            Entry::Plain(plain) => {
+            TraceEntry::Plain(plain) => {
                 let last = plain.request.headers.iter().rev().find(|header| header.name.to_lowercase() == name);
                 Ok(last.map(|header| Value::from(header.value.as_str())))
             }
-            Entry::Odd(entry) => {
+            TraceEntry::Odd(entry) => {
                 let mut found = None;
                 for (own, value) in odd_headers(entry)? {
                     if own == name {
@@ -159,10 +164,10 @@ impl Event {
     }
 
     /// Returns a header of the request in lower case; the last one of that name.
-    fn lower_header(&self, name: &str) -> Result<Option<String>, Trouble> {
+    fn lower_header(&self, name: &str) -> Result<Option<String>, ReadingFailure> {
         match &self.0 {
-            Entry::Plain(_) => Ok(self.header(name)?.and_then(|value| value.as_str().map(str::to_lowercase))),
-            Entry::Odd(entry) => {
+            TraceEntry::Plain(_) => Ok(self.header(name)?.and_then(|value| value.as_str().map(str::to_lowercase))),
+            TraceEntry::Odd(entry) => {
                 let mut found = None;
                 // All headers are read, because Python raises on any malformed one.
                 for (own, value) in odd_headers(entry)? {
@@ -177,22 +182,22 @@ impl Event {
     }
 
     /// Returns the page from which the request was made, in lower case, or `None` without a `Referer` header.
-    pub(in super::super) fn referer(&self) -> Result<Option<String>, Trouble> {
+    pub(in super::super) fn referer(&self) -> Result<Option<String>, ReadingFailure> {
         Ok(self.lower_header("referer")?.filter(|from| !from.is_empty()))
     }
 
     /// Returns the value of a cookie that the response sets, unquoted.
-    pub(in super::super) fn cookie(&self, name: &str) -> Result<Option<String>, Trouble> {
+    pub(in super::super) fn cookie(&self, name: &str) -> Result<Option<String>, ReadingFailure> {
         match &self.0 {
-            Entry::Plain(plain) => {
+            TraceEntry::Plain(plain) => {
                 let last = plain.response.cookies.iter().rev().find(|cookie| cookie.name == name);
                 Ok(last.map(|cookie| urls::unquote(&cookie.value)))
             }
-            Entry::Odd(entry) => {
+            TraceEntry::Odd(entry) => {
                 let cookies = of_object(entry, "response", "cookies")?;
                 let mut found = None;
                 for cookie in cookies.map_or(Ok(&[][..]), |cookies| items(cookies, "the cookies"))? {
-                    let own = cookie.get("name").ok_or_else(|| Trouble::raised("a cookie has no name"))?;
+                    let own = cookie.get("name").ok_or_else(|| ReadingFailure::raised("a cookie has no name"))?;
                     let value = cookie.get("value").map_or(Ok(""), |value| text(value, "a cookie"))?;
                     if own.as_str() == Some(name) {
                         found = Some(urls::unquote(value));
@@ -204,34 +209,34 @@ impl Event {
     }
 
     /// Returns the fields of the request's body.
-    pub(in super::super) fn post_data(&self) -> Result<Option<Map<String, Value>>, Trouble> {
+    pub(in super::super) fn post_data(&self) -> Result<Option<Map<String, Value>>, ReadingFailure> {
         match &self.0 {
-            Entry::Plain(plain) => plain.request.post_data.as_ref().map_or(Ok(None), body::fields),
-            Entry::Odd(entry) => of_object(entry, "request", "postData")?.map_or(Ok(None), body::odd_fields),
+            TraceEntry::Plain(plain) => plain.request.post_data.as_ref().map_or(Ok(None), body::fields),
+            TraceEntry::Odd(entry) => of_object(entry, "request", "postData")?.map_or(Ok(None), body::odd_fields),
         }
     }
 
     /// Returns the fields of the response's body.
-    pub(in super::super) fn response_content(&self) -> Result<Option<Map<String, Value>>, Trouble> {
+    pub(in super::super) fn response_content(&self) -> Result<Option<Map<String, Value>>, ReadingFailure> {
         match &self.0 {
-            Entry::Plain(plain) => {
+            TraceEntry::Plain(plain) => {
                 let Some(content) = &plain.response.content else { return Ok(None) };
                 match serde_json::from_str(content.get()) {
                     Ok(content) => body::fields(&content),
                     Err(_) => match json::parse(content.get())? {
                         Some(content) => body::odd_fields(&content),
-                        None => Err(Trouble::raised("the content of an answer is no JSON")),
+                        None => Err(ReadingFailure::raised("the content of an answer is no JSON")),
                     },
                 }
             }
-            Entry::Odd(entry) => of_object(entry, "response", "content")?.map_or(Ok(None), body::odd_fields),
+            TraceEntry::Odd(entry) => of_object(entry, "response", "content")?.map_or(Ok(None), body::odd_fields),
         }
     }
 
     /// Whether the request had a body that was not recorded. An empty body does not count, because an agent can send
     /// one.
     pub(in super::super) fn has_lost_body(&self) -> bool {
-        let Entry::Plain(plain) = &self.0 else { return false };
+        let TraceEntry::Plain(plain) = &self.0 else { return false };
         let request = &plain.request;
         let has_length = || {
             let length = request.headers.iter().find(|header| header.name.eq_ignore_ascii_case("content-length"));
@@ -244,17 +249,17 @@ impl Event {
     }
 
     /// Whether the request is for a picture, a font, a style sheet or a script.
-    pub(super) fn is_asset(&self) -> Result<bool, Trouble> {
+    pub(super) fn is_asset(&self) -> Result<bool, ReadingFailure> {
         let split = urls::urlsplit(self.url()?)?;
         let path = split.path_and_parameters().0;
         Ok(ASSETS.iter().any(|end| path.ends_with(end)))
     }
 
     /// Whether the browser opened a page with this request.
-    pub(in super::super) fn is_navigation(&self) -> Result<bool, Trouble> {
+    pub(in super::super) fn is_navigation(&self) -> Result<bool, ReadingFailure> {
         let is_get = match &self.0 {
-            Entry::Plain(plain) => plain.request.method == "GET",
-            Entry::Odd(entry) => part(entry, ["request", "method"])? == "GET",
+            TraceEntry::Plain(plain) => plain.request.method == "GET",
+            TraceEntry::Odd(entry) => part(entry, ["request", "method"])? == "GET",
         };
         if !is_get {
             return Ok(false);
@@ -273,13 +278,13 @@ impl Event {
 }
 
 /// Returns the headers of a malformed entry's request, with names in lower case.
-fn odd_headers(entry: &Value) -> Result<Vec<(String, &Value)>, Trouble> {
+fn odd_headers(entry: &Value) -> Result<Vec<(String, &Value)>, ReadingFailure> {
     let header = |item: &'_ Value| item.get("name").and_then(Value::as_str).map(str::to_lowercase);
     items(part(entry, ["request", "headers"])?, "the headers")?
         .iter()
         .map(|item| {
             let found = header(item).zip(item.get("value"));
-            found.ok_or_else(|| Trouble::raised(format!("{item} is no header with a name and a value")))
+            found.ok_or_else(|| ReadingFailure::raised(format!("{item} is no header with a name and a value")))
         })
         .collect()
 }

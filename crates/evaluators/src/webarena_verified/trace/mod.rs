@@ -7,9 +7,9 @@ mod playwright;
 use serde::Deserialize;
 use serde_json::Value;
 
-pub(crate) use event::Event;
+pub(crate) use event::TraceEvent;
 
-use super::trouble::Trouble;
+use super::trouble::ReadingFailure;
 use crate::text::json;
 use arenad_har::{Coverage, Own};
 use event::Plain;
@@ -17,7 +17,7 @@ use event::Plain;
 /// The requests of an episode, in order.
 #[derive(Debug, Clone, Default)]
 pub struct Trace {
-    events: Vec<Event>,
+    events: Vec<TraceEvent>,
     warnings: Vec<String>,
     /// The traffic of each site that arenad's own recording contains, as the recording states it.
     coverage: Vec<Coverage>,
@@ -53,12 +53,12 @@ pub enum TraceError {
 }
 
 #[derive(Deserialize)]
-struct Har<E> {
-    log: Log<E>,
+struct TraceFile<E> {
+    log: TraceLog<E>,
 }
 
 #[derive(Deserialize)]
-struct Log<E> {
+struct TraceLog<E> {
     entries: Vec<E>,
     #[serde(default, rename = "_arenad")]
     own: Option<Own>,
@@ -80,8 +80,8 @@ impl Trace {
     ///
     /// Returns an error if the bytes are not a HAR, or if it has no entries. A recording of arenad's own may be empty.
     pub(crate) fn from_har(bytes: &[u8]) -> Result<Self, TraceError> {
-        let (events, own) = match serde_json::from_slice::<Har<Plain>>(bytes) {
-            Ok(har) => (har.log.entries.into_iter().map(Event::from).collect(), har.log.own),
+        let (events, own) = match serde_json::from_slice::<TraceFile<Plain>>(bytes) {
+            Ok(har) => (har.log.entries.into_iter().map(TraceEvent::from).collect(), har.log.own),
             Err(error) => one_by_one(bytes, error)?,
         };
         if events.is_empty() && own.is_none() {
@@ -138,7 +138,7 @@ impl Trace {
     }
 
     /// Returns the requests for anything but pictures, fonts, style sheets and scripts.
-    pub(super) fn relevant(&self) -> Result<Vec<&Event>, Trouble> {
+    pub(super) fn relevant(&self) -> Result<Vec<&TraceEvent>, ReadingFailure> {
         let mut events = Vec::new();
         for event in &self.events {
             if !event.is_asset()? {
@@ -150,14 +150,14 @@ impl Trace {
 }
 
 /// Reads the entries of a HAR in which some entries are malformed, or which only Python parses.
-fn one_by_one(bytes: &[u8], error: serde_json::Error) -> Result<(Vec<Event>, Option<Own>), TraceError> {
+fn one_by_one(bytes: &[u8], error: serde_json::Error) -> Result<(Vec<TraceEvent>, Option<Own>), TraceError> {
     let parsed = std::str::from_utf8(bytes).ok().and_then(|text| json::parse(text).ok().flatten());
     let Some(Value::Object(mut har)) = parsed else { return Err(TraceError::Har(error)) };
     let Some(Value::Object(mut log)) = har.remove("log") else { return Err(TraceError::Har(error)) };
     let own = log.remove("_arenad").and_then(|own| Own::deserialize(own).ok());
     match log.remove("entries") {
         Some(Value::Array(entries)) if entries.iter().all(Value::is_object) => {
-            Ok((entries.into_iter().map(Event::from).collect(), own))
+            Ok((entries.into_iter().map(TraceEvent::from).collect(), own))
         }
         _ => Err(TraceError::Har(error)),
     }

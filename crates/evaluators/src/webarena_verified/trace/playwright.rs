@@ -7,13 +7,13 @@ use serde_json::Value;
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-use super::{Event, TraceError};
+use super::{TraceError, TraceEvent};
 use crate::text::json;
 
 /// A larger file is not a trace of an episode but a decompression bomb.
 const MOST_MIB: u64 = 1024;
 
-pub(super) fn events(bytes: &[u8]) -> Result<Vec<Event>, TraceError> {
+pub(super) fn events(bytes: &[u8]) -> Result<Vec<TraceEvent>, TraceError> {
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(TraceError::Zip)?;
     let file = archive.by_name("trace.network").map_err(TraceError::Zip)?;
     let mut text = Vec::new();
@@ -28,7 +28,7 @@ pub(super) fn events(bytes: &[u8]) -> Result<Vec<Event>, TraceError> {
         if line["type"] == "resource-snapshot"
             && let Some(snapshot) = line.get_mut("snapshot").filter(|snapshot| snapshot.is_object())
         {
-            events.push(Event::from(snapshot.take()));
+            events.push(TraceEvent::from(snapshot.take()));
         }
     }
     Ok(events)
@@ -40,12 +40,12 @@ fn read(line: &[u8]) -> Result<Value, serde_json::Error> {
     match parsed.filter(|line| line["type"].is_string()) {
         Some(line) => Ok(line),
         // Parsed again for its error message.
-        None => serde_json::from_slice::<Kind>(line).map(|_| Value::Null),
+        None => serde_json::from_slice::<PlaywrightKind>(line).map(|_| Value::Null),
     }
 }
 
 #[derive(Deserialize)]
-struct Kind {
+struct PlaywrightKind {
     #[serde(rename = "type")]
     _kind: String,
 }

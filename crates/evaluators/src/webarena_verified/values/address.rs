@@ -8,12 +8,12 @@ use serde_json::{Map, Value, json};
 
 use super::{Normal, is_falsy, location, normalise_text};
 use crate::text::python;
-use crate::webarena_verified::reading::Reading;
-use crate::webarena_verified::trouble::Trouble;
+use crate::webarena_verified::reading::ReadingOptions;
+use crate::webarena_verified::trouble::ReadingFailure;
 
 /// An address, each part in its normal form.
 #[derive(Debug, Clone)]
-pub(in super::super) struct Address {
+pub(in super::super) struct PostalAddress {
     house_number: String,
     street: String,
     city: String,
@@ -23,7 +23,7 @@ pub(in super::super) struct Address {
     name: Option<String>,
 }
 
-impl PartialEq for Address {
+impl PartialEq for PostalAddress {
     fn eq(&self, other: &Self) -> bool {
         let counted = |address: &Self| {
             [&address.house_number, &address.street, &address.city, &address.state, &address.postcode]
@@ -123,7 +123,7 @@ const STATES: [(&str, &str); 50] = [
     ("wyoming", "WY"),
 ];
 
-impl Address {
+impl PostalAddress {
     pub(super) fn to_json(&self) -> Value {
         json!({
             "house_number": self.house_number, "street": self.street, "city": self.city, "state": self.state,
@@ -132,15 +132,15 @@ impl Address {
     }
 }
 
-pub(super) fn normalise(value: &Value, reading: &Reading<'_>) -> Result<Normal, Trouble> {
-    let parts = value.as_object().ok_or_else(|| Trouble::raised(format!("{value} is no address")))?;
+pub(super) fn normalise(value: &Value, reading: &ReadingOptions<'_>) -> Result<Normal, ReadingFailure> {
+    let parts = value.as_object().ok_or_else(|| ReadingFailure::raised(format!("{value} is no address")))?;
     // Python formats number and street as texts; it uses the other parts as they are.
     let pasted = |name: &str| part(parts, name).map(python::to_str);
     let (number, street) = (pasted("house_number")?, pasted("street")?);
     let text = |name: &str| {
         let value = part(parts, name)?;
         match value.as_str().map(str::trim) {
-            _ if is_falsy(value) => Err(Trouble::raised(format!("an address needs its {name}"))),
+            _ if is_falsy(value) => Err(ReadingFailure::raised(format!("an address needs its {name}"))),
             Some(text) => Ok(text.to_lowercase()),
             None if value.is_u64() => Ok(value.to_string()),
             None => Err(unknown(&format!("the {name} {value}"))),
@@ -157,7 +157,7 @@ pub(super) fn normalise(value: &Value, reading: &Reading<'_>) -> Result<Normal, 
         _ => None,
     };
     let is_city = !city.is_empty() && city.chars().all(|c| c.is_ascii_alphabetic() || c == ' ');
-    Ok(Normal::Address(Address {
+    Ok(Normal::Address(PostalAddress {
         house_number: plain_number(&number).ok_or_else(|| unknown(&format!("the house number {number:?}")))?,
         street: plain_street(&street).ok_or_else(|| unknown(&format!("the street {street:?}")))?,
         city: if is_city {
@@ -171,12 +171,12 @@ pub(super) fn normalise(value: &Value, reading: &Reading<'_>) -> Result<Normal, 
     }))
 }
 
-fn part<'a>(parts: &'a Map<String, Value>, name: &str) -> Result<&'a Value, Trouble> {
-    parts.get(name).ok_or_else(|| Trouble::raised(format!("an address needs its {name}")))
+fn part<'a>(parts: &'a Map<String, Value>, name: &str) -> Result<&'a Value, ReadingFailure> {
+    parts.get(name).ok_or_else(|| ReadingFailure::raised(format!("an address needs its {name}")))
 }
 
-fn unknown(what: &str) -> Trouble {
-    Trouble::unsupported(format!("what the benchmark's trained model (usaddress) makes of {what} is not known"))
+fn unknown(what: &str) -> ReadingFailure {
+    ReadingFailure::unsupported(format!("what the benchmark's trained model (usaddress) makes of {what} is not known"))
 }
 
 fn plain_number(text: &str) -> Option<String> {

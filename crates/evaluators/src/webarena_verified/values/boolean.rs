@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::{Normal, is_falsy, refuse_empty};
 use crate::text::{json, python};
-use crate::webarena_verified::trouble::Trouble;
+use crate::webarena_verified::trouble::ReadingFailure;
 
 /// Reads a `boolean`: a truth value, a number, or one of the words for them.
-pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
+pub(super) fn normalise(value: &Value) -> Result<Normal, ReadingFailure> {
     refuse_empty(value)?;
     let truth = match value {
         Value::Bool(truth) => Some(*truth),
@@ -23,11 +23,11 @@ pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
         },
         _ => None,
     };
-    truth.map(Normal::Boolean).ok_or_else(|| Trouble::raised(format!("{value} is no truth value")))
+    truth.map(Normal::Boolean).ok_or_else(|| ReadingFailure::raised(format!("{value} is no truth value")))
 }
 
 /// Reads a `null`: an empty value, or one of the words for it. Zero is a number.
-pub(super) fn empty(value: &Value) -> Result<Normal, Trouble> {
+pub(super) fn empty(value: &Value) -> Result<Normal, ReadingFailure> {
     static SLASH: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\s*/\s*").expect("a pattern of ours"));
     let is_empty = match value {
         Value::Number(_) | Value::Bool(_) => false,
@@ -38,5 +38,5 @@ pub(super) fn empty(value: &Value) -> Result<Normal, Trouble> {
         }
         other => is_falsy(other),
     };
-    if is_empty { Ok(Normal::Nothing) } else { Err(Trouble::raised(format!("{value} is not nothing"))) }
+    if is_empty { Ok(Normal::Nothing) } else { Err(ReadingFailure::raised(format!("{value} is not nothing"))) }
 }

@@ -10,13 +10,13 @@ use serde_json::Value;
 
 use super::{Normal, is_falsy};
 use crate::text::{json, numbers};
-use crate::webarena_verified::trouble::Trouble;
+use crate::webarena_verified::trouble::ReadingFailure;
 
 /// The largest difference between equal coordinates, in degrees.
 const TOLERANCE: f64 = 1e-5;
 
 /// Reads a list of two numbers or texts as one pair instead of two alternatives. Returns `None` for any other value.
-pub(super) fn pair(value: &Value) -> Option<Result<Normal, Trouble>> {
+pub(super) fn pair(value: &Value) -> Option<Result<Normal, ReadingFailure>> {
     match value {
         Value::Array(items) => match &items[..] {
             [latitude, longitude] if [latitude, longitude].into_iter().all(is_scalar) => {
@@ -32,8 +32,8 @@ fn is_scalar(value: &Value) -> bool {
     matches!(value, Value::Bool(_) | Value::Number(_) | Value::String(_)) || json::beyond(value).is_some()
 }
 
-pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
-    let wrong = || Trouble::raised(format!("{value} is no coordinates"));
+pub(super) fn normalise(value: &Value) -> Result<Normal, ReadingFailure> {
+    let wrong = || ReadingFailure::raised(format!("{value} is no coordinates"));
     match value {
         value if is_falsy(value) => Err(wrong()),
         Value::String(text) => parse(text).ok_or_else(wrong),
@@ -59,7 +59,7 @@ pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
 }
 
 /// `float(value or 0.0)`.
-fn degrees(value: &Value) -> Result<f64, Trouble> {
+fn degrees(value: &Value) -> Result<f64, ReadingFailure> {
     let degrees = match value {
         value if is_falsy(value) => Some(0.0),
         Value::Bool(value) => Some(f64::from(u8::from(*value))),
@@ -67,13 +67,13 @@ fn degrees(value: &Value) -> Result<f64, Trouble> {
         Value::String(text) => numbers::float(text),
         other => json::beyond(other).and_then(|text| text.parse().ok()),
     };
-    degrees.ok_or_else(|| Trouble::raised(format!("{value} is no number of degrees")))
+    degrees.ok_or_else(|| ReadingFailure::raised(format!("{value} is no number of degrees")))
 }
 
 /// Wraps the longitude to -180..180 degrees. A latitude beyond 90 degrees is an error.
-fn point(latitude: f64, longitude: f64) -> Result<Normal, Trouble> {
+fn point(latitude: f64, longitude: f64) -> Result<Normal, ReadingFailure> {
     if !latitude.is_finite() || !longitude.is_finite() || latitude.abs() > 90.0 {
-        return Err(Trouble::raised(format!("{latitude}, {longitude} is nowhere")));
+        return Err(ReadingFailure::raised(format!("{latitude}, {longitude} is nowhere")));
     }
     let longitude = if longitude.abs() > 180.0 {
         match longitude % 360.0 {

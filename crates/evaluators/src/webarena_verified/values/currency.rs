@@ -13,12 +13,12 @@ use serde_json::Value;
 use super::{Normal, finite, refuse_empty};
 use crate::text::numbers::Decimal;
 use crate::text::python;
-use crate::webarena_verified::trouble::Trouble;
+use crate::webarena_verified::trouble::ReadingFailure;
 
 /// The largest difference between equal amounts: 0.1.
 static TOLERANCE: LazyLock<BigDecimal> = LazyLock::new(|| BigDecimal::new(1.into(), 1));
 
-pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
+pub(super) fn normalise(value: &Value) -> Result<Normal, ReadingFailure> {
     refuse_empty(value)?;
     let text = python::to_str(value);
     let is_negative = text.starts_with('-');
@@ -27,7 +27,7 @@ pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
     let is_point_decimal = text.rfind('.') > text.rfind(',');
     let amount = amount(&text, is_point_decimal)
         .and_then(Decimal::of_float)
-        .ok_or_else(|| Trouble::raised(format!("{value} is no amount")))?;
+        .ok_or_else(|| ReadingFailure::raised(format!("{value} is no amount")))?;
     Ok(Normal::Decimal(if is_negative { amount.negated() } else { amount }))
 }
 
@@ -47,7 +47,7 @@ fn amount(text: &str, is_point_decimal: bool) -> Option<f64> {
 }
 
 /// Whether the amounts differ by at most 0.1.
-pub(super) fn equal(one: &Decimal, other: &Decimal) -> Result<bool, Trouble> {
+pub(super) fn equal(one: &Decimal, other: &Decimal) -> Result<bool, ReadingFailure> {
     Ok(finite(one, other)?.is_some_and(|(one, other)| (one - other).abs() <= *TOLERANCE))
 }
 

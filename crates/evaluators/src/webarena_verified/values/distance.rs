@@ -13,12 +13,12 @@ use self::expression::Quantity;
 use super::{Normal, currency, finite, refuse_empty};
 use crate::text::numbers::{self, Decimal};
 use crate::text::python;
-use crate::webarena_verified::trouble::Trouble;
+use crate::webarena_verified::trouble::ReadingFailure;
 
-pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
+pub(super) fn normalise(value: &Value) -> Result<Normal, ReadingFailure> {
     static KILO: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"(?i)(\d+(?:\.\d+)?)\s*k(?=\s|$)").expect("a pattern of ours"));
-    let wrong = || Trouble::raised(format!("{value} is no distance with a unit"));
+    let wrong = || ReadingFailure::raised(format!("{value} is no distance with a unit"));
     refuse_empty(value)?;
     let text = python::to_str(value);
     let text = KILO.replace_all(&text, "${1} km");
@@ -34,7 +34,7 @@ pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
 }
 
 /// Whether the distances differ by at most ten metres, or by at most 2 % of the longer one.
-pub(super) fn equal(one: &Decimal, other: &Decimal) -> Result<bool, Trouble> {
+pub(super) fn equal(one: &Decimal, other: &Decimal) -> Result<bool, ReadingFailure> {
     static SHARE: LazyLock<BigDecimal> = LazyLock::new(|| currency::decimal("0.02"));
     static LEAST: LazyLock<BigDecimal> = LazyLock::new(|| currency::decimal("10"));
     let Some((one, other)) = finite(one, other)? else {

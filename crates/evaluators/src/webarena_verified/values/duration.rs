@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{Normal, is_falsy};
 use crate::text::numbers;
 use crate::text::python;
-use crate::webarena_verified::trouble::Trouble;
+use crate::webarena_verified::trouble::ReadingFailure;
 
 /// Seconds of each unit, by the name of its group in the formats.
 const UNITS: [(&str, f64); 8] = [
@@ -50,9 +50,9 @@ static FORMATS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     formats.map(|format| Regex::new(&format!(r"(?i)^\s*{format}\s*$")).expect("a pattern of ours")).into()
 });
 
-pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
+pub(super) fn normalise(value: &Value) -> Result<Normal, ReadingFailure> {
     static HOURS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(\d+):(\d+)\s*hours?").expect("a pattern of ours"));
-    let wrong = || Trouble::raised(format!("{value} is no duration with a unit"));
+    let wrong = || ReadingFailure::raised(format!("{value} is no duration with a unit"));
     if is_falsy(value) {
         return Err(wrong());
     }

@@ -5,12 +5,12 @@ use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
 
-use super::{Normal, Typed};
+use super::{Normal, TypedValue};
 use crate::text::json;
 use crate::text::patterns::{Mode, Patterns};
 use crate::text::python;
-use crate::webarena_verified::reading::Reading;
-use crate::webarena_verified::trouble::Trouble;
+use crate::webarena_verified::reading::ReadingOptions;
+use crate::webarena_verified::trouble::ReadingFailure;
 use arenad_verdict::Profile;
 
 /// Without padding, which is checked separately.
@@ -22,15 +22,15 @@ const STANDARD: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// Reads a `json`: a JSON document in a text. Its keys are sorted.
-pub(super) fn json_text(value: &Value) -> Result<Normal, Trouble> {
-    let text = value.as_str().ok_or_else(|| Trouble::raised(format!("{value} is no JSON in a text")))?;
-    let document = json::parse(text)?.ok_or_else(|| Trouble::raised(format!("{text:?} is no JSON")))?;
+pub(super) fn json_text(value: &Value) -> Result<Normal, ReadingFailure> {
+    let text = value.as_str().ok_or_else(|| ReadingFailure::raised(format!("{value} is no JSON in a text")))?;
+    let document = json::parse(text)?.ok_or_else(|| ReadingFailure::raised(format!("{text:?} is no JSON")))?;
     Ok(Normal::Text(json::dump_sorted(&document)))
 }
 
 /// Reads a `base64`: the decoded text, or a pattern for that text.
-pub(super) fn base64(value: &Value, reading: &Reading<'_>) -> Result<Normal, Trouble> {
-    let wrong = || Trouble::raised(format!("{value} is no text in Base64"));
+pub(super) fn base64(value: &Value, reading: &ReadingOptions<'_>) -> Result<Normal, ReadingFailure> {
+    let wrong = || ReadingFailure::raised(format!("{value} is no text in Base64"));
     let text = value.as_str().map(python::strip).filter(|text| !text.is_empty()).ok_or_else(wrong)?;
     if reading.is_pattern(text) {
         return Ok(Normal::Text(text.to_owned()));
@@ -56,7 +56,12 @@ fn decode(text: &str) -> Option<Vec<u8>> {
 }
 
 /// Whether the texts are equal, or one is matched by a pattern.
-pub(super) fn equal(expected: &Typed, actual: &Typed, profile: Profile, patterns: &Patterns) -> Result<bool, Trouble> {
+pub(super) fn equal(
+    expected: &TypedValue,
+    actual: &TypedValue,
+    profile: Profile,
+    patterns: &Patterns,
+) -> Result<bool, ReadingFailure> {
     Ok(expected.is_matched(actual, Mode::WholeWithLines, profile, patterns)?
         || expected.texts().any(|expected| actual.texts().any(|actual| expected == actual)))
 }

@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use super::{Normal, is_falsy};
 use crate::text::python;
-use crate::webarena_verified::trouble::Trouble;
+use crate::webarena_verified::trouble::ReadingFailure;
 
 /// The least similarity of equal names, in per cent.
 const THRESHOLD: f64 = 80.0;
 
-pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
+pub(super) fn normalise(value: &Value) -> Result<Normal, ReadingFailure> {
     match value {
-        Value::Null => Err(Trouble::raised("nothing is no name")),
+        Value::Null => Err(ReadingFailure::raised("nothing is no name")),
         value if is_falsy(value) => Ok(Normal::Text(String::new())),
         value => Ok(Normal::Text(python::strip(&python::to_str(value).to_lowercase()).to_owned())),
     }

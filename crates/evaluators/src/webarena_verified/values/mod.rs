@@ -21,10 +21,10 @@ pub(super) mod url;
 use bigdecimal::BigDecimal;
 use serde_json::{Value, json};
 
-use self::address::Address;
+use self::address::PostalAddress;
 use self::url::Url;
-use super::reading::{Reading, is_pattern};
-use super::trouble::Trouble;
+use super::reading::{ReadingOptions, is_pattern};
+use super::trouble::ReadingFailure;
 use crate::text::numbers::Decimal;
 use crate::text::patterns::{Mode, PatternError, Patterns};
 use crate::text::python;
@@ -34,7 +34,7 @@ pub(super) use self::text::normalise_text;
 
 /// A type of the benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// Base64; the decoded texts are compared as they are.
     Base64,
     /// `true`, `yes`, `y`, `1`, `t`, `on`, and their opposites.
@@ -71,7 +71,7 @@ pub enum Kind {
     Url,
 }
 
-impl Kind {
+impl ValueKind {
     /// Returns the type of a name in the benchmark's schemas.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
@@ -108,37 +108,37 @@ pub(super) enum Normal {
     Decimal(Decimal),
     Seconds(f64),
     Point { latitude: f64, longitude: f64 },
-    Address(Address),
+    Address(PostalAddress),
     List(Vec<String>),
     Url(Url),
 }
 
 /// A value of a type, with its alternatives. Where only one alternative counts, it is the first.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Typed {
-    kind: Kind,
+pub struct TypedValue {
+    kind: ValueKind,
     alternatives: Vec<Normal>,
 }
 
-impl Typed {
+impl TypedValue {
     /// Reads a value. A list of two or more items contains alternatives.
     ///
     /// # Errors
     ///
     /// Returns an error if the value does not fit the type, or if the benchmark's result is unknown.
-    pub fn read(kind: Kind, value: &Value, reading: &Reading<'_>) -> Result<Self, Trouble> {
+    pub fn read(kind: ValueKind, value: &Value, reading: &ReadingOptions<'_>) -> Result<Self, ReadingFailure> {
         // A list that is not a pair of coordinates contains two alternatives.
-        if kind == Kind::Coordinates
+        if kind == ValueKind::Coordinates
             && let Some(Ok(point)) = coordinates::pair(value)
         {
             return Ok(Self { kind, alternatives: vec![point] });
         }
         let alternatives = match value {
             Value::Array(_) if reading.is_literal() => {
-                return Err(Trouble::raised("a list is no alternative here"));
+                return Err(ReadingFailure::raised("a list is no alternative here"));
             }
             Value::Array(items) if items.len() < 2 => {
-                return Err(Trouble::raised("alternatives are two and more"));
+                return Err(ReadingFailure::raised("alternatives are two and more"));
             }
             Value::Array(items) => items.iter().map(|item| normalise(kind, item, reading)).collect::<Result<_, _>>()?,
             single => vec![normalise(kind, single, reading)?],
@@ -151,11 +151,11 @@ impl Typed {
     /// # Errors
     ///
     /// Every text can be read; the return type is that of [`Self::read`].
-    pub(super) fn text(text: &str, reading: &Reading<'_>) -> Result<Self, Trouble> {
-        Self::read(Kind::Text, &Value::from(text), reading)
+    pub(super) fn text(text: &str, reading: &ReadingOptions<'_>) -> Result<Self, ReadingFailure> {
+        Self::read(ValueKind::Text, &Value::from(text), reading)
     }
 
-    pub(super) fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> ValueKind {
         self.kind
     }
 
@@ -195,17 +195,17 @@ impl Typed {
     /// # Errors
     ///
     /// Returns an error if the benchmark's code raises, or if its result is unknown.
-    pub fn equals(&self, actual: &Self, reading: &Reading<'_>) -> Result<bool, Trouble> {
+    pub fn equals(&self, actual: &Self, reading: &ReadingOptions<'_>) -> Result<bool, ReadingFailure> {
         let profile = reading.profile;
         if self.kind != actual.kind {
             return Ok(false);
         }
         match self.kind {
-            Kind::Text => text::equal(self, actual, profile, reading.patterns),
-            Kind::Base64 => encoded::equal(self, actual, profile, reading.patterns),
-            Kind::Url => url::equal(self, actual, reading),
+            ValueKind::Text => text::equal(self, actual, profile, reading.patterns),
+            ValueKind::Base64 => encoded::equal(self, actual, profile, reading.patterns),
+            ValueKind::Url => url::equal(self, actual, reading),
             // The benchmark compares the first alternatives only.
-            Kind::Currency | Kind::Coordinates | Kind::FullAddress if profile == Profile::Compat => {
+            ValueKind::Currency | ValueKind::Coordinates | ValueKind::FullAddress if profile == Profile::Compat => {
                 one_equal(self.first(), actual.first())
             }
             _ => {
@@ -223,7 +223,13 @@ impl Typed {
 
     /// Whether one of the expected patterns matches the actual value. In compat the actual value's patterns count as
     /// well.
-    fn is_matched(&self, actual: &Self, mode: Mode, profile: Profile, patterns: &Patterns) -> Result<bool, Trouble> {
+    fn is_matched(
+        &self,
+        actual: &Self,
+        mode: Mode,
+        profile: Profile,
+        patterns: &Patterns,
+    ) -> Result<bool, ReadingFailure> {
         let sides: &[(&Self, &Self)] =
             if profile == Profile::Strict { &[(self, actual)] } else { &[(self, actual), (actual, self)] };
         for (side, other) in sides {
@@ -278,49 +284,51 @@ impl Normal {
 
 /// Reads one value. If the benchmark's result for an agent's value is unknown, the value does not fit its type, because
 /// only a task may leave a verdict open.
-fn normalise(kind: Kind, value: &Value, reading: &Reading<'_>) -> Result<Normal, Trouble> {
+fn normalise(kind: ValueKind, value: &Value, reading: &ReadingOptions<'_>) -> Result<Normal, ReadingFailure> {
     match normalised(kind, value, reading) {
-        Err(Trouble::Unsupported(reason)) if !reading.is_strict() => Err(Trouble::Raised(reason)),
+        Err(ReadingFailure::Unsupported(reason)) if !reading.is_strict() => Err(ReadingFailure::Raised(reason)),
         other => other,
     }
 }
 
-fn normalised(kind: Kind, value: &Value, reading: &Reading<'_>) -> Result<Normal, Trouble> {
+fn normalised(kind: ValueKind, value: &Value, reading: &ReadingOptions<'_>) -> Result<Normal, ReadingFailure> {
     // Most types first convert a text to ASCII and lower case.
     let cleaned = || match value {
         Value::String(text) => Value::from(normalise_text(text, reading)),
         other => other.clone(),
     };
     match kind {
-        Kind::Text => text::normalise(value, reading),
-        Kind::TextList => text::list(&cleaned()),
-        Kind::LocationName => location::normalise(&cleaned()),
-        Kind::Number => number::normalise(&cleaned()),
-        Kind::Currency => currency::normalise(&cleaned()),
-        Kind::Boolean => boolean::normalise(&cleaned()),
-        Kind::Empty => boolean::empty(value),
-        Kind::Date => date::normalise(&cleaned(), reading),
-        Kind::Month => date::month(&cleaned(), reading),
-        Kind::Duration => duration::normalise(&cleaned()),
-        Kind::Distance => distance::normalise(&cleaned()),
-        Kind::Coordinates => coordinates::normalise(&cleaned()),
-        Kind::Json => encoded::json_text(&cleaned()),
-        Kind::Base64 => encoded::base64(value, reading),
-        Kind::Markdown => markdown::normalise(value),
-        Kind::Url => url::normalise(value, reading).map(Normal::Url),
-        Kind::FullAddress => address::normalise(value, reading),
+        ValueKind::Text => text::normalise(value, reading),
+        ValueKind::TextList => text::list(&cleaned()),
+        ValueKind::LocationName => location::normalise(&cleaned()),
+        ValueKind::Number => number::normalise(&cleaned()),
+        ValueKind::Currency => currency::normalise(&cleaned()),
+        ValueKind::Boolean => boolean::normalise(&cleaned()),
+        ValueKind::Empty => boolean::empty(value),
+        ValueKind::Date => date::normalise(&cleaned(), reading),
+        ValueKind::Month => date::month(&cleaned(), reading),
+        ValueKind::Duration => duration::normalise(&cleaned()),
+        ValueKind::Distance => distance::normalise(&cleaned()),
+        ValueKind::Coordinates => coordinates::normalise(&cleaned()),
+        ValueKind::Json => encoded::json_text(&cleaned()),
+        ValueKind::Base64 => encoded::base64(value, reading),
+        ValueKind::Markdown => markdown::normalise(value),
+        ValueKind::Url => url::normalise(value, reading).map(Normal::Url),
+        ValueKind::FullAddress => address::normalise(value, reading),
     }
 }
 
-fn one_equal_of(kind: Kind, expected: &Normal, actual: &Normal) -> Result<bool, Trouble> {
+fn one_equal_of(kind: ValueKind, expected: &Normal, actual: &Normal) -> Result<bool, ReadingFailure> {
     match (kind, expected, actual) {
-        (Kind::LocationName, Normal::Text(expected), Normal::Text(actual)) => Ok(location::equal(expected, actual)),
-        (Kind::Distance, Normal::Decimal(expected), Normal::Decimal(actual)) => distance::equal(expected, actual),
+        (ValueKind::LocationName, Normal::Text(expected), Normal::Text(actual)) => {
+            Ok(location::equal(expected, actual))
+        }
+        (ValueKind::Distance, Normal::Decimal(expected), Normal::Decimal(actual)) => distance::equal(expected, actual),
         _ => one_equal(expected, actual),
     }
 }
 
-fn one_equal(expected: &Normal, actual: &Normal) -> Result<bool, Trouble> {
+fn one_equal(expected: &Normal, actual: &Normal) -> Result<bool, ReadingFailure> {
     Ok(match (expected, actual) {
         (Normal::Decimal(expected), Normal::Decimal(actual)) => return currency::equal(expected, actual),
         (Normal::Seconds(expected), Normal::Seconds(actual)) => duration::equal(*expected, *actual),
@@ -345,19 +353,22 @@ pub(super) fn is_falsy(value: &Value) -> bool {
 }
 
 /// Refuses an empty value that is not a number, as most types do.
-fn refuse_empty(value: &Value) -> Result<(), Trouble> {
+fn refuse_empty(value: &Value) -> Result<(), ReadingFailure> {
     match value {
         Value::Number(_) | Value::Bool(_) => Ok(()),
-        other if is_falsy(other) => Err(Trouble::raised("the value is empty")),
+        other if is_falsy(other) => Err(ReadingFailure::raised("the value is empty")),
         _ => Ok(()),
     }
 }
 
 /// Returns both values, or `None` if one is infinite. Python cannot subtract infinity from infinity.
-fn finite<'a>(one: &'a Decimal, other: &'a Decimal) -> Result<Option<(&'a BigDecimal, &'a BigDecimal)>, Trouble> {
+fn finite<'a>(
+    one: &'a Decimal,
+    other: &'a Decimal,
+) -> Result<Option<(&'a BigDecimal, &'a BigDecimal)>, ReadingFailure> {
     match (one.value(), other.value()) {
         (Some(one), Some(other)) => Ok(Some((one, other))),
-        (None, None) if one == other => Err(Trouble::raised("infinity has no distance from infinity")),
+        (None, None) if one == other => Err(ReadingFailure::raised("infinity has no distance from infinity")),
         _ => Ok(None),
     }
 }

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::{Normal, refuse_empty};
 use crate::text::{json, number_words, numbers, python};
-use crate::webarena_verified::trouble::Trouble;
+use crate::webarena_verified::trouble::ReadingFailure;
 
-pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
+pub(super) fn normalise(value: &Value) -> Result<Normal, ReadingFailure> {
     refuse_empty(value)?;
     match value {
         Value::Bool(value) => return Ok(Normal::Number(f64::from(u8::from(*value)))),
@@ -17,7 +17,7 @@ pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
             let float: f64 = text.parse().unwrap_or(f64::NAN);
             // Python raises if an integer is too large for a float.
             if float.is_infinite() && !text.ends_with("inf") {
-                return Err(Trouble::raised("the number is too large for a float"));
+                return Err(ReadingFailure::raised("the number is too large for a float"));
             }
             return Ok(Normal::Number(float));
         }
@@ -28,7 +28,7 @@ pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
     numbers::float(&digits)
         .or_else(|| words(&text))
         .map(Normal::Number)
-        .ok_or_else(|| Trouble::raised(format!("{value} is no number")))
+        .ok_or_else(|| ReadingFailure::raised(format!("{value} is no number")))
 }
 
 /// Returns the value of a word. `point` has none and is handled by the caller.

@@ -6,12 +6,12 @@ use fancy_regex::Regex;
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 
-use super::{Normal, Typed, is_falsy};
+use super::{Normal, TypedValue, is_falsy};
 use crate::text::patterns::{Mode, Patterns};
 use crate::text::python;
 use crate::text::transliteration::transliterate;
-use crate::webarena_verified::reading::Reading;
-use crate::webarena_verified::trouble::Trouble;
+use crate::webarena_verified::reading::ReadingOptions;
+use crate::webarena_verified::trouble::ReadingFailure;
 use arenad_verdict::Profile;
 
 /// Any hyphen beside a letter. Hyphens between digits are kept.
@@ -22,7 +22,7 @@ static HYPHEN: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Converts a text to ASCII and lower case with single blanks, removes signs such as ™, and replaces the sites'
 /// addresses by placeholders. Patterns stay unchanged.
-pub(in super::super) fn normalise_text(text: &str, reading: &Reading<'_>) -> String {
+pub(in super::super) fn normalise_text(text: &str, reading: &ReadingOptions<'_>) -> String {
     if text.is_empty() || reading.is_pattern(text) {
         return text.to_owned();
     }
@@ -47,7 +47,7 @@ pub(in super::super) fn normalise_text(text: &str, reading: &Reading<'_>) -> Str
 }
 
 /// Reads a `string`; a falsy value is an empty text.
-pub(super) fn normalise(value: &Value, reading: &Reading<'_>) -> Result<Normal, Trouble> {
+pub(super) fn normalise(value: &Value, reading: &ReadingOptions<'_>) -> Result<Normal, ReadingFailure> {
     if is_falsy(value) {
         return Ok(Normal::Text(String::new()));
     }
@@ -61,7 +61,12 @@ pub(super) fn normalise(value: &Value, reading: &Reading<'_>) -> Result<Normal, 
 
 /// Whether the texts are equal, one is matched by a pattern, or they are equal without the quotes and punctuation at
 /// their ends.
-pub(super) fn equal(expected: &Typed, actual: &Typed, profile: Profile, patterns: &Patterns) -> Result<bool, Trouble> {
+pub(super) fn equal(
+    expected: &TypedValue,
+    actual: &TypedValue,
+    profile: Profile,
+    patterns: &Patterns,
+) -> Result<bool, ReadingFailure> {
     if expected.is_matched(actual, Mode::WholeIgnoringCase, profile, patterns)? {
         return Ok(true);
     }
@@ -72,15 +77,15 @@ pub(super) fn equal(expected: &Typed, actual: &Typed, profile: Profile, patterns
 }
 
 /// Reads a `string_list`: texts separated by commas. They are sorted.
-pub(super) fn list(value: &Value) -> Result<Normal, Trouble> {
+pub(super) fn list(value: &Value) -> Result<Normal, ReadingFailure> {
     if is_falsy(value) {
-        return Err(Trouble::raised("the list is empty"));
+        return Err(ReadingFailure::raised("the list is empty"));
     }
     let text = python::to_str(value);
     let mut items: Vec<String> =
         text.split(',').map(python::strip).filter(|item| !item.is_empty()).map(str::to_owned).collect();
     if items.is_empty() {
-        return Err(Trouble::raised("the list has no items"));
+        return Err(ReadingFailure::raised("the list has no items"));
     }
     items.sort();
     Ok(Normal::List(items))

@@ -11,22 +11,22 @@ use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::{Map, Value, json as object};
 
-use super::{Kind, Normal, Typed};
+use super::{Normal, TypedValue, ValueKind};
 use crate::text::json;
 use crate::text::patterns::{Mode, PatternError};
 use crate::text::python;
 use crate::text::urls::{self, Split};
-use crate::webarena_verified::node::Node;
-use crate::webarena_verified::reading::{Reading, is_pattern};
+use crate::webarena_verified::node::ValueNode;
+use crate::webarena_verified::reading::{ReadingOptions, is_pattern};
 use crate::webarena_verified::schema;
-use crate::webarena_verified::trouble::Trouble;
+use crate::webarena_verified::trouble::ReadingFailure;
 use arenad_verdict::Profile;
 
 /// A URL; `base` is the URL without its query.
 #[derive(Debug, Clone, PartialEq)]
 pub(in super::super) struct Url {
     base: String,
-    query: Vec<(String, Node)>,
+    query: Vec<(String, ValueNode)>,
     is_pattern: bool,
 }
 
@@ -40,10 +40,10 @@ impl Url {
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut pairs = Vec::new();
-        let mut query: Vec<&(String, Node)> = self.query.iter().collect();
+        let mut query: Vec<&(String, ValueNode)> = self.query.iter().collect();
         query.sort_by_key(|(key, _)| key);
         for (key, values) in query {
-            if let Node::Tuple(values) | Node::List(values) = values {
+            if let ValueNode::Tuple(values) | ValueNode::List(values) = values {
                 pairs.extend(values.iter().map(|value| format!("{key}={}", python::to_str(&value.to_json()))));
             }
         }
@@ -58,9 +58,9 @@ impl fmt::Display for Url {
 }
 
 /// Reads a URL, or a pattern for URLs.
-pub(super) fn normalise(value: &Value, reading: &Reading<'_>) -> Result<Url, Trouble> {
+pub(super) fn normalise(value: &Value, reading: &ReadingOptions<'_>) -> Result<Url, ReadingFailure> {
     let text = value.as_str().map(python::strip).filter(|text| !text.is_empty());
-    let text = text.ok_or_else(|| Trouble::raised(format!("{value} is no URL")))?;
+    let text = text.ok_or_else(|| ReadingFailure::raised(format!("{value} is no URL")))?;
     if reading.is_pattern(text) {
         let query = match reading.url.query {
             Some(query) => wanted_query(query, reading)?,
@@ -73,7 +73,7 @@ pub(super) fn normalise(value: &Value, reading: &Reading<'_>) -> Result<Url, Tro
         text = reading.render(&text)?;
     }
     if json::has_half_pair(&text) {
-        return Err(Trouble::raised(format!("{text:?} has half a surrogate pair, which Python cannot quote")));
+        return Err(ReadingFailure::raised(format!("{text:?} has half a surrogate pair, which Python cannot quote")));
     }
     if let Some(base) = ssh(&text)? {
         return Ok(Url { base, query: Vec::new(), is_pattern: false });
@@ -114,7 +114,7 @@ fn without_default_port(split: &Split) -> String {
 }
 
 /// Converts `git@host:path` and `ssh://…` to the short form without the host. Returns `None` for any other URL.
-fn ssh(url: &str) -> Result<Option<String>, Trouble> {
+fn ssh(url: &str) -> Result<Option<String>, ReadingFailure> {
     let lower = url.to_lowercase();
     let (user, path) = if lower.starts_with("ssh://") {
         let split = urls::urlsplit(url)?;
@@ -194,15 +194,15 @@ pub(crate) fn normalize_query(query: &str) -> Map<String, Value> {
     parsed.into_iter().map(|(name, values)| (urls::unquote(&name), sorted(values))).collect()
 }
 
-fn own_query(query: &str, reading: &Reading<'_>) -> Result<Vec<(String, Node)>, Trouble> {
+fn own_query(query: &str, reading: &ReadingOptions<'_>) -> Result<Vec<(String, ValueNode)>, ReadingFailure> {
     wanted_query(&Value::Object(normalize_query(query)), reading)
 }
 
 /// Removes the ignored parameters of a query, converts the values to lower case, sorts them, and reads them by the
 /// schema if there is one.
-fn wanted_query(query: &Value, reading: &Reading<'_>) -> Result<Vec<(String, Node)>, Trouble> {
+fn wanted_query(query: &Value, reading: &ReadingOptions<'_>) -> Result<Vec<(String, ValueNode)>, ReadingFailure> {
     let Value::Object(entries) = query else {
-        return Err(Trouble::raised(format!("{query} is no query")));
+        return Err(ReadingFailure::raised(format!("{query} is no query")));
     };
     let mut kept = Map::new();
     for (name, values) in entries {
@@ -211,36 +211,39 @@ fn wanted_query(query: &Value, reading: &Reading<'_>) -> Result<Vec<(String, Nod
         }
     }
     let node = match reading.url.query_schema {
-        Some(schema) => schema::read(&Value::Object(kept), schema, &Reading { sites: None, ..*reading })?,
-        None => Node::Object(
+        Some(schema) => schema::read(&Value::Object(kept), schema, &ReadingOptions { sites: None, ..*reading })?,
+        None => ValueNode::Object(
             kept.iter()
                 .map(|(name, values)| {
-                    (name.clone(), Node::Tuple(values.as_array().into_iter().flatten().map(Node::raw).collect()))
+                    (
+                        name.clone(),
+                        ValueNode::Tuple(values.as_array().into_iter().flatten().map(ValueNode::raw).collect()),
+                    )
                 })
                 .collect(),
         ),
     };
     match node {
-        Node::None => Ok(Vec::new()),
-        Node::Object(entries) => Ok(entries),
-        other => Err(Trouble::raised(format!("{} is no query", other.to_json()))),
+        ValueNode::None => Ok(Vec::new()),
+        ValueNode::Object(entries) => Ok(entries),
+        other => Err(ReadingFailure::raised(format!("{} is no query", other.to_json()))),
     }
 }
 
-fn lower_sorted(values: &Value) -> Result<Value, Trouble> {
+fn lower_sorted(values: &Value) -> Result<Value, ReadingFailure> {
     let texts: Option<Vec<String>> = match values {
         Value::Array(values) => values.iter().map(|value| value.as_str().map(str::to_lowercase)).collect(),
         // Python iterates over the letters of a text.
         Value::String(text) => Some(text.chars().map(|c| c.to_lowercase().collect()).collect()),
         _ => None,
     };
-    let texts = texts.ok_or_else(|| Trouble::unsupported(format!("{values} are no texts of a query")))?;
+    let texts = texts.ok_or_else(|| ReadingFailure::unsupported(format!("{values} are no texts of a query")))?;
     let mut texts: Vec<String> = texts.iter().map(|text| python::strip(text).to_owned()).collect();
     texts.sort();
     Ok(Value::from(texts))
 }
 
-fn is_ignored(name: &str, reading: &Reading<'_>) -> Result<bool, Trouble> {
+fn is_ignored(name: &str, reading: &ReadingOptions<'_>) -> Result<bool, ReadingFailure> {
     if reading.url.ignored.iter().any(|ignored| ignored == name) {
         return Ok(true);
     }
@@ -256,7 +259,11 @@ fn is_ignored(name: &str, reading: &Reading<'_>) -> Result<bool, Trouble> {
 }
 
 /// Whether path and query of any expected alternative equal those of any actual one.
-pub(super) fn equal(expected: &Typed, actual: &Typed, reading: &Reading<'_>) -> Result<bool, Trouble> {
+pub(super) fn equal(
+    expected: &TypedValue,
+    actual: &TypedValue,
+    reading: &ReadingOptions<'_>,
+) -> Result<bool, ReadingFailure> {
     for expected in expected.urls() {
         for actual in actual.urls() {
             if is_same_path(expected, actual, reading)? && is_same_query(expected, actual, reading)? {
@@ -268,17 +275,17 @@ pub(super) fn equal(expected: &Typed, actual: &Typed, reading: &Reading<'_>) -> 
 }
 
 /// Wraps a text that is not a URL. The benchmark compares such a text with URLs.
-pub(in super::super) fn as_it_is(text: &str) -> Typed {
+pub(in super::super) fn as_it_is(text: &str) -> TypedValue {
     let url = Url { base: text.trim_end_matches('/').to_owned(), query: Vec::new(), is_pattern: false };
-    Typed { kind: Kind::Url, alternatives: vec![Normal::Url(url)] }
+    TypedValue { kind: ValueKind::Url, alternatives: vec![Normal::Url(url)] }
 }
 
 /// Compares the paths alone, to find events.
 pub(in super::super) fn have_same_path(
-    expected: &Typed,
-    actual: &Typed,
-    reading: &Reading<'_>,
-) -> Result<bool, Trouble> {
+    expected: &TypedValue,
+    actual: &TypedValue,
+    reading: &ReadingOptions<'_>,
+) -> Result<bool, ReadingFailure> {
     for expected in expected.urls() {
         for actual in actual.urls() {
             if is_same_path(expected, actual, reading)? {
@@ -289,7 +296,7 @@ pub(in super::super) fn have_same_path(
     Ok(false)
 }
 
-fn is_same_path(expected: &Url, actual: &Url, reading: &Reading<'_>) -> Result<bool, Trouble> {
+fn is_same_path(expected: &Url, actual: &Url, reading: &ReadingOptions<'_>) -> Result<bool, ReadingFailure> {
     if expected.is_pattern && matches_path(expected, actual, reading)? {
         return Ok(true);
     }
@@ -301,7 +308,7 @@ fn is_same_path(expected: &Url, actual: &Url, reading: &Reading<'_>) -> Result<b
 }
 
 /// Matches a path. A placeholder at the start of the pattern or of the URL is first replaced by the site's address.
-fn matches_path(pattern: &Url, other: &Url, reading: &Reading<'_>) -> Result<bool, Trouble> {
+fn matches_path(pattern: &Url, other: &Url, reading: &ReadingOptions<'_>) -> Result<bool, ReadingFailure> {
     let rendered = |text: &str| if text.starts_with("__") { reading.render(text) } else { Ok(text.to_owned()) };
     let base = &pattern.base;
     let pattern = if is_pattern(base) { format!("^{}$", rendered(&base[1..base.len() - 1])?) } else { rendered(base)? };
@@ -309,15 +316,15 @@ fn matches_path(pattern: &Url, other: &Url, reading: &Reading<'_>) -> Result<boo
 }
 
 /// Whether the first values of all parameters of both URLs are equal. A missing parameter is empty.
-fn is_same_query(expected: &Url, actual: &Url, reading: &Reading<'_>) -> Result<bool, Trouble> {
-    let empty = Node::Raw(Value::from(""));
+fn is_same_query(expected: &Url, actual: &Url, reading: &ReadingOptions<'_>) -> Result<bool, ReadingFailure> {
+    let empty = ValueNode::Raw(Value::from(""));
     let value = |url: &Url, key: &str| match url.query.iter().find(|(name, _)| name == key).map(|(_, node)| node) {
-        None | Some(Node::None) => Ok(empty.clone()),
-        Some(Node::Tuple(values) | Node::List(values)) => Ok(match values.first() {
-            None | Some(Node::None) => empty.clone(),
+        None | Some(ValueNode::None) => Ok(empty.clone()),
+        Some(ValueNode::Tuple(values) | ValueNode::List(values)) => Ok(match values.first() {
+            None | Some(ValueNode::None) => empty.clone(),
             Some(first) => first.clone(),
         }),
-        Some(other) => Err(Trouble::raised(format!("the parameter {key:?} is {}, no list", other.to_json()))),
+        Some(other) => Err(ReadingFailure::raised(format!("the parameter {key:?} is {}, no list", other.to_json()))),
     };
     let keys = expected
         .query
@@ -326,14 +333,14 @@ fn is_same_query(expected: &Url, actual: &Url, reading: &Reading<'_>) -> Result<
     for (key, _) in keys {
         let (expected, actual) = (value(expected, key)?, value(actual, key)?);
         let pattern = match &expected {
-            Node::Typed(typed) if typed.is_pattern() => Some(typed.first().to_text()),
-            Node::Raw(Value::String(text)) if is_pattern(text) => Some(text.clone()),
+            ValueNode::Typed(typed) if typed.is_pattern() => Some(typed.first().to_text()),
+            ValueNode::Raw(Value::String(text)) if is_pattern(text) => Some(text.clone()),
             _ => None,
         };
         let is_same = match pattern {
             Some(pattern) => reading.patterns.is_match(&pattern, Mode::Match, &text_of(&actual))?,
             None => {
-                let is_empty = |node: &Node| node.is_same(&empty, reading);
+                let is_empty = |node: &ValueNode| node.is_same(&empty, reading);
                 (is_empty(&expected)? && is_empty(&actual)?) || expected.is_same(&actual, reading)?
             }
         };
@@ -344,9 +351,9 @@ fn is_same_query(expected: &Url, actual: &Url, reading: &Reading<'_>) -> Result<
     Ok(true)
 }
 
-fn text_of(node: &Node) -> String {
+fn text_of(node: &ValueNode) -> String {
     match node {
-        Node::Typed(typed) => typed.first().to_text(),
+        ValueNode::Typed(typed) => typed.first().to_text(),
         other => python::to_str(&other.to_json()),
     }
 }

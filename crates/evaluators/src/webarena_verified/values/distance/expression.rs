@@ -40,7 +40,7 @@ impl Quantity {
 
 /// A number times a power of a length: the number in the original unit, and the metres of that unit.
 #[derive(Debug, Clone, Copy)]
-struct Length {
+struct LengthPower {
     size: Quantity,
     unit: Quantity,
     power: i32,
@@ -51,7 +51,7 @@ const DEPTH: usize = 64;
 
 /// Returns the metres of an expression, or `None` if it is not a length.
 pub(super) fn metres(text: &str) -> Option<Quantity> {
-    let mut reader = Reader { tokens: tokens(&prepared(text))?, at: 0 };
+    let mut reader = ExpressionReader { tokens: tokens(&prepared(text))?, at: 0 };
     let length = reader.tree("", 0).filter(|length| length.power == 1 && reader.at >= reader.tokens.len())?;
     Some(length.size.times(length.unit))
 }
@@ -169,20 +169,20 @@ fn quoted(text: &str) -> Option<Option<usize>> {
 }
 
 /// Evaluates tokens in the order in which pint's tree builder reads them.
-struct Reader {
+struct ExpressionReader {
     tokens: Vec<Token>,
     at: usize,
 }
 
-impl Reader {
+impl ExpressionReader {
     /// Evaluates the tokens up to the end, or up to an operator of lower precedence than the previous one. Returns
     /// `None` if pint raises.
-    fn tree(&mut self, before: &'static str, depth: usize) -> Option<Length> {
+    fn tree(&mut self, before: &'static str, depth: usize) -> Option<LengthPower> {
         if depth > DEPTH {
             return None;
         }
         let binds = priority(before);
-        let mut result: Option<Length> = None;
+        let mut result: Option<LengthPower> = None;
         while let Some(token) = self.tokens.get(self.at).cloned() {
             match token {
                 Token::Operator(")") => return if depth == 0 { None } else { result },
@@ -212,7 +212,7 @@ impl Reader {
                         let right = self.tree("unary", depth + 1)?;
                         result = Some(match operator {
                             "+" => right,
-                            "-" => Length { size: right.size.times(Quantity::Whole(-1)), ..right },
+                            "-" => LengthPower { size: right.size.times(Quantity::Whole(-1)), ..right },
                             _ => return None,
                         });
                     }
@@ -234,14 +234,14 @@ impl Reader {
         result
     }
 
-    fn operand(token: Token) -> Option<Length> {
-        let number = |size| Length { size, unit: Quantity::Whole(1), power: 0 };
+    fn operand(token: Token) -> Option<LengthPower> {
+        let number = |size| LengthPower { size, unit: Quantity::Whole(1), power: 0 };
         match token {
             Token::Number(size) => Some(number(size)),
             Token::Name(name) if name == "inf" || name == "infinity" => Some(number(Quantity::Float(f64::INFINITY))),
             Token::Name(name) => match look_up(&name) {
                 Name::Percent => Some(number(Quantity::Float(0.01))),
-                Name::Length(unit) => Some(Length { size: Quantity::Whole(1), unit, power: 1 }),
+                Name::Length(unit) => Some(LengthPower { size: Quantity::Whole(1), unit, power: 1 }),
                 Name::Pure(factor) => Some(number(factor)),
                 Name::Other => None,
             },
@@ -250,19 +250,19 @@ impl Reader {
     }
 }
 
-fn times(one: Length, other: Length) -> Option<Length> {
+fn times(one: LengthPower, other: LengthPower) -> Option<LengthPower> {
     let power = one.power + other.power;
     let unit = if one.power == 0 { other.unit } else { one.unit };
     let size = one.size.times(other.size);
     if one.power != 0 && other.power != 0 {
         // The product of two lengths is an area, unless the powers cancel out.
         let size = Quantity::Float(size.to_float() * other.unit.to_float() / unit.to_float());
-        return Some(Length { size, unit, power });
+        return Some(LengthPower { size, unit, power });
     }
-    Some(Length { size, unit, power })
+    Some(LengthPower { size, unit, power })
 }
 
-fn combined(left: Length, operator: &str, right: Length) -> Option<Length> {
+fn combined(left: LengthPower, operator: &str, right: LengthPower) -> Option<LengthPower> {
     match operator {
         "*" => times(left, right),
         "/" => {
@@ -272,11 +272,11 @@ fn combined(left: Length, operator: &str, right: Length) -> Option<Length> {
             let size = Quantity::Float(left.size.to_float() / right.size.to_float());
             let power = left.power - right.power;
             match (left.power, right.power) {
-                (_, 0) => Some(Length { size, ..left }),
-                (0, _) => Some(Length { size, unit: right.unit, power }),
+                (_, 0) => Some(LengthPower { size, ..left }),
+                (0, _) => Some(LengthPower { size, unit: right.unit, power }),
                 _ => {
                     let size = Quantity::Float(size.to_float() * left.unit.to_float() / right.unit.to_float());
-                    Some(Length { size, unit: left.unit, power })
+                    Some(LengthPower { size, unit: left.unit, power })
                 }
             }
         }
@@ -288,7 +288,7 @@ fn combined(left: Length, operator: &str, right: Length) -> Option<Length> {
                 Quantity::Float(right.size.to_float() * (right.unit.to_float() / left.unit.to_float()))
             };
             let size = left.size.both(right_size.times(sign), i128::checked_add, |one, other| one + other);
-            Some(Length { size, ..left })
+            Some(LengthPower { size, ..left })
         }
         "**" if right.power == 0 => {
             let Quantity::Whole(exponent) = right.size else { return None };
@@ -297,7 +297,7 @@ fn combined(left: Length, operator: &str, right: Length) -> Option<Length> {
                 Quantity::Whole(whole) => whole.checked_pow(u32::try_from(exponent).ok()?).map(Quantity::Whole)?,
                 Quantity::Float(float) => Quantity::Float(float.powi(exponent)),
             };
-            Some(Length { size, unit: left.unit, power: left.power * exponent })
+            Some(LengthPower { size, unit: left.unit, power: left.power * exponent })
         }
         _ => None,
     }

@@ -4,14 +4,14 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::text::python;
 use crate::text::urls::{Split, quote, unquote, urlsplit};
-use crate::webarena_verified::trouble::Trouble;
+use crate::webarena_verified::trouble::ReadingFailure;
 
 /// Returns the URL with scheme and host in lower case, without default port and dot segments, and with uniform quoting.
 ///
 /// # Errors
 ///
 /// Returns an error if Python raises.
-pub(super) fn clean(url: &str) -> Result<String, Trouble> {
+pub(super) fn clean(url: &str) -> Result<String, ReadingFailure> {
     if url.is_empty() {
         return Ok(String::new());
     }
@@ -56,7 +56,7 @@ fn with_scheme(url: &str) -> String {
 
 /// Returns a host in ASCII. If all its labels are valid, empty labels are removed. Otherwise the host stays unchanged,
 /// and empty labels or labels of more than 63 letters are an error.
-fn clean_host(host: &str) -> Result<String, Trouble> {
+fn clean_host(host: &str) -> Result<String, ReadingFailure> {
     let host = host.to_lowercase();
     let host = host.trim_matches('.');
     if !host.is_ascii() {
@@ -74,7 +74,7 @@ fn clean_host(host: &str) -> Result<String, Trouble> {
         return Ok(labels.into_iter().filter(|label| !label.is_empty()).collect::<Vec<_>>().join("."));
     }
     if labels.iter().any(|label| label.is_empty() || label.len() > 63) {
-        return Err(Trouble::raised(format!("{host:?} is no host")));
+        return Err(ReadingFailure::raised(format!("{host:?} is no host")));
     }
     Ok(host.to_owned())
 }
