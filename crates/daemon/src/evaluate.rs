@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::answers::Witness;
-use arenad_evaluation::{Case, CaseError};
+use arenad_evaluation::{CaseError, EvaluationCase};
 use arenad_verdict::Profile;
 use arenad_verdict::{Benchmark, EpisodeEvidence};
 
@@ -30,7 +30,7 @@ pub(crate) async fn look(
     if evidence.benchmark == Benchmark::WebArenaVerified {
         return Ok(());
     }
-    let case = Case::of(evidence)?;
+    let case = EvaluationCase::of(evidence)?;
     loop {
         let mut open = case.questions(&evidence.told, profiles)?;
         open.retain(|question| witness.knows(question));

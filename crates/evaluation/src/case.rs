@@ -32,18 +32,18 @@ pub enum CaseError {
 }
 
 /// A task and the result that the agent left.
-pub struct Case {
+pub struct EvaluationCase {
     id: String,
-    kind: Kind,
+    kind: CaseKind,
 }
 
-enum Kind {
+enum CaseKind {
     WebArena { task: Box<WebArenaTask>, context: EpisodeContext },
     VisualWebArena { task: Box<WebArenaTask>, context: EpisodeContext },
     Verified { task: Box<verified::VerifiedTask>, submission: Box<Submission> },
 }
 
-impl Case {
+impl EvaluationCase {
     /// Reads the evidence of an episode.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ impl Case {
                     Some(traffic) => Submission::read(&evidence.answer, traffic.bytes()),
                     None => Submission::without_traffic(&evidence.answer),
                 };
-                Kind::Verified { task: Box::new(task), submission: Box::new(submission) }
+                CaseKind::Verified { task: Box::new(task), submission: Box::new(submission) }
             }
             dialect => {
                 let mut filled = evidence.task.clone();
@@ -69,8 +69,8 @@ impl Case {
                     url: evidence.url.clone(),
                 };
                 match dialect {
-                    Benchmark::VisualWebArena => Kind::VisualWebArena { task, context },
-                    _ => Kind::WebArena { task, context },
+                    Benchmark::VisualWebArena => CaseKind::VisualWebArena { task, context },
+                    _ => CaseKind::WebArena { task, context },
                 }
             }
         };
@@ -81,8 +81,8 @@ impl Case {
     #[must_use]
     pub fn intent(&self) -> &str {
         match &self.kind {
-            Kind::WebArena { task, .. } | Kind::VisualWebArena { task, .. } => &task.intent,
-            Kind::Verified { task, .. } => &task.intent,
+            CaseKind::WebArena { task, .. } | CaseKind::VisualWebArena { task, .. } => &task.intent,
+            CaseKind::Verified { task, .. } => &task.intent,
         }
     }
 
@@ -90,8 +90,8 @@ impl Case {
     #[must_use]
     pub(crate) fn sites(&self) -> &[String] {
         match &self.kind {
-            Kind::WebArena { task, .. } | Kind::VisualWebArena { task, .. } => &task.sites,
-            Kind::Verified { task, .. } => &task.sites,
+            CaseKind::WebArena { task, .. } | CaseKind::VisualWebArena { task, .. } => &task.sites,
+            CaseKind::Verified { task, .. } => &task.sites,
         }
     }
 
@@ -104,11 +104,11 @@ impl Case {
         let mut open: Vec<Question> = Vec::new();
         for profile in profiles {
             let asked = match &self.kind {
-                Kind::WebArena { task, context } => webarena::questions(context, &task.eval, told, *profile),
-                Kind::VisualWebArena { task, context } => {
+                CaseKind::WebArena { task, context } => webarena::questions(context, &task.eval, told, *profile),
+                CaseKind::VisualWebArena { task, context } => {
                     visualwebarena::questions(context, &task.eval, told, *profile)
                 }
-                Kind::Verified { .. } => Ok(Vec::new()),
+                CaseKind::Verified { .. } => Ok(Vec::new()),
             };
             for question in asked.map_err(|cause| self.failed(cause))? {
                 if !open.contains(&question) {
@@ -126,9 +126,9 @@ impl Case {
     /// If the benchmark's own code would fail on the task.
     pub(crate) fn report(&self, told: &KnownAnswers, profile: Profile) -> Result<Report, CaseError> {
         let judged = match &self.kind {
-            Kind::WebArena { task, context } => webarena::evaluate(context, &task.eval, told, profile),
-            Kind::VisualWebArena { task, context } => visualwebarena::evaluate(context, &task.eval, told, profile),
-            Kind::Verified { task, submission } => Ok(verified::evaluate(task, submission, profile)),
+            CaseKind::WebArena { task, context } => webarena::evaluate(context, &task.eval, told, profile),
+            CaseKind::VisualWebArena { task, context } => visualwebarena::evaluate(context, &task.eval, told, profile),
+            CaseKind::Verified { task, submission } => Ok(verified::evaluate(task, submission, profile)),
         };
         judged.map_err(|cause| self.failed(cause))
     }
@@ -137,12 +137,12 @@ impl Case {
     #[must_use]
     pub(crate) fn warnings(&self) -> Vec<String> {
         match &self.kind {
-            Kind::WebArena { task, .. } => ground_truth::of_webarena(task.task_id)
+            CaseKind::WebArena { task, .. } => ground_truth::of_webarena(task.task_id)
                 .map(|fault| format!("the published check is known to be wrong: {} ({})", fault.reason, fault.source))
                 .into_iter()
                 .collect(),
-            Kind::VisualWebArena { .. } => Vec::new(),
-            Kind::Verified { task, submission } => match &submission.trace {
+            CaseKind::VisualWebArena { .. } => Vec::new(),
+            CaseKind::Verified { task, submission } => match &submission.trace {
                 Ok(trace) => {
                     let lacks = trace.lacks(&task.sites).map(|lacks| format!("the recording is not whole: {lacks}"));
                     trace.warnings().iter().cloned().chain(lacks).collect()
@@ -163,7 +163,7 @@ impl Case {
 ///
 /// If the task is at fault.
 pub fn evaluate(evidence: &EpisodeEvidence, profiles: &[Profile]) -> Result<EpisodeReports, CaseError> {
-    let case = Case::of(evidence)?;
+    let case = EvaluationCase::of(evidence)?;
     let reports = profiles.iter().map(|profile| case.report(&evidence.told, *profile));
     let mut warnings = case.warnings();
     warnings.extend(elsewhere(evidence));

@@ -17,7 +17,7 @@ pub mod results;
 mod summary;
 mod tasks;
 
-pub use case::{Case, CaseError, evaluate};
+pub use case::{CaseError, EvaluationCase, evaluate};
 pub use placeholders::{of_environment, placeholder, speaks_of};
-pub use summary::{Summary, Tally};
+pub use summary::{Summary, VerdictTally};
 pub use tasks::{TaskFiles, TaskFilesError};

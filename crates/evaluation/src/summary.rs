@@ -9,7 +9,7 @@ use arenad_verdict::{Profile, Verdict};
 
 /// The number of times that each verdict was given under one profile.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Tally {
+pub struct VerdictTally {
     /// All results, whatever their verdict; in the tally of a whole batch this includes unreadable ones.
     pub total: usize,
     /// Results in which the agent completed its task.
@@ -29,7 +29,7 @@ pub struct Tally {
     pub success_rate: Option<f64>,
 }
 
-impl Tally {
+impl VerdictTally {
     /// Counts one result; `None` stands for a result that could not be read.
     fn add(&mut self, verdict: Option<Verdict>) {
         self.total += 1;
@@ -48,7 +48,7 @@ impl Tally {
 }
 
 /// Tallies by the name of the profile.
-pub(crate) type Tallies = BTreeMap<&'static str, Tally>;
+pub(crate) type Tallies = BTreeMap<&'static str, VerdictTally>;
 
 /// The tallies of a batch of results.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -67,7 +67,7 @@ impl Summary {
     /// Returns an empty summary with a tally for each of the given profiles.
     #[must_use]
     pub fn of(profiles: &[Profile]) -> Self {
-        let profiles = profiles.iter().map(|profile| (name(*profile), Tally::default())).collect();
+        let profiles = profiles.iter().map(|profile| (name(*profile), VerdictTally::default())).collect();
         Self { profiles, ..Self::default() }
     }
 

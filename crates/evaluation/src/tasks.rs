@@ -81,11 +81,11 @@ pub enum TaskFilesError {
 #[derive(Debug)]
 pub struct TaskFiles {
     path: PathBuf,
-    source: Source,
+    source: TaskSource,
 }
 
 #[derive(Debug)]
-enum Source {
+enum TaskSource {
     /// Files with a list of tasks each.
     Lists(Vec<List>),
     /// A folder with one file per task.
@@ -112,7 +112,7 @@ impl TaskFiles {
     ///
     /// If there are no task files, or they are not lists of tasks.
     pub fn open(benchmark: Benchmark, path: &Path) -> Result<Self, TaskFilesError> {
-        let source = if path.is_dir() { in_folder(benchmark, path)? } else { Source::Lists(vec![list(path)?]) };
+        let source = if path.is_dir() { in_folder(benchmark, path)? } else { TaskSource::Lists(vec![list(path)?]) };
         Ok(Self { path: path.to_owned(), source })
     }
 
@@ -120,8 +120,8 @@ impl TaskFiles {
     #[must_use]
     pub fn lists(&self) -> &[List] {
         match &self.source {
-            Source::Lists(lists) => lists,
-            Source::Folder => &[],
+            TaskSource::Lists(lists) => lists,
+            TaskSource::Folder => &[],
         }
     }
 
@@ -134,8 +134,8 @@ impl TaskFiles {
     pub fn find(&self, id: &str) -> Result<Value, TaskFilesError> {
         let unknown = |known: String| TaskFilesError::Unknown { path: self.path.clone(), id: id.to_owned(), known };
         let lists = match &self.source {
-            Source::Lists(lists) => lists,
-            Source::Folder => return self.in_file_of_its_own(id),
+            TaskSource::Lists(lists) => lists,
+            TaskSource::Folder => return self.in_file_of_its_own(id),
         };
         let (list, number) = match (id.split_once('/'), lists.as_slice()) {
             (Some((name, number)), _) => (lists.iter().find(|list| list.name == name), number.parse::<u64>().ok()),
@@ -186,17 +186,17 @@ fn known(lists: &[List]) -> String {
     lists.iter().map(of).collect::<Vec<_>>().join(", ")
 }
 
-fn in_folder(benchmark: Benchmark, folder: &Path) -> Result<Source, TaskFilesError> {
+fn in_folder(benchmark: Benchmark, folder: &Path) -> Result<TaskSource, TaskFilesError> {
     let is_there = |files: &&&[&str]| files.iter().all(|file| folder.join(file).is_file());
     if let Some(files) = candidates(benchmark).iter().find(is_there) {
-        return files.iter().map(|file| list(&folder.join(file))).collect::<Result<_, _>>().map(Source::Lists);
+        return files.iter().map(|file| list(&folder.join(file))).collect::<Result<_, _>>().map(TaskSource::Lists);
     }
     let entries = std::fs::read_dir(folder).map_err(|cause| TaskFilesError::Read { path: folder.to_owned(), cause })?;
     let is_task = |name: &str| {
         name.strip_suffix(".json").is_some_and(|id| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit()))
     };
     if entries.flatten().any(|entry| entry.file_name().to_str().is_some_and(is_task)) {
-        return Ok(Source::Folder);
+        return Ok(TaskSource::Folder);
     }
     let expected = candidates(benchmark)[0][0];
     Err(TaskFilesError::Empty { path: folder.to_owned(), benchmark, expected })

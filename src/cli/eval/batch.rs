@@ -16,8 +16,8 @@ use super::{judge, save, task_files};
 use crate::cli::args::Global;
 use crate::cli::failure::Failure;
 use crate::cli::{exit_code, output, report};
-use arenad_evaluation::results::{self, EVIDENCE, Left, Read, Stored};
-use arenad_evaluation::{Summary, Tally, TaskFiles};
+use arenad_evaluation::results::{self, EVIDENCE, Left, RecordedResult, Stored};
+use arenad_evaluation::{Summary, TaskFiles, VerdictTally};
 use arenad_judge::Judge;
 use arenad_verdict::{Benchmark, EpisodeEvidence, EpisodeReports, Urls};
 use arenad_verdict::{Check, Report, Verdict};
@@ -66,7 +66,7 @@ struct Common<'a> {
 pub(super) async fn run(global: &Global, args: &EvalArgs, folder: &Path) -> Result<u8, Failure> {
     let mut found = results::find(folder).map_err(|error| Failure::new(exit_code::USAGE, error))?;
     if args.from.is_some() {
-        found.retain(|stored| stored.layout == results::Layout::Evidence);
+        found.retain(|stored| stored.layout == results::ResultLayout::Evidence);
     }
     if found.is_empty() {
         return Err(Failure::usage(format!("{} contains no results", folder.display())).hint(
@@ -123,11 +123,11 @@ impl<'a> Common<'a> {
         // Reading files, archives and traffic is CPU-bound, so each result gets a thread of its own.
         let read = tokio::task::spawn_blocking(move || stored.read()).await??;
         let (mut evidence, recorded) = match read {
-            Read::Evidence(mut evidence) => {
+            RecordedResult::Evidence(mut evidence) => {
                 evidence.told.reopen();
                 (*evidence, None)
             }
-            Read::Left(left) => {
+            RecordedResult::Left(left) => {
                 let recorded = left.recorded;
                 (self.evidence(*left)?, recorded)
             }
@@ -217,7 +217,7 @@ fn show(batch: &Batch) {
 
 /// Returns a tally in one line. The rate is over all results; results whose verdict is neither passed nor failed are
 /// counted separately.
-fn counted(tally: &Tally) -> String {
+fn counted(tally: &VerdictTally) -> String {
     let rate = tally.success_rate.map(|rate| format!(" ({:.1} %)", rate * 100.0)).unwrap_or_default();
     let open = [
         (tally.inconclusive, "inconclusive"),
@@ -251,7 +251,13 @@ mod tests {
 
     #[test]
     fn a_rate_is_over_all_results() {
-        let tally = Tally { total: 100, passed: 5, unsupported: 95, success_rate: Some(0.05), ..Tally::default() };
+        let tally = VerdictTally {
+            total: 100,
+            passed: 5,
+            unsupported: 95,
+            success_rate: Some(0.05),
+            ..VerdictTally::default()
+        };
         assert_eq!(counted(&tally), "5 of 100 passed (5.0 %), 0 failed, 95 unsupported");
     }
 

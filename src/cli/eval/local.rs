@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use arenad_evaluation::{Case, CaseError, pictures};
+use arenad_evaluation::{CaseError, EvaluationCase, pictures};
 use arenad_judge::{self as judge, Judge};
 use arenad_verdict::Profile;
 use arenad_verdict::question::{Answer, Question};
@@ -21,7 +21,7 @@ impl Local<'_> {
         if evidence.benchmark == Benchmark::WebArenaVerified {
             return Ok(false);
         }
-        let case = Case::of(evidence)?;
+        let case = EvaluationCase::of(evidence)?;
         loop {
             let open = case.questions(&evidence.told, profiles)?;
             let mut has_moved = false;

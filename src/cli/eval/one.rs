@@ -12,7 +12,7 @@ use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::{exit_code, find, har};
 use arenad_api::{Evaluation, EvaluationRequest};
-use arenad_evaluation::Case;
+use arenad_evaluation::EvaluationCase;
 use arenad_verdict::{Benchmark, EpisodeEvidence, Traffic};
 
 /// The maximum number of rounds in which sites and judge are asked in turn; an answer of one may lead to a question for
@@ -39,7 +39,7 @@ pub(super) async fn run(global: &Global, args: &EvalArgs, benchmark: Benchmark, 
         traffic: traffic(global, args, benchmark).await?,
         looked_at: Vec::new(),
     };
-    Case::of(&evidence).map_err(|error| {
+    EvaluationCase::of(&evidence).map_err(|error| {
         Failure::new(exit_code::USAGE, error).hint("bring its sites up, or pass their addresses with --site NAME=URL")
     })?;
     let judge = judge::of(global, args)?;

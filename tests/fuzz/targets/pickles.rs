@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use arenad_evaluation::results::{Layout, Read, Stored};
+use arenad_evaluation::results::{RecordedResult, ResultLayout, Stored};
 
 use crate::target::{Check, Target, scratch};
 
@@ -68,10 +68,11 @@ fn open() -> Check {
         let mut packed = flate2::write::GzEncoder::new(step, flate2::Compression::fast());
         packed.write_all(input).and_then(|()| packed.finish().map(drop)).expect("written");
         std::fs::write(other.join("exp_args.pkl"), input).expect("a file");
-        let read = |path: &std::path::Path| match (Stored { path: path.to_owned(), layout: Layout::BrowserGym }).read()
+        let read = |path: &std::path::Path| match (Stored { path: path.to_owned(), layout: ResultLayout::BrowserGym })
+            .read()
         {
-            Ok(Read::Left(left)) => format!("{:?}", left.benchmark),
-            Ok(Read::Evidence(_)) => "evidence".to_owned(),
+            Ok(RecordedResult::Left(left)) => format!("{:?}", left.benchmark),
+            Ok(RecordedResult::Evidence(_)) => "evidence".to_owned(),
             Err(error) => error.to_string().rsplit_once(": ").map_or_else(String::new, |(_, why)| why.to_owned()),
         };
         format!("{} / {}", read(&named), read(&other))

@@ -22,7 +22,7 @@ const NOTHING: &str = "whatever";
 const INFEASIBLE: &str = "N/A";
 
 #[derive(Deserialize)]
-struct Arguments {
+struct ExperimentArguments {
     env_args: EnvironmentArguments,
 }
 
@@ -32,7 +32,7 @@ struct EnvironmentArguments {
 }
 
 #[derive(Deserialize)]
-struct Step {
+struct ExperimentStep {
     #[serde(default)]
     obs: Option<Observation>,
     #[serde(default)]
@@ -44,11 +44,11 @@ struct Observation {
     #[serde(default)]
     url: String,
     #[serde(default)]
-    chat_messages: Vec<Message>,
+    chat_messages: Vec<ExperimentMessage>,
 }
 
 #[derive(Deserialize)]
-struct Message {
+struct ExperimentMessage {
     role: String,
     message: String,
 }
@@ -62,7 +62,7 @@ pub(super) fn read(folder: &Path) -> Result<Left, ResultError> {
     let name = task_name(folder)?;
     let (benchmark, id) = task(&name)
         .ok_or_else(|| form(folder, "experiment of a benchmark that is known here", format!("its task is `{name}`")))?;
-    let step: Step = last_step(folder)?;
+    let step: ExperimentStep = last_step(folder)?;
     let observation = step.obs.ok_or_else(|| unfinished(folder, "its last step saw nothing: the run was cut off"))?;
     if step.action.is_some() {
         return Err(unfinished(
@@ -85,7 +85,7 @@ fn task_name(folder: &Path) -> Result<String, ResultError> {
     let path = folder.join(ARGUMENTS);
     if path.is_file() {
         let file = File::open(&path).map_err(|cause| ResultError::Read { path: path.clone(), cause })?;
-        let arguments: Arguments = unpickled(&path, BufReader::new(file))?;
+        let arguments: ExperimentArguments = unpickled(&path, BufReader::new(file))?;
         return Ok(arguments.env_args.task_name);
     }
     let folder_name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -108,7 +108,7 @@ fn task(name: &str) -> Option<(Benchmark, String)> {
 }
 
 /// Reads the last step that was written.
-fn last_step(folder: &Path) -> Result<Step, ResultError> {
+fn last_step(folder: &Path) -> Result<ExperimentStep, ResultError> {
     let entries = std::fs::read_dir(folder).map_err(|cause| ResultError::Read { path: folder.to_owned(), cause })?;
     let number = |name: &str| name.strip_prefix("step_")?.strip_suffix(".pkl.gz")?.parse::<u32>().ok();
     let steps = entries.flatten().filter_map(|entry| number(entry.file_name().to_str()?));
@@ -123,7 +123,7 @@ fn unpickled<T: DeserializeOwned>(path: &Path, input: impl std::io::Read) -> Res
 }
 
 /// Returns the agent's last message, or `N/A` if the agent gave up, as `browsergym.webarena` does.
-fn answer(messages: &[Message]) -> String {
+fn answer(messages: &[ExperimentMessage]) -> String {
     match messages.last() {
         Some(last) if last.role == "assistant" => last.message.clone(),
         Some(last) if last.role == "infeasible" => INFEASIBLE.to_owned(),

@@ -28,7 +28,7 @@ const DEPTH_MAX: usize = 4;
 
 /// The program that wrote a result, which determines its layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Layout {
+pub enum ResultLayout {
     /// A file `render_<id>.html` of WebArena or VisualWebArena.
     WebArena,
     /// The folder of one experiment.
@@ -45,7 +45,7 @@ pub struct Stored {
     /// Path of the result's file or folder.
     pub path: PathBuf,
     /// Layout of the result, by which it is read.
-    pub layout: Layout,
+    pub layout: ResultLayout,
 }
 
 /// The result that an agent left.
@@ -67,7 +67,7 @@ pub struct Left {
 
 /// A result that has been read.
 #[derive(Debug)]
-pub enum Read {
+pub enum RecordedResult {
     /// The result that an agent left, without its task.
     Left(Box<Left>),
     /// The complete evidence of an episode, including its task.
@@ -136,19 +136,19 @@ pub fn find(folder: &Path) -> Result<Vec<Stored>, ResultError> {
     Ok(found)
 }
 
-fn of_folder(path: &Path, name: &str) -> Option<Layout> {
+fn of_folder(path: &Path, name: &str) -> Option<ResultLayout> {
     if browsergym::is_experiment(path) {
-        return Some(Layout::BrowserGym);
+        return Some(ResultLayout::BrowserGym);
     }
     (is_number(name) && verified::FILES.iter().any(|file| path.join(file).is_file()))
-        .then_some(Layout::WebArenaVerified)
+        .then_some(ResultLayout::WebArenaVerified)
 }
 
-fn of_file(name: &str) -> Option<Layout> {
+fn of_file(name: &str) -> Option<ResultLayout> {
     if name.ends_with(EVIDENCE) {
-        return Some(Layout::Evidence);
+        return Some(ResultLayout::Evidence);
     }
-    webarena::id(name).map(|_| Layout::WebArena)
+    webarena::id(name).map(|_| ResultLayout::WebArena)
 }
 
 impl Stored {
@@ -157,14 +157,16 @@ impl Stored {
     /// # Errors
     ///
     /// If a file is missing, cannot be read or has the wrong form, or if the run did not finish.
-    pub fn read(&self) -> Result<Read, ResultError> {
+    pub fn read(&self) -> Result<RecordedResult, ResultError> {
         let left = match self.layout {
-            Layout::WebArena => webarena::read(&self.path)?,
-            Layout::BrowserGym => browsergym::read(&self.path)?,
-            Layout::WebArenaVerified => verified::read(&self.path)?,
-            Layout::Evidence => return evidence(&self.path).map(|evidence| Read::Evidence(Box::new(evidence))),
+            ResultLayout::WebArena => webarena::read(&self.path)?,
+            ResultLayout::BrowserGym => browsergym::read(&self.path)?,
+            ResultLayout::WebArenaVerified => verified::read(&self.path)?,
+            ResultLayout::Evidence => {
+                return evidence(&self.path).map(|evidence| RecordedResult::Evidence(Box::new(evidence)));
+            }
         };
-        Ok(Read::Left(Box::new(left)))
+        Ok(RecordedResult::Left(Box::new(left)))
     }
 }
 
@@ -232,7 +234,7 @@ mod tests {
         ] {
             write(path);
         }
-        let found: Vec<(String, Layout)> = find(folder.path())
+        let found: Vec<(String, ResultLayout)> = find(folder.path())
             .expect("a folder")
             .into_iter()
             .map(|stored| {
@@ -240,11 +242,11 @@ mod tests {
             })
             .collect();
         let expected = [
-            ("own/webarena.3.evidence.json", Layout::Evidence),
-            ("study/2026-01-31_12-00-00_A_on_webarena.3_7", Layout::BrowserGym),
-            ("wa/render_310.html", Layout::WebArena),
-            ("wav/107", Layout::WebArenaVerified),
-            ("wav/108", Layout::WebArenaVerified),
+            ("own/webarena.3.evidence.json", ResultLayout::Evidence),
+            ("study/2026-01-31_12-00-00_A_on_webarena.3_7", ResultLayout::BrowserGym),
+            ("wa/render_310.html", ResultLayout::WebArena),
+            ("wav/107", ResultLayout::WebArenaVerified),
+            ("wav/108", ResultLayout::WebArenaVerified),
         ];
         assert_eq!(found, expected.map(|(path, layout)| (path.to_owned(), layout)));
         assert!(find(&folder.path().join("none")).is_err());
@@ -255,7 +257,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("x.evidence.json");
         std::fs::write(&path, "{\"benchmark\": \"webarena\",\n \"id\": 3}").expect("a file");
-        let said = Stored { path, layout: Layout::Evidence }.read().expect_err("broken").to_string();
+        let said = Stored { path, layout: ResultLayout::Evidence }.read().expect_err("broken").to_string();
         assert!(said.contains("x.evidence.json") && said.contains("line 2"), "{said}");
     }
 }

@@ -80,14 +80,14 @@ pub(super) fn read<T: DeserializeOwned>(input: impl Read) -> Result<T, PickleErr
 
 /// Checks that a pickle can be read within the limits.
 fn measure(bytes: &[u8]) -> Result<(), PickleError> {
-    let mut machine = Machine::new(bytes);
+    let mut machine = PickleMachine::new(bytes);
     let root = machine.run()?;
     machine.check_expanded(root)
 }
 
 /// The type of a value, as far as operations require one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum PickleKind {
     List,
     Dict,
     Set,
@@ -101,8 +101,8 @@ enum Kind {
 
 /// A value that has been built.
 #[derive(Debug)]
-struct Node {
-    kind: Kind,
+struct PickleNode {
+    kind: PickleKind,
     /// Size of the value itself, in bytes.
     own: u64,
     /// Size of the value with its whole content, except the targets of references, in bytes.
@@ -121,9 +121,9 @@ struct Slot {
 /// The single node that stands for all values without content.
 const SCALAR: usize = 0;
 
-struct Machine<'a> {
+struct PickleMachine<'a> {
     rest: &'a [u8],
-    nodes: Vec<Node>,
+    nodes: Vec<PickleNode>,
     stack: Vec<Slot>,
     /// The stacks below each mark.
     below: Vec<Vec<Slot>>,
@@ -131,9 +131,15 @@ struct Machine<'a> {
     kept: u64,
 }
 
-impl<'a> Machine<'a> {
+impl<'a> PickleMachine<'a> {
     fn new(rest: &'a [u8]) -> Self {
-        let scalar = Node { kind: Kind::Other, own: VALUE_BYTES, inline: VALUE_BYTES, depth: 1, children: Vec::new() };
+        let scalar = PickleNode {
+            kind: PickleKind::Other,
+            own: VALUE_BYTES,
+            inline: VALUE_BYTES,
+            depth: 1,
+            children: Vec::new(),
+        };
         Self { rest, nodes: vec![scalar], stack: Vec::new(), below: Vec::new(), memo: HashMap::new(), kept: 0 }
     }
 
@@ -196,27 +202,27 @@ impl<'a> Machine<'a> {
                 let count = usize::from(operation - 0x84);
                 let at = self.stack.len().checked_sub(count).ok_or(UNDERFLOW)?;
                 let items = self.stack.split_off(at);
-                self.push_new(Kind::Tuple, VALUE_BYTES, &items).map(drop)
+                self.push_new(PickleKind::Tuple, VALUE_BYTES, &items).map(drop)
             }
             b't' | b'l' | b'd' | 0x91 => {
                 let items = self.pop_mark()?;
                 let kind = match operation {
-                    b't' => Kind::Tuple,
-                    b'l' => Kind::List,
-                    b'd' => Kind::Dict,
-                    _ => Kind::Other,
+                    b't' => PickleKind::Tuple,
+                    b'l' => PickleKind::List,
+                    b'd' => PickleKind::Dict,
+                    _ => PickleKind::Other,
                 };
                 self.push_new(kind, MARKED_BYTES, &items).map(drop)
             }
             // APPEND, APPENDS, SETITEM, SETITEMS, ADDITEMS.
-            b'a' => self.pop().and_then(|item| self.extend(Kind::List, &[item])),
-            b'e' => self.pop_mark().and_then(|items| self.extend(Kind::List, &items)),
+            b'a' => self.pop().and_then(|item| self.extend(PickleKind::List, &[item])),
+            b'e' => self.pop_mark().and_then(|items| self.extend(PickleKind::List, &items)),
             b's' => {
                 let (value, key) = (self.pop()?, self.pop()?);
-                self.extend(Kind::Dict, &[key, value])
+                self.extend(PickleKind::Dict, &[key, value])
             }
-            b'u' => self.pop_mark().and_then(|items| self.extend(Kind::Dict, &items)),
-            0x90 => self.pop_mark().and_then(|items| self.extend(Kind::Set, &items)),
+            b'u' => self.pop_mark().and_then(|items| self.extend(PickleKind::Dict, &items)),
+            0x90 => self.pop_mark().and_then(|items| self.extend(PickleKind::Set, &items)),
             _ => self.object(operation),
         }
     }
@@ -228,26 +234,26 @@ impl<'a> Machine<'a> {
             b'c' => {
                 self.line()?;
                 self.line()?;
-                self.push_new(Kind::Global, VALUE_BYTES, &[]).map(drop)
+                self.push_new(PickleKind::Global, VALUE_BYTES, &[]).map(drop)
             }
             0x93 => {
                 for _ in 0..2 {
                     let name = self.pop()?;
-                    self.insist(name, Kind::Text)?;
+                    self.insist(name, PickleKind::Text)?;
                     self.copy(name)?;
                 }
-                self.push_new(Kind::Global, VALUE_BYTES, &[]).map(drop)
+                self.push_new(PickleKind::Global, VALUE_BYTES, &[]).map(drop)
             }
             // REDUCE: the arguments are copied and may become the result.
             b'R' => {
                 let (arguments, function) = (self.pop()?, self.pop()?);
-                self.insist(arguments, Kind::Tuple)?;
-                self.insist(function, Kind::Global)?;
+                self.insist(arguments, PickleKind::Tuple)?;
+                self.insist(function, PickleKind::Global)?;
                 self.copy(arguments)?;
                 for child in self.nodes[arguments.node].children.clone() {
                     self.copy(Slot { node: child, is_reference: false })?;
                 }
-                self.push_new(Kind::Any, VALUE_BYTES, &[Slot { is_reference: false, ..arguments }]).map(drop)
+                self.push_new(PickleKind::Any, VALUE_BYTES, &[Slot { is_reference: false, ..arguments }]).map(drop)
             }
             // INST, OBJ, NEWOBJ, NEWOBJ_EX: an empty dictionary stands for the object.
             b'i' | b'o' => {
@@ -259,13 +265,13 @@ impl<'a> Machine<'a> {
                 if operation == b'o' {
                     self.pop()?;
                 }
-                self.push_new(Kind::Dict, VALUE_BYTES, &[]).map(drop)
+                self.push_new(PickleKind::Dict, VALUE_BYTES, &[]).map(drop)
             }
             0x81 | 0x92 => {
                 for _ in 0..if operation == 0x81 { 2 } else { 3 } {
                     self.pop()?;
                 }
-                self.push_new(Kind::Dict, VALUE_BYTES, &[]).map(drop)
+                self.push_new(PickleKind::Dict, VALUE_BYTES, &[]).map(drop)
             }
             // BUILD: the state replaces the object.
             b'b' => {
@@ -289,9 +295,9 @@ impl<'a> Machine<'a> {
         self.keep(self.nodes[slot.node].inline)
     }
 
-    fn insist(&self, slot: Slot, kind: Kind) -> Result<(), PickleError> {
+    fn insist(&self, slot: Slot, kind: PickleKind) -> Result<(), PickleError> {
         let found = self.nodes[slot.node].kind;
-        if found == kind || found == Kind::Any {
+        if found == kind || found == PickleKind::Any {
             Ok(())
         } else {
             Err(PickleError::Malformed("it takes a value for another"))
@@ -316,20 +322,20 @@ impl<'a> Machine<'a> {
     }
 
     fn push_text(&mut self, length: usize) -> Result<(), PickleError> {
-        self.push_new(Kind::Text, VALUE_BYTES + length as u64, &[]).map(drop)
+        self.push_new(PickleKind::Text, VALUE_BYTES + length as u64, &[]).map(drop)
     }
 
-    fn push_new(&mut self, kind: Kind, own: u64, items: &[Slot]) -> Result<usize, PickleError> {
+    fn push_new(&mut self, kind: PickleKind, own: u64, items: &[Slot]) -> Result<usize, PickleError> {
         self.keep(own)?;
         let node = self.nodes.len();
-        self.nodes.push(Node { kind, own, inline: own, depth: 1, children: Vec::new() });
+        self.nodes.push(PickleNode { kind, own, inline: own, depth: 1, children: Vec::new() });
         self.stack.push(Slot { node, is_reference: false });
         self.add(node, items)?;
         Ok(node)
     }
 
     /// Adds items to the list, dictionary or set on top of the stack.
-    fn extend(&mut self, kind: Kind, items: &[Slot]) -> Result<(), PickleError> {
+    fn extend(&mut self, kind: PickleKind, items: &[Slot]) -> Result<(), PickleError> {
         let top = *self.stack.last().ok_or(UNDERFLOW)?;
         self.insist(top, kind)?;
         self.keep(VALUE_BYTES.saturating_mul(items.len() as u64))?;
@@ -420,26 +426,26 @@ impl<'a> Machine<'a> {
     fn check_expanded(&self, root: usize) -> Result<(), PickleError> {
         /// Progress of the visit of a node.
         #[derive(Clone, Copy)]
-        enum Seen {
+        enum VisitState {
             Not,
             Begun,
             Done { bytes: u64, depth: u32 },
         }
-        let mut seen = vec![Seen::Not; self.nodes.len()];
+        let mut seen = vec![VisitState::Not; self.nodes.len()];
         let mut path = vec![(root, 0, self.nodes[root].own, 0)];
-        seen[root] = Seen::Begun;
+        seen[root] = VisitState::Begun;
         while let Some((node, next, bytes, deepest)) = path.last_mut() {
             match self.nodes[*node].children.get(*next) {
                 Some(child) => match seen[*child] {
-                    Seen::Done { bytes: more, depth } => {
+                    VisitState::Done { bytes: more, depth } => {
                         (*next, *bytes, *deepest) = (*next + 1, bytes.saturating_add(more), depth.max(*deepest));
                         if *bytes > EXPANDED_MAX {
                             return Err(PickleError::Large);
                         }
                     }
-                    Seen::Begun => return Err(PickleError::Recursive),
-                    Seen::Not => {
-                        seen[*child] = Seen::Begun;
+                    VisitState::Begun => return Err(PickleError::Recursive),
+                    VisitState::Not => {
+                        seen[*child] = VisitState::Begun;
                         path.push((*child, 0, self.nodes[*child].own, 0));
                     }
                 },
@@ -448,7 +454,7 @@ impl<'a> Machine<'a> {
                     if depth > DEPTH_MAX {
                         return Err(PickleError::Deep);
                     }
-                    seen[*node] = Seen::Done { bytes, depth };
+                    seen[*node] = VisitState::Done { bytes, depth };
                     path.pop();
                 }
             }
@@ -460,12 +466,12 @@ impl<'a> Machine<'a> {
 const UNDERFLOW: PickleError = PickleError::Malformed("it takes what was not put there");
 
 /// Returns the kind of container that an operation creates empty.
-fn empty(operation: u8) -> Kind {
+fn empty(operation: u8) -> PickleKind {
     match operation {
-        b']' => Kind::List,
-        b'}' => Kind::Dict,
-        b')' => Kind::Tuple,
-        _ => Kind::Set,
+        b']' => PickleKind::List,
+        b'}' => PickleKind::Dict,
+        b')' => PickleKind::Tuple,
+        _ => PickleKind::Set,
     }
 }
 
