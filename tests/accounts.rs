@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use arenad_accounts::{LoginFailure, Place, Session, log_in};
+use arenad_accounts::{LoginFailure, LoginSession, VisitAddress, log_in};
 use arenad_model::ids::ServiceName;
 use arenad_model::login::{FormLogin, Login, LoginRecipe, Template, TokenLogin};
 use arenad_model::probe::HttpProbe;
@@ -127,11 +127,11 @@ fn token(path: &str, pointer: &str) -> LoginRecipe {
     })
 }
 
-async fn try_at(entry: SocketAddr, recipe: LoginRecipe) -> Result<Session, LoginFailure> {
+async fn try_at(entry: SocketAddr, recipe: LoginRecipe) -> Result<LoginSession, LoginFailure> {
     try_as(entry, recipe, PASSWORD).await
 }
 
-async fn try_as(entry: SocketAddr, recipe: LoginRecipe, password: &str) -> Result<Session, LoginFailure> {
+async fn try_as(entry: SocketAddr, recipe: LoginRecipe, password: &str) -> Result<LoginSession, LoginFailure> {
     arenad_confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
     let client = SiteClient::new(Dialer::tcp());
     let proof = HttpProbe {
@@ -153,7 +153,7 @@ async fn try_as(entry: SocketAddr, recipe: LoginRecipe, password: &str) -> Resul
         password: Secret::new(password),
         login: None,
     };
-    let place = Place { host: "shop.test".to_owned(), port: 7770, entry };
+    let place = VisitAddress { host: "shop.test".to_owned(), port: 7770, entry };
     let result = log_in(&client, &place, &account, &login).await;
     let shown = format!("{result:?} {}", result.as_ref().err().map(ToString::to_string).unwrap_or_default());
     for secret in [password, TOKEN, "s3cret", "c5rf"] {

@@ -12,7 +12,7 @@ use crate::subject::Stores;
 use arenad_engine::docker::DockerEngine;
 use arenad_launch::Incarnation;
 use arenad_model::site::{Database, DatabaseAccess, DatabaseEngine, Secret};
-use arenad_probes::Session;
+use arenad_probes::SqlSession;
 use sqlx::{ConnectOptions, Executor};
 
 /// The limit on the growth of this process's memory, in bytes, whatever a server sends.
@@ -69,7 +69,7 @@ async fn try_on(engine: DatabaseEngine, (name, script): Attack) {
     let docker = DockerEngine::new("unix:///nowhere");
     let before = memory();
     let asked = async {
-        let mut session = Session::open(&docker, &database, &incarnation, LIMIT).await?;
+        let mut session = SqlSession::open(&docker, &database, &incarnation, LIMIT).await?;
         session.column("select 1").await
     };
     // The client has its own limit, which is the timeout of the probe or of the store.
@@ -104,7 +104,7 @@ async fn whoever_listens_to_a_server_has_given_everything_up() {
     let (database, incarnation) = database(DatabaseEngine::Postgres, &Hostile::start(vec![Move::Silence]));
     let asked = tokio::spawn(async move {
         let docker = DockerEngine::new("unix:///nowhere");
-        Session::open(&docker, &database, &incarnation, PATIENCE).await.map(drop)
+        SqlSession::open(&docker, &database, &incarnation, PATIENCE).await.map(drop)
     });
     let deadline = Instant::now() + PATIENCE;
     let status = loop {

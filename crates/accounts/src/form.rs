@@ -11,7 +11,7 @@ use arenad_model::login::{FormLogin, Template};
 
 /// A filled-in form, ready to be submitted.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Form {
+pub struct FilledForm {
     /// The form's `action` attribute. An empty text stands for the page itself.
     pub action: String,
     /// Whether the method is GET, which sends the fields in the URL.
@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A page with a form, the recipe's selector and field names, and the values to fill in.
 #[derive(Debug, Serialize, Deserialize)]
-struct Question {
+struct FormRequest {
     page: String,
     form: Option<String>,
     names: Vec<String>,
@@ -46,10 +46,10 @@ pub(super) async fn fill_confined(
     page: String,
     recipe: &FormLogin,
     fields: Vec<(String, String)>,
-) -> Result<Form, FormError> {
+) -> Result<FilledForm, FormError> {
     let names = recipe.fields.iter().map(|(name, _)| name.clone()).collect();
-    let question = Question { page, form: recipe.form.clone(), names, fields };
-    let filled: Result<Result<Form, FormError>, _> = Worker::job(COMMAND, &question, PATIENCE).await;
+    let question = FormRequest { page, form: recipe.form.clone(), names, fields };
+    let filled: Result<Result<FilledForm, FormError>, _> = Worker::job(COMMAND, &question, PATIENCE).await;
     filled.map_err(|error| format!("the page cannot be read: {error}"))?
 }
 
@@ -57,7 +57,7 @@ pub(super) async fn fill_confined(
 pub fn serve() -> io::Result<()> {
     arenad_confined::serve(async |inside| {
         let mut parent = inside.alone()?;
-        let Some(Question { page, form, names, fields }) = parent.question().await? else { return Ok(()) };
+        let Some(FormRequest { page, form, names, fields }) = parent.question().await? else { return Ok(()) };
         let fields_of_recipe = names.into_iter().map(|name| (name, Template::new(""))).collect();
         let recipe = FormLogin { page: String::new(), form, fields: fields_of_recipe, action: None };
         parent.answer(&fill(&page, &recipe, &fields)).await
@@ -68,7 +68,7 @@ pub fn serve() -> io::Result<()> {
 ///
 /// `fields` are the recipe's fields with the account's values. Errors: the page has no such form or field; the
 /// error names those that it has.
-pub fn fill(page: &str, recipe: &FormLogin, fields: &[(String, String)]) -> Result<Form, FormError> {
+pub fn fill(page: &str, recipe: &FormLogin, fields: &[(String, String)]) -> Result<FilledForm, FormError> {
     let page = Html::parse_document(page);
     let form = find(&page, recipe)?;
     if form.attr("enctype").is_some_and(|kind| kind.eq_ignore_ascii_case("multipart/form-data")) {
@@ -99,7 +99,7 @@ pub fn fill(page: &str, recipe: &FormLogin, fields: &[(String, String)]) -> Resu
         }
         sent.extend(values(*control).into_iter().map(|value| (name.to_owned(), value)));
     }
-    Ok(Form {
+    Ok(FilledForm {
         action: form.attr("action").unwrap_or_default().trim().to_owned(),
         is_get: !form.attr("method").is_some_and(|method| method.eq_ignore_ascii_case("post")),
         fields: sent,
@@ -220,7 +220,7 @@ mod tests {
         }
     }
 
-    fn filled(page: &str, form: Option<&str>, fields: &[(&str, &str)]) -> Result<Form, FormError> {
+    fn filled(page: &str, form: Option<&str>, fields: &[(&str, &str)]) -> Result<FilledForm, FormError> {
         let names: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
         let fields: Vec<(String, String)> =
             fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

@@ -18,14 +18,14 @@ use std::net::SocketAddr;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use self::visitor::Visitor;
+use self::visitor::LoginClient;
 use arenad_model::login::{Login, LoginRecipe};
 use arenad_model::site::{Account, Secret};
 use arenad_site_client::SiteClient;
 
 /// The addresses at which a site is visited.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct VisitAddress {
     /// Host name of the site's public URL.
     pub host: String,
     /// Port of the site's public URL.
@@ -36,16 +36,16 @@ pub struct Place {
 
 /// The cookies and headers that sign requests in.
 #[derive(Debug, Clone)]
-pub struct Session {
+pub struct LoginSession {
     /// Cookies that have not expired, sorted by name and path.
-    pub cookies: Vec<Cookie>,
+    pub cookies: Vec<BrowserCookie>,
     /// Headers to send with every request, in addition to the cookies.
     pub headers: Vec<(String, Secret)>,
 }
 
 /// A cookie, with the attributes that a browser stores.
 #[derive(Debug, Clone)]
-pub struct Cookie {
+pub struct BrowserCookie {
     /// Name of the cookie.
     pub name: String,
     /// Value of the cookie.
@@ -77,8 +77,13 @@ pub struct LoginFailure {
 /// Checks that a session is valid: the site must answer the proof request of the account's log-in as expected.
 ///
 /// Errors and cancellation: as for [`log_in`].
-pub async fn prove(client: &SiteClient, place: &Place, login: &Login, session: &Session) -> Result<(), LoginFailure> {
-    let mut visitor = Visitor::new(client, place, Instant::now() + login.timeout)?;
+pub async fn prove(
+    client: &SiteClient,
+    place: &VisitAddress,
+    login: &Login,
+    session: &LoginSession,
+) -> Result<(), LoginFailure> {
+    let mut visitor = LoginClient::new(client, place, Instant::now() + login.timeout)?;
     visitor
         .resume(session)
         .map_err(|error| LoginFailure { step: "take the session up".to_owned(), reason: error.to_string() })?;
@@ -90,11 +95,11 @@ pub async fn prove(client: &SiteClient, place: &Place, login: &Login, session: &
 /// Errors: the step that failed. Cancellation: safe; the site may keep an unused session.
 pub async fn log_in(
     client: &SiteClient,
-    place: &Place,
+    place: &VisitAddress,
     account: &Account,
     login: &Login,
-) -> Result<Session, LoginFailure> {
-    let mut visitor = Visitor::new(client, place, Instant::now() + login.timeout)?;
+) -> Result<LoginSession, LoginFailure> {
+    let mut visitor = LoginClient::new(client, place, Instant::now() + login.timeout)?;
     match &login.recipe {
         LoginRecipe::Form(form) => recipes::form(&mut visitor, form, account).await?,
         LoginRecipe::Header(headers) => recipes::header(&mut visitor, headers, account)?,

@@ -8,11 +8,11 @@ use serde_json::Value as Json;
 
 use super::LoginFailure;
 use super::form;
-use super::visitor::{Request, Visitor};
+use super::visitor::{LoginClient, LoginRequest};
 use arenad_model::login::{FormLogin, Template, TokenLogin};
 use arenad_model::probe::HttpProbe;
 use arenad_model::site::Account;
-use arenad_probes::{Answer, judge};
+use arenad_probes::{ProbeResponse, judge};
 
 /// Returns a function that adds the name of the failed step to an error.
 fn at<E: Error>(step: impl Into<String>) -> impl FnOnce(E) -> LoginFailure {
@@ -31,20 +31,24 @@ fn fill(template: &Template, account: &Account, token: Option<&str>) -> String {
 
 arenad_model::text_error! {
     /// The reason why an answer of the site ends a log-in.
-    struct Refusal;
+    struct LoginRefusal;
 }
 
 /// Checks that the answer is a page: a status of 400 or above means that the site has rejected the log-in. A site may
 /// also reject a log-in by showing the form again, which only the proof request detects.
-fn came(answer: &Answer) -> Result<(), Refusal> {
+fn came(answer: &ProbeResponse) -> Result<(), LoginRefusal> {
     if answer.status < 400 { Ok(()) } else { Err(format!("status {}, expected a page", answer.status).into()) }
 }
 
 /// Opens the page, fills in the form and sends it.
-pub(crate) async fn form(visitor: &mut Visitor<'_>, recipe: &FormLogin, account: &Account) -> Result<(), LoginFailure> {
+pub(crate) async fn form(
+    visitor: &mut LoginClient<'_>,
+    recipe: &FormLogin,
+    account: &Account,
+) -> Result<(), LoginFailure> {
     let opening = || format!("open the log-in page {}", recipe.page);
     let url = visitor.url(None, &recipe.page).map_err(at(opening()))?;
-    let (page_url, page) = visitor.follow(Request::get(url)).await.map_err(at(opening()))?;
+    let (page_url, page) = visitor.follow(LoginRequest::get(url)).await.map_err(at(opening()))?;
     came(&page).map_err(at(opening()))?;
     let finding = format!("fill in the form on {}", page_url.path());
     let fields: Vec<(String, String)> =
@@ -56,9 +60,9 @@ pub(crate) async fn form(visitor: &mut Visitor<'_>, recipe: &FormLogin, account:
     let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(&form.fields).finish();
     let mut request = if form.is_get {
         target.set_query(Some(&body));
-        Request::get(target)
+        LoginRequest::get(target)
     } else {
-        Request::post(target, "application/x-www-form-urlencoded", body)
+        LoginRequest::post(target, "application/x-www-form-urlencoded", body)
     };
     // Some sites check these headers as a protection against cross-site request forgery.
     for (name, text) in
@@ -72,7 +76,7 @@ pub(crate) async fn form(visitor: &mut Visitor<'_>, recipe: &FormLogin, account:
 
 /// Sends the headers that identify the account with every later request.
 pub(super) fn header(
-    visitor: &mut Visitor<'_>,
+    visitor: &mut LoginClient<'_>,
     headers: &[(String, Template)],
     account: &Account,
 ) -> Result<(), LoginFailure> {
@@ -80,7 +84,7 @@ pub(super) fn header(
 }
 
 fn carry(
-    visitor: &mut Visitor<'_>,
+    visitor: &mut LoginClient<'_>,
     headers: &[(String, Template)],
     account: &Account,
     token: Option<&str>,
@@ -93,7 +97,7 @@ fn carry(
 
 /// Exchanges the account for a token, and sends the token in headers of every later request.
 pub(super) async fn token(
-    visitor: &mut Visitor<'_>,
+    visitor: &mut LoginClient<'_>,
     recipe: &TokenLogin,
     account: &Account,
 ) -> Result<(), LoginFailure> {
@@ -101,7 +105,7 @@ pub(super) async fn token(
     let url = visitor.url(None, &recipe.path).map_err(at(step()))?;
     let mut body: Json = serde_json::from_str(&recipe.json).unwrap_or_default();
     fill_json(&mut body, account);
-    let request = Request::post(url, "application/json", body.to_string());
+    let request = LoginRequest::post(url, "application/json", body.to_string());
     let (_, answer) = visitor.follow(request).await.map_err(at(step()))?;
     let token = token_of(&answer, &recipe.pointer).map_err(at(step()))?;
     carry(visitor, &recipe.headers, account, Some(&token))
@@ -116,7 +120,7 @@ fn fill_json(value: &mut Json, account: &Account) {
     }
 }
 
-fn token_of(answer: &Answer, pointer: &str) -> Result<String, Refusal> {
+fn token_of(answer: &ProbeResponse, pointer: &str) -> Result<String, LoginRefusal> {
     if !(200..300).contains(&answer.status) {
         return Err(format!("status {}, expected 200", answer.status).into());
     }
@@ -129,11 +133,11 @@ fn token_of(answer: &Answer, pointer: &str) -> Result<String, Refusal> {
 }
 
 /// Sends the proof request, which only a signed-in user passes.
-pub(crate) async fn prove(visitor: &mut Visitor<'_>, proof: &HttpProbe) -> Result<(), LoginFailure> {
+pub(crate) async fn prove(visitor: &mut LoginClient<'_>, proof: &HttpProbe) -> Result<(), LoginFailure> {
     let step = || format!("prove the log-in with {}", proof.path);
     let url = visitor.url(None, &proof.path).map_err(at(step()))?;
     let method = Method::from_bytes(proof.method.as_bytes()).map_err(at(step()))?;
-    let mut request = Request { method, ..Request::get(url) };
+    let mut request = LoginRequest { method, ..LoginRequest::get(url) };
     for (name, value) in &proof.headers {
         let pair = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value));
         if let (Ok(name), Ok(value)) = pair {

@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use reqwest::Url;
 use tokio::time::Instant;
 
-use super::{Cookie, LoginFailure, Place, Session};
+use super::{BrowserCookie, LoginFailure, LoginSession, VisitAddress};
 use arenad_model::site::Secret;
-use arenad_probes::{Answer, read};
+use arenad_probes::{ProbeResponse, read};
 use arenad_site_client::{SiteClient, SiteError};
 
 /// The maximum number of consecutive redirects. Browsers give up after twenty.
@@ -19,14 +19,14 @@ const REDIRECTS_MAX: usize = 10;
 const ACCEPT: &str = "text/html,application/xhtml+xml,application/json;q=0.9,*/*;q=0.8";
 
 #[derive(Debug, Clone)]
-pub(super) struct Request {
+pub(super) struct LoginRequest {
     pub method: Method,
     pub url: Url,
     pub headers: HeaderMap,
     pub body: Option<String>,
 }
 
-impl Request {
+impl LoginRequest {
     pub(super) fn get(url: Url) -> Self {
         Self { method: Method::GET, url, headers: HeaderMap::new(), body: None }
     }
@@ -44,17 +44,21 @@ arenad_model::text_error! {
 }
 
 /// A client of one site, with the cookies and headers that it has collected.
-pub(super) struct Visitor<'a> {
+pub(super) struct LoginClient<'a> {
     client: &'a SiteClient,
-    place: &'a Place,
+    place: &'a VisitAddress,
     origin: Url,
     deadline: Instant,
     cookies: CookieStore,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
-impl<'a> Visitor<'a> {
-    pub(super) fn new(client: &'a SiteClient, place: &'a Place, deadline: Instant) -> Result<Self, LoginFailure> {
+impl<'a> LoginClient<'a> {
+    pub(super) fn new(
+        client: &'a SiteClient,
+        place: &'a VisitAddress,
+        deadline: Instant,
+    ) -> Result<Self, LoginFailure> {
         let text = format!("http://{}:{}/", place.host, place.port);
         let origin = text.parse().map_err(|error| LoginFailure {
             step: "understand the public address".to_owned(),
@@ -86,7 +90,7 @@ impl<'a> Visitor<'a> {
     }
 
     /// Sends the cookies and headers of a session with every request from now on, regardless of the cookies' paths.
-    pub(super) fn resume(&mut self, session: &Session) -> Result<(), VisitError> {
+    pub(super) fn resume(&mut self, session: &LoginSession) -> Result<(), VisitError> {
         let cookies = session.cookies.iter().map(|cookie| format!("{}={}", cookie.name, cookie.value.expose()));
         let cookies: Vec<String> = cookies.collect();
         if !cookies.is_empty() {
@@ -96,7 +100,7 @@ impl<'a> Visitor<'a> {
     }
 
     /// Sends a request and follows redirects. Returns the last URL with its answer.
-    pub(super) async fn follow(&mut self, request: Request) -> Result<(Url, Answer), VisitError> {
+    pub(super) async fn follow(&mut self, request: LoginRequest) -> Result<(Url, ProbeResponse), VisitError> {
         let mut request = request;
         for _ in 0..=REDIRECTS_MAX {
             let answer = self.exchange(&request).await?;
@@ -108,15 +112,15 @@ impl<'a> Visitor<'a> {
                 .url(Some(&request.url), location)
                 .map_err(|reason| format!("{} answers with a redirect: {reason}", request.url.path()))?;
             request = match answer.status {
-                307 | 308 => Request { url, ..request },
-                _ => Request::get(url),
+                307 | 308 => LoginRequest { url, ..request },
+                _ => LoginRequest::get(url),
             };
         }
         Err(format!("more than {REDIRECTS_MAX} redirects in a row, the last one to {}", request.url.path()).into())
     }
 
     /// Sends a request and stores the cookies that the answer sets.
-    pub(super) async fn exchange(&mut self, request: &Request) -> Result<Answer, VisitError> {
+    pub(super) async fn exchange(&mut self, request: &LoginRequest) -> Result<ProbeResponse, VisitError> {
         let url = &request.url;
         let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
         let mut headers = HeaderMap::new();
@@ -155,12 +159,13 @@ impl<'a> Visitor<'a> {
     }
 
     /// Returns a session that consists of the collected cookies and headers.
-    pub(super) fn session(self) -> Session {
-        let mut cookies: Vec<Cookie> = self.cookies.iter_unexpired().map(|cookie| kept(cookie, &self.origin)).collect();
+    pub(super) fn session(self) -> LoginSession {
+        let mut cookies: Vec<BrowserCookie> =
+            self.cookies.iter_unexpired().map(|cookie| kept(cookie, &self.origin)).collect();
         cookies.sort_by(|one, two| (&one.name, &one.path).cmp(&(&two.name, &two.path)));
         let shown = |value: &HeaderValue| Secret::new(String::from_utf8_lossy(value.as_bytes()));
         let headers = self.headers.iter().map(|(name, value)| (name.to_string(), shown(value)));
-        Session { cookies, headers: headers.collect() }
+        LoginSession { cookies, headers: headers.collect() }
     }
 }
 
@@ -174,9 +179,9 @@ fn value(text: &str) -> Result<HeaderValue, VisitError> {
     HeaderValue::from_str(text).map_err(|_| "a cookie has characters that no header may have".into())
 }
 
-fn kept(cookie: &cookie_store::Cookie<'_>, origin: &Url) -> Cookie {
+fn kept(cookie: &cookie_store::Cookie<'_>, origin: &Url) -> BrowserCookie {
     let host = || origin.host_str().unwrap_or_default().to_owned();
-    Cookie {
+    BrowserCookie {
         name: cookie.name().to_owned(),
         value: Secret::new(cookie.value()),
         domain: match &cookie.domain {

@@ -1,7 +1,7 @@
 //! Running locators on serving instances, with a check that the generation was still the same afterwards.
 
 use super::traffic::{self, SiteTraffic};
-use arenad_accounts::Place;
+use arenad_accounts::VisitAddress;
 use arenad_gateway::RequestHead;
 use arenad_instance::shared::SharedParts;
 use arenad_instance::{AskError, InstanceHandle};
@@ -51,7 +51,7 @@ pub(crate) async fn locate(
     };
     let scene = Scene {
         site: &handle.site,
-        place: Place { host: host.to_owned(), port: handle.site.public.port, entry },
+        place: VisitAddress { host: host.to_owned(), port: handle.site.public.port, entry },
         incarnation,
         folders: shared.state_folders(&handle.id, &handle.site, incarnation),
         instance: handle.id.to_string(),

@@ -17,7 +17,7 @@ use super::rules::Rules;
 use super::{DigestError, Subject, mysql, postgres, rested};
 use arenad_model::site::{Database, DatabaseAccess};
 use arenad_model::store::{Store, StoreKind};
-use arenad_probes::{Session, SqlFailure};
+use arenad_probes::{SqlFailure, SqlSession};
 
 /// Maximum length of a script, in bytes: a client in a container receives it as an argument, which the kernel limits to
 /// 128 KiB.
@@ -92,9 +92,9 @@ pub(super) struct Reader<'a> {
     store: &'a Store,
     database: &'a Database,
     server: Server,
-    session: Session<'a>,
+    session: SqlSession<'a>,
     /// Second connection, for hashing rows.
-    beside: Option<Session<'a>>,
+    beside: Option<SqlSession<'a>>,
 }
 
 impl<'a> Reader<'a> {
@@ -102,13 +102,13 @@ impl<'a> Reader<'a> {
         let missing = || failed(store, key, SqlFailure::Server("the database is not declared".to_owned()));
         let database = subject.site.databases.get(key).ok_or_else(missing)?;
         let resumed = match subject.lines.take(store, key) {
-            Some(Line::Database(connection)) => Session::resume(database, connection).await,
+            Some(Line::Database(connection)) => SqlSession::resume(database, connection).await,
             _ => None,
         };
         let session = match resumed {
             Some(session) => session,
             None => {
-                let opened = Session::open(subject.engine, database, subject.incarnation, store.timeout).await;
+                let opened = SqlSession::open(subject.engine, database, subject.incarnation, store.timeout).await;
                 opened.map_err(|cause| failed(store, key, cause))?
             }
         };
@@ -259,7 +259,7 @@ impl<'a> Reader<'a> {
         let next = Mutex::new(scripts);
         let (store, key) = (self.store, self.key);
         // Each session takes the next script when it is idle.
-        let work = async |session: &mut Session<'a>| {
+        let work = async |session: &mut SqlSession<'a>| {
             let mut rows = Vec::new();
             loop {
                 let script = next.lock().unwrap_or_else(PoisonError::into_inner).next();
@@ -280,12 +280,12 @@ async fn second<'a>(
     subject: Subject<'a>,
     store: &Store,
     database: &'a Database,
-    open: Option<Session<'a>>,
-) -> Option<Session<'a>> {
+    open: Option<SqlSession<'a>>,
+) -> Option<SqlSession<'a>> {
     if open.is_some() || database.access != DatabaseAccess::Tcp {
         return open;
     }
-    Session::open(subject.engine, database, subject.incarnation, store.timeout).await.ok()
+    SqlSession::open(subject.engine, database, subject.incarnation, store.timeout).await.ok()
 }
 
 /// Splits statements into consecutive shares of at most `most` statements and at most the length of a script.
@@ -304,7 +304,7 @@ fn shares(statements: &[String], most: usize) -> Vec<&[String]> {
     shares
 }
 
-async fn run(session: &mut Session<'_>, store: &Store, key: &str, script: &str) -> Result<Vec<Json>, DigestError> {
+async fn run(session: &mut SqlSession<'_>, store: &Store, key: &str, script: &str) -> Result<Vec<Json>, DigestError> {
     let lines = session.column(script).await.map_err(|cause| failed(store, key, cause))?;
     let rows = lines.iter().map(|line| serde_json::from_str(line).map_err(|_| not_understood(store, line)));
     let mut rows: Vec<Json> = rows.collect::<Result<_, _>>()?;

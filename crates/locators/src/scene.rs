@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::LocateError;
-use arenad_accounts::Place;
+use arenad_accounts::VisitAddress;
 use arenad_engine::EngineHandle;
 use arenad_launch::Incarnation;
 use arenad_model::ids::ServiceName;
@@ -16,7 +16,7 @@ pub struct Scene<'a> {
     /// The site to which the instance belongs.
     pub site: &'a Site,
     /// The site's public address and its entry.
-    pub place: Place,
+    pub place: VisitAddress,
     /// The containers of the current generation.
     pub incarnation: &'a Incarnation,
     /// Host folders that are mounted into the containers, by service and path in the container.

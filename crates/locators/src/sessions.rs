@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{LocateError, Scene};
-use arenad_accounts::{self as accounts, Session};
+use arenad_accounts::{self as accounts, LoginSession};
 use arenad_site_client::SiteClient;
 
 /// Time for which a session is used. Sites keep sessions for hours; the shorter time bounds how long a changed password
@@ -21,7 +21,7 @@ pub(super) struct Sessions(Mutex<HashMap<(String, String), Kept>>);
 struct Kept {
     generation: u64,
     since: Instant,
-    session: Arc<Session>,
+    session: Arc<LoginSession>,
 }
 
 impl Sessions {
@@ -31,7 +31,7 @@ impl Sessions {
         client: &SiteClient,
         scene: &Scene<'_>,
         account: Option<&str>,
-    ) -> Result<Option<Arc<Session>>, LocateError> {
+    ) -> Result<Option<Arc<LoginSession>>, LocateError> {
         let Some(account) = account else { return Ok(None) };
         let account = scene.account(account)?;
         let login = account.login.as_ref().ok_or_else(|| {

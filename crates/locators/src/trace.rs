@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::{Found, LocateError, SIZE_MAX, Scene, json_query};
-use arenad_accounts::Place;
+use arenad_accounts::VisitAddress;
 use arenad_har::{Coverage, Own};
 use arenad_model::locator::json::to_value;
 use arenad_model::locator::{JsonQuery, TraceLocator, TracePart, Value};
@@ -121,7 +121,12 @@ pub(super) async fn run(scene: &Scene<'_>, locator: &TraceLocator, limit: Durati
 }
 
 /// Returns the requests that the locator matches, in order.
-fn requests(traffic: &str, site: &str, place: &Place, locator: &TraceLocator) -> Result<Vec<Meant>, LocateError> {
+fn requests(
+    traffic: &str,
+    site: &str,
+    place: &VisitAddress,
+    locator: &TraceLocator,
+) -> Result<Vec<Meant>, LocateError> {
     let har: Har = serde_json::from_str(traffic)
         .map_err(|error| LocateError::Failed(format!("the traffic is no HAR: {error}")))?;
     let mut found = Vec::new();
@@ -268,7 +273,7 @@ mod tests {
 
     fn found(text: &str) -> Vec<Json> {
         let LocatorKind::Trace(locator) = parse(text).expect("a locator").kind else { panic!("trace") };
-        let place = Place { host: "h".to_owned(), port: 7770, entry: ([127, 0, 0, 1], 1).into() };
+        let place = VisitAddress { host: "h".to_owned(), port: 7770, entry: ([127, 0, 0, 1], 1).into() };
         let found = requests(HAR, "toy", &place, &locator).expect("a HAR");
         found.into_iter().map(|request| request.shown).collect()
     }
@@ -299,7 +304,7 @@ mod tests {
             let entries = [entry("/a", &[]), entry("/a", &[]), entry("/lost", &["answer"])];
             json!({ "log": { "_arenad": own, "entries": entries } }).to_string()
         };
-        let place = Place { host: "h".to_owned(), port: 7770, entry: ([127, 0, 0, 1], 1).into() };
+        let place = VisitAddress { host: "h".to_owned(), port: 7770, entry: ([127, 0, 0, 1], 1).into() };
         let ask = |har: &str, text: &str| {
             let LocatorKind::Trace(locator) = parse(text).expect("a locator").kind else { panic!("trace") };
             requests(har, "toy", &place, &locator).map(|found| found.len()).map_err(|error| error.to_string())

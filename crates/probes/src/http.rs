@@ -30,7 +30,7 @@ pub struct HttpExchange<'a> {
 
 /// The answer to a request.
 #[derive(Debug)]
-pub struct Answer {
+pub struct ProbeResponse {
     /// The HTTP status code.
     pub status: u16,
     /// The value of the `Location` header, if it is valid text.
@@ -56,7 +56,7 @@ pub async fn exchange(
     client: &SiteClient,
     incarnation: &Incarnation,
     request: &HttpExchange<'_>,
-) -> Result<Answer, Unmet> {
+) -> Result<ProbeResponse, Unmet> {
     let socket =
         incarnation.socket(request.service, request.port).ok_or_else(|| super::no_address(request.service.as_str()))?;
     let method = Method::from_bytes(request.method.as_bytes()).map_err(|error| error.to_string())?;
@@ -72,7 +72,7 @@ pub async fn exchange(
 }
 
 /// Reads an answer, with the beginning of its body.
-pub async fn read(mut answer: SiteAnswer) -> Result<Answer, SiteError> {
+pub async fn read(mut answer: SiteAnswer) -> Result<ProbeResponse, SiteError> {
     let mut body = Vec::new();
     while let Some(chunk) = answer.chunk().await? {
         let room = BODY_MAX.saturating_sub(body.len());
@@ -81,7 +81,7 @@ pub async fn read(mut answer: SiteAnswer) -> Result<Answer, SiteError> {
             break;
         }
     }
-    Ok(Answer {
+    Ok(ProbeResponse {
         status: answer.status.as_u16(),
         location: answer.headers.get(http::header::LOCATION).and_then(|value| value.to_str().ok()).map(str::to_owned),
         body_bytes: body.len() as u64,
@@ -103,7 +103,7 @@ pub(super) async fn look(client: &SiteClient, probe: &HttpProbe, incarnation: &I
 }
 
 /// Adds an excerpt of the page if its status is wrong, because such a page often states the reason.
-fn with_excerpt(probe: &HttpProbe, answer: &Answer, unmet: Unmet) -> Unmet {
+fn with_excerpt(probe: &HttpProbe, answer: &ProbeResponse, unmet: Unmet) -> Unmet {
     if probe.status.contains(&answer.status) {
         return unmet;
     }
@@ -115,7 +115,7 @@ fn with_excerpt(probe: &HttpProbe, answer: &Answer, unmet: Unmet) -> Unmet {
 }
 
 /// Checks that an answer meets a probe's expectations. Errors: the difference, without any content of the page.
-pub fn judge(probe: &HttpProbe, answer: &Answer) -> Result<(), Unmet> {
+pub fn judge(probe: &HttpProbe, answer: &ProbeResponse) -> Result<(), Unmet> {
     if !probe.status.contains(&answer.status) {
         let wanted = probe.status.iter().map(u16::to_string).collect::<Vec<_>>().join(" or ");
         let to = answer.location.as_deref().map(|location| location.split(['?', '#']).next().unwrap_or_default());
@@ -188,8 +188,8 @@ mod tests {
         }
     }
 
-    fn answer(status: u16, body: &str) -> Answer {
-        Answer { status, location: None, body: body.into(), body_bytes: body.len() as u64 }
+    fn answer(status: u16, body: &str) -> ProbeResponse {
+        ProbeResponse { status, location: None, body: body.into(), body_bytes: body.len() as u64 }
     }
 
     #[test]
@@ -203,14 +203,14 @@ mod tests {
         let page = answer(503, "dd: writing: No space left on device");
         let full = with_excerpt(&probe(), &page, judge(&probe(), &page).expect_err("not 200"));
         assert_eq!(full.cause(), Some(Cause::NoSpace), "the page states the cause");
-        let redirect = Answer { location: Some("/login?next=/secret".into()), ..answer(302, "") };
+        let redirect = ProbeResponse { location: Some("/login?next=/secret".into()), ..answer(302, "") };
         assert_eq!(judge(&probe(), &redirect), Err("status 302 to /login, expected 200".into()));
     }
 
     #[test]
     fn a_declared_redirect_must_lead_where_it_says() {
         let probe = HttpProbe { status: vec![302], redirect: Some("/users/sign_in".into()), ..probe() };
-        let to = |location: &str| Answer { location: Some(location.into()), ..answer(302, "") };
+        let to = |location: &str| ProbeResponse { location: Some(location.into()), ..answer(302, "") };
         assert_eq!(judge(&probe, &to("http://gitlab/users/sign_in")), Ok(()));
         assert!(judge(&probe, &to("/500")).is_err());
         assert!(judge(&probe, &answer(302, "")).is_err());

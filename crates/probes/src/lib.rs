@@ -25,8 +25,8 @@ use arenad_site_client::SiteClient;
 use arenad_site_client::dial::Dialer;
 
 pub use self::client::account_words;
-pub use self::http::{Answer, HttpExchange, exchange, innermost, judge, read};
-pub use self::sql::{FirstValue, KeptConnection, Session, SqlFailure, run_statement};
+pub use self::http::{HttpExchange, ProbeResponse, exchange, innermost, judge, read};
+pub use self::sql::{FirstValue, KeptConnection, SqlFailure, SqlSession, run_statement};
 
 /// The failure of a probe.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -40,7 +40,7 @@ const OVERLAP: i64 = 5;
 
 /// The results of earlier rounds.
 #[derive(Clone, Default)]
-pub(super) struct LogMemory(Arc<Mutex<HashMap<Key, Read>>>);
+pub(super) struct LogMemory(Arc<Mutex<HashMap<Key, LogProgress>>>);
 
 /// One run of a container, and the pattern that is searched for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -51,22 +51,22 @@ struct Key {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Read {
+struct LogProgress {
     /// The time up to which the log was read, in seconds since 1970.
     until: i64,
     has_matched: bool,
 }
 
 impl LogMemory {
-    fn with<T>(&self, change: impl FnOnce(&mut HashMap<Key, Read>) -> T) -> T {
+    fn with<T>(&self, change: impl FnOnce(&mut HashMap<Key, LogProgress>) -> T) -> T {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn get(&self, key: &Key) -> Option<Read> {
+    fn get(&self, key: &Key) -> Option<LogProgress> {
         self.with(|logs| logs.get(key).copied())
     }
 
-    fn note(&self, key: Key, read: Read) {
+    fn note(&self, key: Key, read: LogProgress) {
         self.with(|logs| {
             if logs.len() >= REMEMBERED && !logs.contains_key(&key) {
                 let oldest = logs.iter().min_by_key(|(_, read)| read.until).map(|(key, _)| key.clone());
@@ -98,11 +98,11 @@ impl LogMemory {
         // its end.
         let range = LogRange { tail: before.map(|_| LINES_MAX), since: Some(begin), follow: false, timestamps: false };
         let look = look(engine.logs(handle, range), &regex).await?;
-        self.note(key, Read { until: now, has_matched: look.has_matched });
+        self.note(key, LogProgress { until: now, has_matched: look.has_matched });
         match look {
-            Look { has_matched: true, .. } => Ok(()),
-            Look { is_whole: true, .. } => Err(format!("no line of its log matches /{pattern}/ yet").into()),
-            Look { .. } => Err(format!(
+            LogScan { has_matched: true, .. } => Ok(()),
+            LogScan { is_whole: true, .. } => Err(format!("no line of its log matches /{pattern}/ yet").into()),
+            LogScan { .. } => Err(format!(
                 "no line of its log matches /{pattern}/, as far as it was read: it grows by more than {} MiB between two \
                  looks",
                 BYTES_MAX >> 20
@@ -112,13 +112,13 @@ impl LogMemory {
     }
 }
 
-struct Look {
+struct LogScan {
     has_matched: bool,
     /// Whether the log was read to its end.
     is_whole: bool,
 }
 
-async fn look(mut log: EngineStream<LogChunk>, regex: &Regex) -> Result<Look, EngineError> {
+async fn look(mut log: EngineStream<LogChunk>, regex: &Regex) -> Result<LogScan, EngineError> {
     let mut lines = Lines::new(LINE_MAX);
     let mut has_matched = false;
     let mut bytes = 0;
@@ -128,11 +128,11 @@ async fn look(mut log: EngineStream<LogChunk>, regex: &Regex) -> Result<Look, En
         bytes += chunk.len();
         lines.push(&chunk, &mut matches);
         if bytes > BYTES_MAX {
-            return Ok(Look { has_matched, is_whole: false });
+            return Ok(LogScan { has_matched, is_whole: false });
         }
     }
     lines.end(&mut matches);
-    Ok(Look { has_matched, is_whole: true })
+    Ok(LogScan { has_matched, is_whole: true })
 }
 
 /// Returns the last lines of a log, for error messages. Parts that cannot be read are omitted.
@@ -196,7 +196,7 @@ mod tests {
         let memory = LogMemory::default();
         for number in 0..2000 {
             let key = Key { handle: EngineHandle(number.to_string()), started_at: 0, pattern: String::new() };
-            memory.note(key, Read { until: number, has_matched: true });
+            memory.note(key, LogProgress { until: number, has_matched: true });
         }
         memory.with(|logs| {
             assert_eq!(logs.len(), REMEMBERED);

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::client;
-use super::sql_worker::{Answer, COMMAND, Question, Server};
+use super::sql_worker::{COMMAND, SqlProtocol, SqlReply, SqlRequest};
 use arenad_confined::{Worker, WorkerError};
 use arenad_engine::{Engine, EngineError, EngineHandle};
 use arenad_launch::Incarnation;
@@ -69,19 +69,19 @@ pub async fn run_statement(
     incarnation: &Incarnation,
     statement: &str,
 ) -> Result<FirstValue, SqlFailure> {
-    let mut session = Session::once(engine, database, incarnation).await?;
+    let mut session = SqlSession::once(engine, database, incarnation).await?;
     let value = session.first_value(statement).await?;
     session.close().await;
     Ok(value)
 }
 
 /// A session on a database, which can run several scripts in succession.
-pub struct Session<'a> {
+pub struct SqlSession<'a> {
     database: &'a Database,
-    way: Way<'a>,
+    way: SqlAccess<'a>,
 }
 
-enum Way<'a> {
+enum SqlAccess<'a> {
     /// A client in the container. Each script is a session of its own.
     Client {
         engine: &'a dyn Engine,
@@ -89,16 +89,16 @@ enum Way<'a> {
         program: &'a str,
         limit: Duration,
     },
-    Tcp(Link),
+    Tcp(SqlWorker),
 }
 
 /// A worker that is signed in at a server.
-struct Link(Box<Worker>);
+struct SqlWorker(Box<Worker>);
 
-impl Link {
-    async fn open(worker: Worker, database: &Database, server: Server) -> Result<Self, SqlFailure> {
+impl SqlWorker {
+    async fn open(worker: Worker, database: &Database, server: SqlProtocol) -> Result<Self, SqlFailure> {
         let mut link = Self(Box::new(worker));
-        let open = Question::Open {
+        let open = SqlRequest::Open {
             server,
             user: database.user.clone(),
             password: database.password.expose().to_owned(),
@@ -109,27 +109,27 @@ impl Link {
         Ok(link)
     }
 
-    async fn ask(&mut self, question: &Question) -> Result<Answer, SqlFailure> {
+    async fn ask(&mut self, question: &SqlRequest) -> Result<SqlReply, SqlFailure> {
         match self.0.ask(question).await? {
-            Answer::Failed(reason) => Err(SqlFailure::Server(reason)),
+            SqlReply::Failed(reason) => Err(SqlFailure::Server(reason)),
             answer => Ok(answer),
         }
     }
 
     /// Returns whether the server still answers on the connection.
     async fn is_alive(&mut self) -> bool {
-        let pinged = tokio::time::timeout(ANSWERS_WITHIN, self.ask(&Question::Ping)).await;
+        let pinged = tokio::time::timeout(ANSWERS_WITHIN, self.ask(&SqlRequest::Ping)).await;
         pinged.is_ok_and(|answer| answer.is_ok())
     }
 
     /// Closes the connection properly, so that the server does not log it as aborted. A slow server is not waited for.
     async fn close(mut self) {
-        let _ = tokio::time::timeout(GOODBYE, self.ask(&Question::Close)).await;
+        let _ = tokio::time::timeout(GOODBYE, self.ask(&SqlRequest::Close)).await;
     }
 }
 
 /// A connection that is kept between two sessions. It has neither an open statement nor an open transaction.
-pub struct KeptConnection(Link);
+pub struct KeptConnection(SqlWorker);
 
 impl KeptConnection {
     /// Closes the connection to the server.
@@ -138,7 +138,7 @@ impl KeptConnection {
     }
 }
 
-impl<'a> Session<'a> {
+impl<'a> SqlSession<'a> {
     /// Opens a session in the way that the definition declares. `limit` applies to each script of a client in the
     /// container. Over TCP, the caller must limit the time itself.
     pub async fn open(
@@ -170,44 +170,46 @@ impl<'a> Session<'a> {
         let missing = || SqlFailure::NoAddress(database.service.to_string());
         if let DatabaseAccess::Client { program } = &database.access {
             let container = incarnation.containers.get(&database.service).ok_or_else(missing)?;
-            return Ok(Self { database, way: Way::Client { engine, container, program, limit } });
+            return Ok(Self { database, way: SqlAccess::Client { engine, container, program, limit } });
         }
         let socket = incarnation.socket(&database.service, database.port).ok_or_else(missing)?;
         let server = match database.engine {
-            DatabaseEngine::Mysql => Server::Mysql,
-            DatabaseEngine::Postgres => Server::Postgres,
+            DatabaseEngine::Mysql => SqlProtocol::Mysql,
+            DatabaseEngine::Postgres => SqlProtocol::Postgres,
             // Definitions have neither probes nor steps on SQLite files.
             DatabaseEngine::Sqlite => {
                 return Err(SqlFailure::Server("a SQLite file is asked by locators alone".to_owned()));
             }
         };
-        let link = Link::open(connect(socket).await?, database, server).await?;
-        Ok(Self { database, way: Way::Tcp(link) })
+        let link = SqlWorker::open(connect(socket).await?, database, server).await?;
+        Ok(Self { database, way: SqlAccess::Tcp(link) })
     }
 
     /// Resumes a kept connection. Returns `None` if the server no longer answers on it.
     pub async fn resume(database: &'a Database, KeptConnection(mut link): KeptConnection) -> Option<Self> {
-        link.is_alive().await.then_some(Self { database, way: Way::Tcp(link) })
+        link.is_alive().await.then_some(Self { database, way: SqlAccess::Tcp(link) })
     }
 
     /// Ends the session and returns its connection, or `None` if the session has none. Must only be called if all
     /// statements of the session have succeeded.
     pub fn keep(self) -> Option<KeptConnection> {
         match self.way {
-            Way::Client { .. } => None,
-            Way::Tcp(link) => Some(KeptConnection(link)),
+            SqlAccess::Client { .. } => None,
+            SqlAccess::Tcp(link) => Some(KeptConnection(link)),
         }
     }
 
     async fn first_value(&mut self, statement: &str) -> Result<FirstValue, SqlFailure> {
         match &mut self.way {
-            Way::Client { engine, container, program, limit } => {
+            SqlAccess::Client { engine, container, program, limit } => {
                 client::run_statement(*engine, container, self.database, program, statement, *limit).await
             }
-            Way::Tcp(link) => match link.ask(&Question::FirstValue { statement: statement.to_owned() }).await? {
-                Answer::First(value) => Ok(value),
-                other => Err(other.unexpected()),
-            },
+            SqlAccess::Tcp(link) => {
+                match link.ask(&SqlRequest::FirstValue { statement: statement.to_owned() }).await? {
+                    SqlReply::First(value) => Ok(value),
+                    other => Err(other.unexpected()),
+                }
+            }
         }
     }
 
@@ -217,11 +219,11 @@ impl<'a> Session<'a> {
     /// Errors: also if a client's answer exceeds the limit. Scripts detect a cut answer by a known last row.
     pub async fn column(&mut self, script: &str) -> Result<Vec<String>, SqlFailure> {
         match &mut self.way {
-            Way::Client { engine, container, program, limit } => {
+            SqlAccess::Client { engine, container, program, limit } => {
                 client::column(*engine, container, self.database, program, script, *limit).await
             }
-            Way::Tcp(link) => match link.ask(&Question::Column { script: script.to_owned() }).await? {
-                Answer::Column(values) => Ok(values),
+            SqlAccess::Tcp(link) => match link.ask(&SqlRequest::Column { script: script.to_owned() }).await? {
+                SqlReply::Column(values) => Ok(values),
                 other => Err(other.unexpected()),
             },
         }
@@ -230,8 +232,8 @@ impl<'a> Session<'a> {
     /// Closes the session and its connection.
     pub async fn close(self) {
         match self.way {
-            Way::Client { .. } => {}
-            Way::Tcp(link) => link.close().await,
+            SqlAccess::Client { .. } => {}
+            SqlAccess::Tcp(link) => link.close().await,
         }
     }
 }

@@ -28,7 +28,7 @@ const ROWS_MAX: usize = 100_000;
 
 /// The protocol that the server speaks.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub enum Server {
+pub enum SqlProtocol {
     /// The protocol of MySQL and MariaDB.
     Mysql,
     /// The protocol of PostgreSQL only.
@@ -37,9 +37,9 @@ pub enum Server {
 
 /// A question of the parent.
 #[derive(Serialize, Deserialize)]
-pub(super) enum Question {
+pub(super) enum SqlRequest {
     /// Sign in. This is the first question, and is asked once.
-    Open { server: Server, user: String, password: String, database: String },
+    Open { server: SqlProtocol, user: String, password: String, database: String },
     /// Check whether the server still answers.
     Ping,
     /// Return the first column of the first row.
@@ -52,7 +52,7 @@ pub(super) enum Question {
 
 /// The worker's answer to a question.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Answer {
+pub(super) enum SqlReply {
     Done,
     First(FirstValue),
     Column(Vec<String>),
@@ -60,7 +60,7 @@ pub(super) enum Answer {
     Failed(String),
 }
 
-impl Answer {
+impl SqlReply {
     /// Returns the error for an answer that does not fit the question.
     pub(super) fn unexpected(self) -> SqlFailure {
         SqlFailure::Server(format!("the confined process answered another question: {self:.100?}"))
@@ -73,43 +73,44 @@ pub fn serve() -> io::Result<()> {
 }
 
 async fn work(mut inside: Inside) -> io::Result<()> {
-    let Some(Question::Open { server, user, password, database }) = inside.question().await? else { return Ok(()) };
-    let (mut parent, opened) =
-        inside.connect(SOCKET, async |folder| Link::open(server, &folder, &user, &password, &database).await).await?;
+    let Some(SqlRequest::Open { server, user, password, database }) = inside.question().await? else { return Ok(()) };
+    let (mut parent, opened) = inside
+        .connect(SOCKET, async |folder| SqlConnection::open(server, &folder, &user, &password, &database).await)
+        .await?;
     let mut link = match opened {
         Ok(link) => link,
-        Err(error) => return parent.answer(&Answer::Failed(error.to_string())).await,
+        Err(error) => return parent.answer(&SqlReply::Failed(error.to_string())).await,
     };
-    parent.answer(&Answer::Done).await?;
+    parent.answer(&SqlReply::Done).await?;
     while let Some(question) = parent.question().await? {
         let answer = match question {
-            Question::Open { .. } => Err("it is open".into()),
-            Question::Ping => link.ping().await.map(|()| Answer::Done),
-            Question::FirstValue { statement } => link.first_value(&statement).await.map(Answer::First),
-            Question::Column { script } => link.column(&script).await.map(Answer::Column),
-            Question::Close => return close(link, parent).await,
+            SqlRequest::Open { .. } => Err("it is open".into()),
+            SqlRequest::Ping => link.ping().await.map(|()| SqlReply::Done),
+            SqlRequest::FirstValue { statement } => link.first_value(&statement).await.map(SqlReply::First),
+            SqlRequest::Column { script } => link.column(&script).await.map(SqlReply::Column),
+            SqlRequest::Close => return close(link, parent).await,
         };
-        parent.answer(&answer.unwrap_or_else(|words: ServerWords| Answer::Failed(words.to_string()))).await?;
+        parent.answer(&answer.unwrap_or_else(|words: SqlServerError| SqlReply::Failed(words.to_string()))).await?;
     }
     Ok(())
 }
 
-async fn close(link: Link, mut parent: Locked) -> io::Result<()> {
+async fn close(link: SqlConnection, mut parent: Locked) -> io::Result<()> {
     // The connection is dropped even if the server does not accept a proper close.
     let _ = match link {
-        Link::Mysql(connection) => connection.close().await,
-        Link::Postgres(connection) => connection.close().await,
+        SqlConnection::Mysql(connection) => connection.close().await,
+        SqlConnection::Postgres(connection) => connection.close().await,
     };
-    parent.answer(&Answer::Done).await
+    parent.answer(&SqlReply::Done).await
 }
 
 arenad_model::text_error! {
     /// The error message of a server, or of its client library, about a statement that failed.
-    struct ServerWords;
+    struct SqlServerError;
 }
 
 /// A connection to a server.
-enum Link {
+enum SqlConnection {
     Mysql(Box<MySqlConnection>),
     Postgres(Box<PgConnection>),
 }
@@ -133,16 +134,16 @@ macro_rules! column {
     }};
 }
 
-impl Link {
+impl SqlConnection {
     async fn open(
-        server: Server,
+        server: SqlProtocol,
         folder: &Path,
         user: &str,
         password: &str,
         database: &str,
     ) -> Result<Self, sqlx::Error> {
         match server {
-            Server::Mysql => {
+            SqlProtocol::Mysql => {
                 let options = MySqlConnectOptions::new()
                     .socket(folder.join(SOCKET))
                     .username(user)
@@ -153,7 +154,7 @@ impl Link {
                     .disable_statement_logging();
                 Ok(Self::Mysql(Box::new(options.connect().await?)))
             }
-            Server::Postgres => {
+            SqlProtocol::Postgres => {
                 let options = PgConnectOptions::new_without_pgpass()
                     .socket(folder)
                     .port(5432)
@@ -167,14 +168,14 @@ impl Link {
         }
     }
 
-    async fn ping(&mut self) -> Result<(), ServerWords> {
+    async fn ping(&mut self) -> Result<(), SqlServerError> {
         match self {
             Self::Mysql(connection) => connection.ping().await.map_err(words),
             Self::Postgres(connection) => connection.ping().await.map_err(words),
         }
     }
 
-    async fn first_value(&mut self, statement: &str) -> Result<FirstValue, ServerWords> {
+    async fn first_value(&mut self, statement: &str) -> Result<FirstValue, SqlServerError> {
         let statement = sqlx::raw_sql(AssertSqlSafe(statement));
         match self {
             Self::Mysql(connection) => {
@@ -188,7 +189,7 @@ impl Link {
         }
     }
 
-    async fn column(&mut self, script: &str) -> Result<Vec<String>, ServerWords> {
+    async fn column(&mut self, script: &str) -> Result<Vec<String>, SqlServerError> {
         match self {
             Self::Mysql(connection) => column!(connection, script),
             Self::Postgres(connection) => column!(connection, script),
@@ -197,6 +198,6 @@ impl Link {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
-fn words(error: sqlx::Error) -> ServerWords {
+fn words(error: sqlx::Error) -> SqlServerError {
     error.to_string().into()
 }

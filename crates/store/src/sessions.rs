@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::Row;
 
 use super::{Doing, Store, StoreError, json, to_json};
-use arenad_accounts::{Cookie, Session};
+use arenad_accounts::{BrowserCookie, LoginSession};
 use arenad_model::site::Secret;
 
 #[derive(Serialize, Deserialize)]
@@ -26,8 +26,8 @@ struct StoredCookie {
     same_site: Option<String>,
 }
 
-impl From<&Session> for StoredSession {
-    fn from(session: &Session) -> Self {
+impl From<&LoginSession> for StoredSession {
+    fn from(session: &LoginSession) -> Self {
         let cookies = session.cookies.iter().map(|cookie| StoredCookie {
             name: cookie.name.clone(),
             value: cookie.value.expose().to_owned(),
@@ -43,9 +43,9 @@ impl From<&Session> for StoredSession {
     }
 }
 
-impl From<StoredSession> for Session {
+impl From<StoredSession> for LoginSession {
     fn from(stored: StoredSession) -> Self {
-        let cookies = stored.cookies.into_iter().map(|cookie| Cookie {
+        let cookies = stored.cookies.into_iter().map(|cookie| BrowserCookie {
             name: cookie.name,
             value: Secret::new(cookie.value),
             domain: cookie.domain,
@@ -67,7 +67,7 @@ impl Store {
         snapshot: &str,
         account: &str,
         place: &str,
-        session: &Session,
+        session: &LoginSession,
     ) -> Result<(), StoreError> {
         sqlx::query("INSERT OR REPLACE INTO sessions (snapshot, account, place, session) VALUES (?, ?, ?, ?)")
             .bind(snapshot)
@@ -81,7 +81,12 @@ impl Store {
     }
 
     /// Returns the session of an account that is part of a snapshot, if it is valid at the given place.
-    pub async fn session(&self, snapshot: &str, account: &str, place: &str) -> Result<Option<Session>, StoreError> {
+    pub async fn session(
+        &self,
+        snapshot: &str,
+        account: &str,
+        place: &str,
+    ) -> Result<Option<LoginSession>, StoreError> {
         let row = sqlx::query("SELECT session FROM sessions WHERE snapshot = ? AND account = ? AND place = ?")
             .bind(snapshot)
             .bind(account)
@@ -90,7 +95,7 @@ impl Store {
             .await
             .doing("read a session")?;
         let stored = row.map(|row| json::<StoredSession>("a session", row.get("session"))).transpose()?;
-        Ok(stored.map(Session::from))
+        Ok(stored.map(LoginSession::from))
     }
 
     /// Copies the sessions of one snapshot to another that was made from it, because its accounts are still signed in

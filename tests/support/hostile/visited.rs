@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
-use arenad_accounts::Place;
+use arenad_accounts::VisitAddress;
 use arenad_definition::{self as definition, DefinitionSources, SourceFile};
 use arenad_launch::Incarnation;
 use arenad_locators::Scene;
@@ -49,7 +49,7 @@ impl Visited {
     pub fn scene(&self) -> Scene<'_> {
         Scene {
             site: &self.site,
-            place: Place { entry: self.address, host: "127.0.0.1".to_owned(), port: 7770 },
+            place: VisitAddress { entry: self.address, host: "127.0.0.1".to_owned(), port: 7770 },
             incarnation: &self.incarnation,
             folders: BTreeMap::new(),
             instance: "web-1".to_owned(),

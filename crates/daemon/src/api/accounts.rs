@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 
 use super::Api;
 use super::error::ApiError;
-use arenad_accounts::{self as accounts, LoginFailure, Place, Session};
+use arenad_accounts::{self as accounts, LoginFailure, LoginSession, VisitAddress};
 use arenad_api as wire;
 use arenad_instance::baseline::sessions;
 use arenad_instance::{AskError, InstanceHandle, InstanceReport};
@@ -54,7 +54,7 @@ pub(super) async fn log_in(
     let Some(address) = address.filter(|_| report.state.serves()) else {
         return Err(AskError::NotUp { instance: handle.id.to_string(), state: report.state.name() }.into());
     };
-    let place = Place { host, port: site.public.port, entry: (address, site.entry.port).into() };
+    let place = VisitAddress { host, port: site.public.port, entry: (address, site.entry.port).into() };
     handle.note_look(report.generation);
     let begun = Instant::now();
     let client = api.shared.prober.http();
@@ -87,10 +87,10 @@ async fn kept(
     api: &Api,
     handle: &InstanceHandle,
     report: &InstanceReport,
-    place: &Place,
+    place: &VisitAddress,
     account: &str,
     login: &Login,
-) -> Result<Option<Session>, ApiError> {
+) -> Result<Option<LoginSession>, ApiError> {
     let Some(snapshot) = &report.snapshot else { return Ok(None) };
     let found = api.shared.store.session(snapshot, account, &sessions::place(&handle.site)).await?;
     let Some(session) = found else { return Ok(None) };
@@ -112,7 +112,7 @@ fn failed(handle: &InstanceHandle, account: &str, failure: &LoginFailure) -> Api
     ApiError::new(StatusCode::BAD_GATEWAY, "login_failed", detail).hint(hint)
 }
 
-fn shown(handle: &InstanceHandle, account: &str, host: &str, duration_ms: f64, session: Session) -> wire::Session {
+fn shown(handle: &InstanceHandle, account: &str, host: &str, duration_ms: f64, session: LoginSession) -> wire::Session {
     let cookies = session.cookies.into_iter().map(|cookie| wire::Cookie {
         name: cookie.name,
         value: cookie.value.expose().to_owned(),

@@ -2,7 +2,7 @@
 //! reset, until the site's own expiry ends them.
 
 use crate::shared::SharedParts;
-use arenad_accounts::{self as accounts, Place, Session};
+use arenad_accounts::{self as accounts, LoginSession, VisitAddress};
 use arenad_launch::Incarnation;
 use arenad_model::site::Site;
 use arenad_model::snapshot::Snapshot;
@@ -20,9 +20,9 @@ pub(crate) async fn sign_in(
     site: &Site,
     incarnation: &Incarnation,
     stage: &(dyn Fn(&str) + Send + Sync),
-) -> Vec<(String, Session)> {
+) -> Vec<(String, LoginSession)> {
     let Some(entry) = incarnation.socket(&site.entry.service, site.entry.port) else { return Vec::new() };
-    let place = Place { host: site.public.host.clone(), port: site.public.port, entry };
+    let place = VisitAddress { host: site.public.host.clone(), port: site.public.port, entry };
     let mut sessions = Vec::new();
     for account in &site.accounts {
         let Some(login) = &account.login else { continue };
@@ -43,7 +43,7 @@ pub(crate) async fn keep(
     shared: &SharedParts,
     site: &Site,
     snapshot: &Snapshot,
-    sessions: &[(String, Session)],
+    sessions: &[(String, LoginSession)],
 ) -> Result<(), StoreError> {
     for (account, session) in sessions {
         shared.store.save_session(&snapshot.id, account, &place(site), session).await?;

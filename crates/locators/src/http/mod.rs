@@ -13,7 +13,7 @@ use http::{Method, StatusCode};
 use reqwest::Url;
 
 use super::{Found, LocateError, SIZE_MAX, Scene};
-use arenad_accounts::Session;
+use arenad_accounts::LoginSession;
 use arenad_model::locator::{HttpLocator, Selection};
 use arenad_probes::innermost;
 use arenad_site_client::{SiteClient, SiteError};
@@ -33,7 +33,7 @@ pub(super) async fn run(
     client: &SiteClient,
     scene: &Scene<'_>,
     locator: &HttpLocator,
-    session: Option<&Session>,
+    session: Option<&LoginSession>,
     limit: Duration,
 ) -> Result<Found, LocateError> {
     let origin = origin(scene)?;
@@ -68,7 +68,7 @@ fn origin(scene: &Scene<'_>) -> Result<Url, LocateError> {
 }
 
 /// Returns a cookie store with the session's cookies; cookies from responses are added to it.
-fn cookies(session: Option<&Session>) -> Result<CookieStore, LocateError> {
+fn cookies(session: Option<&LoginSession>) -> Result<CookieStore, LocateError> {
     let mut store = CookieStore::default();
     for cookie in session.iter().flat_map(|session| &session.cookies) {
         let host = cookie.domain.trim_start_matches('.');
@@ -90,7 +90,7 @@ fn cookies(session: Option<&Session>) -> Result<CookieStore, LocateError> {
     Ok(store)
 }
 
-fn headers(locator: &HttpLocator, session: Option<&Session>) -> Result<HeaderMap, LocateError> {
+fn headers(locator: &HttpLocator, session: Option<&LoginSession>) -> Result<HeaderMap, LocateError> {
     let mut headers = HeaderMap::new();
     let of_session = session.iter().flat_map(|session| &session.headers);
     let of_session = of_session.map(|(name, value)| (name.as_str(), value.expose()));

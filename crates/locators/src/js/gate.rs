@@ -16,7 +16,7 @@ use procfs::net::TcpNetEntry;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use arenad_accounts::{Place, Session};
+use arenad_accounts::{LoginSession, VisitAddress};
 use arenad_probes::innermost;
 
 /// A proxy on a port of its own; it ends when it is dropped.
@@ -30,7 +30,7 @@ struct State {
     client: reqwest::Client,
     user: Option<u32>,
     /// The site and the headers that every request gets; unset until `lead` is called.
-    way: OnceLock<(Place, HeaderMap)>,
+    way: OnceLock<(VisitAddress, HeaderMap)>,
     /// The reason why the site could not be reached, if it could not.
     fault: Mutex<Option<String>>,
 }
@@ -48,7 +48,7 @@ impl Gate {
     }
 
     /// Sets the site, once and for all. The session's headers are added to every request.
-    pub(super) fn lead(&self, place: Place, session: Option<&Session>) {
+    pub(super) fn lead(&self, place: VisitAddress, session: Option<&LoginSession>) {
         let pairs = session.iter().flat_map(|session| &session.headers);
         let headers = pairs.filter_map(|(name, value)| {
             Some((name.parse::<header::HeaderName>().ok()?, HeaderValue::from_str(value.expose()).ok()?))
@@ -105,7 +105,7 @@ async fn is_of(user: u32, peer: SocketAddr, here: std::io::Result<SocketAddr>) -
 
 async fn pass(state: Arc<State>, request: Request<Incoming>) -> Result<Response<reqwest::Body>, Infallible> {
     let uri = request.uri();
-    let leads_there = |place: &Place| {
+    let leads_there = |place: &VisitAddress| {
         uri.scheme_str() == Some("http")
             && uri.host() == Some(place.host.as_str())
             && uri.port_u16().unwrap_or(80) == place.port

@@ -35,7 +35,7 @@ pub(super) use self::launch::end_remains;
 pub use self::launch::{NoBrowser, try_browser};
 use self::page::{Page, PageFault};
 use super::{Found, LocateError, Scene};
-use arenad_accounts::Session;
+use arenad_accounts::LoginSession;
 use arenad_model::locator::{JsLocator, JsPage, Value};
 
 /// Time after which an unused browser is ended.
@@ -145,7 +145,7 @@ impl Browser {
         &self,
         scene: &Scene<'_>,
         locator: &JsLocator,
-        session: Option<&Session>,
+        session: Option<&LoginSession>,
         limit: Duration,
     ) -> Result<Found, LocateError> {
         let deadline = Instant::now() + limit;

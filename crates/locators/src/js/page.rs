@@ -9,7 +9,7 @@ use super::cdp::{Cdp, CdpError, Events};
 use super::gate::Gate;
 use super::script::{Evaluated, evaluate};
 use crate::{LocateError, Scene};
-use arenad_accounts::{Cookie, Session};
+use arenad_accounts::{BrowserCookie, LoginSession};
 use arenad_model::locator::{JsLocator, json_text};
 
 /// Time within which a context that has exceeded its limit must be removed.
@@ -89,7 +89,7 @@ impl Page {
         scene: &Scene<'_>,
         path: &str,
         locator: &JsLocator,
-        session: Option<&Session>,
+        session: Option<&LoginSession>,
         deadline: Instant,
     ) -> Result<Evaluated, PageFault> {
         self.gate.lead(scene.place.clone(), session);
@@ -114,7 +114,7 @@ impl Page {
         &mut self,
         url: &str,
         locator: &JsLocator,
-        session: Option<&Session>,
+        session: Option<&LoginSession>,
         deadline: Instant,
     ) -> Result<Evaluated, PageFault> {
         let cdp = self.context.cdp.clone();
@@ -212,7 +212,7 @@ fn appears(selector: &str) -> String {
     )
 }
 
-fn cookie(cookie: &Cookie) -> Json {
+fn cookie(cookie: &BrowserCookie) -> Json {
     let mut known = json!({
         "name": cookie.name,
         "value": cookie.value.expose(),

@@ -26,7 +26,7 @@ use super::{Found, LocateError, SIZE_MAX, Scene};
 use arenad_engine::Engine;
 use arenad_model::locator::{Arguments, Rows, SqlLocator, Value};
 use arenad_model::site::{Database, DatabaseAccess, DatabaseEngine};
-use arenad_probes::sql_worker::Server;
+use arenad_probes::sql_worker::SqlProtocol;
 
 /// Maximum number of rows that a locator reads.
 const ROWS_MAX: usize = 10_000;
@@ -50,9 +50,11 @@ pub(super) async fn run(
     let asked = async {
         match (&database.access, database.engine) {
             (DatabaseAccess::Client { program }, _) => client::query(engine, scene, database, program, &query).await,
-            (DatabaseAccess::Tcp, DatabaseEngine::Mysql) => worker::ask(scene, database, Server::Mysql, &query).await,
+            (DatabaseAccess::Tcp, DatabaseEngine::Mysql) => {
+                worker::ask(scene, database, SqlProtocol::Mysql, &query).await
+            }
             (DatabaseAccess::Tcp, DatabaseEngine::Postgres) => {
-                worker::ask(scene, database, Server::Postgres, &query).await
+                worker::ask(scene, database, SqlProtocol::Postgres, &query).await
             }
             (DatabaseAccess::Tcp, DatabaseEngine::Sqlite) => {
                 sqlite::query(engine, copies, scene, database, &query).await

@@ -12,7 +12,7 @@ use crate::{LocateError, Scene};
 use arenad_confined::{Inside, Worker, WorkerError};
 use arenad_model::locator::{Rows, Value};
 use arenad_model::site::Database;
-use arenad_probes::sql_worker::{SOCKET, Server};
+use arenad_probes::sql_worker::{SOCKET, SqlProtocol};
 
 /// Name of the hidden command that runs this program as the worker.
 pub const COMMAND: &str = "confined-query";
@@ -20,7 +20,7 @@ pub const COMMAND: &str = "confined-query";
 /// The complete input of the worker.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Question {
-    server: Server,
+    server: SqlProtocol,
     pub(super) user: String,
     pub(super) password: String,
     pub(super) database: String,
@@ -37,14 +37,14 @@ pub(super) struct Question {
 pub(super) async fn ask(
     scene: &Scene<'_>,
     database: &Database,
-    server: Server,
+    server: SqlProtocol,
     query: &Query<'_>,
 ) -> Result<Rows, LocateError> {
     let socket = super::socket(scene, database)?;
     let confined = |error: WorkerError| LocateError::Unavailable(error.to_string());
     let (prepare, statement) = match server {
-        Server::Mysql => (mysql::prepare(query), query.text(|_, _| "?".to_owned())),
-        Server::Postgres => (postgres::prepare(query), query.text(|number, _| format!("${number}"))),
+        SqlProtocol::Mysql => (mysql::prepare(query), query.text(|_, _| "?".to_owned())),
+        SqlProtocol::Postgres => (postgres::prepare(query), query.text(|number, _| format!("${number}"))),
     };
     let question = Question {
         server,
@@ -78,7 +78,7 @@ async fn work(mut inside: Inside) -> io::Result<()> {
 
 async fn rows(folder: &Path, question: &Question) -> Result<Rows, LocateError> {
     match question.server {
-        Server::Mysql => mysql::query(folder, question).await,
-        Server::Postgres => postgres::query(folder, question).await,
+        SqlProtocol::Mysql => mysql::query(folder, question).await,
+        SqlProtocol::Postgres => postgres::query(folder, question).await,
     }
 }
