@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use arenad_digest::{self as digest, Known, Lines};
+use arenad_digest::{self as digest, Known, StoreConnections};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
@@ -263,7 +263,7 @@ async fn kept_lines_take_one_process_and_one_connection() {
     })
     .await;
     let stores = declared(address, "20s");
-    let lines = Lines::kept();
+    let lines = StoreConnections::kept();
     let first = stores.on(&lines, async |subject| digest::take(&subject, Known::default()).await).await;
     let first = first.expect("a digest");
     assert_eq!(first.digest.stores["queue"].keys.len(), 9000, "in two databases, in five pages each");
@@ -292,7 +292,7 @@ async fn a_line_that_died_is_replaced() {
     })
     .await;
     let stores = declared(address, "20s");
-    let lines = Lines::kept();
+    let lines = StoreConnections::kept();
     for looks in 1..=2 {
         let taken = stores.on(&lines, async |subject| digest::take(&subject, Known::default()).await).await;
         assert_eq!(taken.expect("a digest").digest.stores["queue"].keys.len(), 20);

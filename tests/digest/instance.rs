@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use arenad_definition as definition;
-use arenad_digest::{self as digest, Known, Lines, Subject, Taken};
+use arenad_digest::{self as digest, Known, StoreConnections, Subject, Taken};
 use arenad_engine::docker::DockerEngine;
 use arenad_engine::{Engine, EngineHandle};
 use arenad_launch::Incarnation;
@@ -21,7 +21,7 @@ pub struct Instance {
     pub site: Site,
     incarnation: Incarnation,
     folders: BTreeMap<(ServiceName, String), PathBuf>,
-    pub lines: Lines,
+    pub lines: StoreConnections,
 }
 
 impl Instance {
@@ -54,7 +54,7 @@ impl Instance {
             }
         }
         let endpoint = std::env::var("DOCKER_HOST").unwrap_or_else(|_| "unix:///var/run/docker.sock".to_owned());
-        Self { engine: DockerEngine::new(&endpoint), site, incarnation, folders, lines: Lines::kept() }
+        Self { engine: DockerEngine::new(&endpoint), site, incarnation, folders, lines: StoreConnections::kept() }
     }
 
     fn subject(&self) -> Subject<'_> {

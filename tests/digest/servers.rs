@@ -1,7 +1,7 @@
 //! Digests of database servers report every difference in content, whatever caused it, and ignore differences in
 //! storage.
 
-use arenad_digest::{Known, Lines, Taken};
+use arenad_digest::{Known, StoreConnections, Taken};
 use arenad_model::site::DatabaseAccess;
 use arenad_model::store::{RedisAccess, Store, StoreKind, Volatile, VolatilePart};
 
@@ -204,7 +204,7 @@ async fn valkey_is_known_by_its_keys_whatever_their_order_in_memory() {
     let ask = |forge: &mut Alone, access| {
         forge.instance.site.stores[0].kind = StoreKind::Redis { access };
         // The kept connections lead to the previous server.
-        forge.instance.lines = Lines::kept();
+        forge.instance.lines = StoreConnections::kept();
     };
     ask(&mut forge, RedisAccess::Client { command: client(6400) });
     let one = settled(&forge.instance).await;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use arenad_definition::{self as definition, DefinitionSources, SourceFile};
-use arenad_digest::{self as digest, DigestError, Known, Lines, Subject, Taken};
+use arenad_digest::{self as digest, DigestError, Known, StoreConnections, Subject, Taken};
 use arenad_engine::docker::DockerEngine;
 use arenad_launch::Incarnation;
 use arenad_model::ids::ServiceName;
@@ -77,11 +77,11 @@ impl Stores {
 
     /// Runs a function with the subject of a digest.
     pub async fn with<T>(&self, work: impl AsyncFnOnce(Subject<'_>) -> T) -> T {
-        self.on(&Lines::passing(), work).await
+        self.on(&StoreConnections::passing(), work).await
     }
 
     /// Runs a function with the subject and with connections that may be kept. The site's servers are on this host.
-    pub async fn on<T>(&self, lines: &Lines, work: impl AsyncFnOnce(Subject<'_>) -> T) -> T {
+    pub async fn on<T>(&self, lines: &StoreConnections, work: impl AsyncFnOnce(Subject<'_>) -> T) -> T {
         // No operation here uses the engine.
         let engine = DockerEngine::new("unix:///nowhere");
         let incarnation = Incarnation {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use arenad_digest::{self as digest, DigestError, Known, Lines, Subject};
+use arenad_digest::{self as digest, DigestError, Known, StoreConnections, Subject};
 use arenad_engine::docker::DockerEngine;
 
 use crate::bounded;
@@ -25,7 +25,7 @@ async fn hostile_redis_servers_are_refused_in_time() {
             incarnation: &visited.incarnation,
             folders: &Default::default(),
             copies: Path::new("/nowhere"),
-            lines: &Lines::passing(),
+            lines: &StoreConnections::passing(),
             started: None,
         };
         let taken = bounded(name, digest::take(&subject, Known::default())).await;

@@ -10,12 +10,12 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::content::{Content, FileEntry, FileKind};
-use super::extent::Extent;
+use super::content::{FileEntry, FileKind, StoreContent};
+use super::extent::FolderBudget;
 use super::rules::FileRules;
 use super::sqlite::COPY_MAX;
-use super::tree::{Place, shown};
-use super::{DigestError, Look, Stop, Subject, sqlite};
+use super::tree::{StoreFolder, shown};
+use super::{DigestError, Stop, StoreReading, Subject, sqlite};
 use arenad_confined::Folder;
 use arenad_engine::EngineHandle;
 use arenad_model::store::Store;
@@ -23,15 +23,15 @@ use arenad_storage::archive::{ArchiveMember, ArchiveMemberKind, ArchiveReader, p
 use arenad_storage::{StorageError, read_stream};
 
 /// Reads the content of a folder and of everything below it.
-pub(super) async fn look(subject: &Subject<'_>, store: &Store) -> Result<Look, DigestError> {
+pub(super) async fn look(subject: &Subject<'_>, store: &Store) -> Result<StoreReading, DigestError> {
     let archive = subject.engine.read_archive(container(subject, store)?, &store.path);
     let (rules, name) = (FileRules::of(subject.site, store), store.name.clone());
-    let read = read_stream(archive, move |archive| content(archive, &rules, &name, Extent::of(&name))).await;
-    Ok(Look { content: read.map_err(|cause| failed(store, cause))??, mark: None, paths: None })
+    let read = read_stream(archive, move |archive| content(archive, &rules, &name, FolderBudget::of(&name))).await;
+    Ok(StoreReading { content: read.map_err(|cause| failed(store, cause))??, mark: None, paths: None })
 }
 
 /// Reads the rows of a SQLite database, whose files are first copied out of the container.
-pub(super) async fn look_sqlite(subject: &Subject<'_>, store: &Store) -> Result<Look, DigestError> {
+pub(super) async fn look_sqlite(subject: &Subject<'_>, store: &Store) -> Result<StoreReading, DigestError> {
     let copy = Folder::new_in(subject.copies).map_err(|cause| DigestError::File {
         store: store.name.clone(),
         path: store.path.clone(),
@@ -42,10 +42,10 @@ pub(super) async fn look_sqlite(subject: &Subject<'_>, store: &Store) -> Result<
     let to = copy.path().to_owned();
     let read = read_stream(archive, move |archive| copy_database(archive, &name, &to, COPY_MAX)).await;
     read.and_then(|copied| copied).map_err(|cause| failed(store, cause))?;
-    let place = Place { root: copy.path().to_owned(), below: PathBuf::new() };
+    let place = StoreFolder { root: copy.path().to_owned(), below: PathBuf::new() };
     let look = sqlite::look(store, place, subject.copies).await?;
     // The mark of the copy says nothing about the site's files.
-    Ok(Look { mark: None, ..look })
+    Ok(StoreReading { mark: None, ..look })
 }
 
 fn container<'a>(subject: &Subject<'a>, store: &Store) -> Result<&'a EngineHandle, DigestError> {
@@ -69,14 +69,14 @@ fn content<R: Read>(
     mut archive: ArchiveReader<R>,
     rules: &FileRules,
     store: &str,
-    mut extent: Extent,
-) -> Result<Content, DigestError> {
+    mut extent: FolderBudget,
+) -> Result<StoreContent, DigestError> {
     let failed = |path: &str, cause: StorageError| DigestError::File {
         store: store.to_owned(),
         path: path.to_owned(),
         cause: io::Error::other(cause),
     };
-    let mut content = Content::default();
+    let mut content = StoreContent::default();
     let mut top: Option<Vec<CString>> = None;
     let mut left_out: HashSet<PathBuf> = HashSet::new();
     while let Some(member) = archive.next_member().map_err(|cause| failed("", cause))? {
@@ -102,7 +102,7 @@ fn entry<R: Read>(
     member: &ArchiveMember,
     archive: &mut ArchiveReader<R>,
     top: &[CString],
-    content: &Content,
+    content: &StoreContent,
 ) -> Result<FileEntry, StorageError> {
     let mut entry = FileEntry {
         kind: FileKind::File,
@@ -204,10 +204,10 @@ mod tests {
         let bytes = archive(&[("data/a", 1), ("data/left", 1), ("data/left/b", 1), ("data/left/c", 1), ("data/z", 1)]);
         let rules = FileRules::leaving_out(["left"].into_iter());
         let read = |extent| content(ArchiveReader::new(bytes.as_slice()), &rules, "files", extent);
-        let found = read(Extent::limited("files", 6, 100)).expect("six, the folder among them");
+        let found = read(FolderBudget::limited("files", 6, 100)).expect("six, the folder among them");
         assert_eq!(found.files.keys().collect::<Vec<_>>(), [".", "a", "z"]);
-        assert!(matches!(read(Extent::limited("files", 5, 100)), Err(DigestError::TooMany { .. })));
-        assert!(matches!(read(Extent::limited("files", 6, 10)), Err(DigestError::TooLong { .. })));
+        assert!(matches!(read(FolderBudget::limited("files", 5, 100)), Err(DigestError::TooMany { .. })));
+        assert!(matches!(read(FolderBudget::limited("files", 6, 10)), Err(DigestError::TooLong { .. })));
     }
 
     #[test]

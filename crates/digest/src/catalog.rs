@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::DigestError;
-use super::content::Content;
-use super::rules::Rules;
+use super::content::StoreContent;
+use super::rules::VolatileParts;
 
 /// The tables, sequences and objects of a database.
 #[derive(Default)]
@@ -45,7 +45,7 @@ pub(super) struct Sequence {
 
 impl Sequence {
     /// Returns whether the sequence's number is part of the digest.
-    pub(super) fn counts(&self, rules: &Rules<'_>) -> bool {
+    pub(super) fn counts(&self, rules: &VolatileParts<'_>) -> bool {
         let is_of_volatile = self.owner.as_ref().is_some_and(|owner| rules.leaves_out_table(owner));
         !is_of_volatile && !rules.leaves_out_sequence(&self.name)
     }
@@ -53,7 +53,7 @@ impl Sequence {
 
 impl Catalog {
     /// Rejects rules for parts that do not exist.
-    pub(super) fn check(&self, rules: &Rules<'_>) -> Result<(), DigestError> {
+    pub(super) fn check(&self, rules: &VolatileParts<'_>) -> Result<(), DigestError> {
         let columns = self
             .tables
             .iter()
@@ -64,12 +64,12 @@ impl Catalog {
     }
 
     /// Converts the catalog to the content of the store, without volatile parts.
-    pub(super) fn content(self, rules: &Rules<'_>) -> Content {
+    pub(super) fn content(self, rules: &VolatileParts<'_>) -> StoreContent {
         let one = |hashes: BTreeSet<String>| hashes.into_iter().collect::<Vec<_>>().join(" ");
-        Content {
+        StoreContent {
             counters: self.counters.into_iter().filter(|(table, _)| !rules.leaves_out_table(table)).collect(),
             objects: self.objects.into_iter().map(|(name, hashes)| (name, one(hashes))).collect(),
-            ..Content::default()
+            ..StoreContent::default()
         }
     }
 }

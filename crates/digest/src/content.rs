@@ -19,7 +19,7 @@ pub struct Digest {
     /// compared.
     pub declared: String,
     /// Contents by the store's name.
-    pub stores: BTreeMap<String, Content>,
+    pub stores: BTreeMap<String, StoreContent>,
 }
 
 impl Digest {
@@ -67,10 +67,10 @@ fn declared(site: &Site) -> String {
 /// The content of one store, without its volatile parts. Collections that a kind of store does not have are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Content {
+pub struct StoreContent {
     /// Rows by table. If a store has several databases, names begin with the database's key and a colon.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub tables: BTreeMap<String, Rows>,
+    pub tables: BTreeMap<String, TableDigest>,
     /// Last or next numbers of sequences and of tables with automatic numbering.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, String>,
@@ -85,7 +85,7 @@ pub struct Content {
     pub keys: BTreeMap<String, String>,
 }
 
-impl Content {
+impl StoreContent {
     /// Calls `visit` with each item that is compared: its kind, its name, and its value in one line.
     pub(super) fn each(&self, visit: &mut dyn FnMut(&str, &str, &dyn fmt::Display)) {
         self.tables.iter().for_each(|(name, rows)| visit("table", name, &format_args!("{} {}", rows.count, rows.hash)));
@@ -98,7 +98,7 @@ impl Content {
 
 /// The rows of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rows {
+pub struct TableDigest {
     /// Number of rows in the table.
     pub count: u64,
     /// Hash over all rows; it does not depend on their order.

@@ -1,9 +1,9 @@
 //! Reads databases on a server. Their marks, which are read before and after, show whether anything was written in
 //! between.
 
-use super::content::Content;
-use super::reader::Reader;
-use super::{DigestError, Look, Subject};
+use super::content::StoreContent;
+use super::reader::DatabaseReader;
+use super::{DigestError, StoreReading, Subject};
 use arenad_model::store::Store;
 
 /// Maximum number of times that a database is read if it changes during the reading. The first reading often causes a
@@ -18,7 +18,7 @@ pub(super) async fn mark(
 ) -> Result<Option<String>, DigestError> {
     let mut marks = Vec::new();
     for key in databases {
-        let mut reader = Reader::open(*subject, store, key).await?;
+        let mut reader = DatabaseReader::open(*subject, store, key).await?;
         marks.push(reader.mark().await?);
         reader.end().await;
     }
@@ -31,7 +31,7 @@ pub(super) struct Rest<'a> {
     /// Position at which the server's log ended when the server was started on the snapshot's files.
     pub(super) position: u64,
     /// Content of the snapshot's databases.
-    pub(super) content: &'a Content,
+    pub(super) content: &'a StoreContent,
 }
 
 /// Returns the content of a store's databases. If nothing was written since the server was started on the snapshot's
@@ -41,10 +41,10 @@ pub(super) async fn look(
     store: &Store,
     databases: &[String],
     rest: Option<Rest<'_>>,
-) -> Result<Look, DigestError> {
+) -> Result<StoreReading, DigestError> {
     let mut readers = Vec::new();
     for key in databases {
-        readers.push(Reader::open(*subject, store, key).await?);
+        readers.push(DatabaseReader::open(*subject, store, key).await?);
     }
     if let Some(rest) = rest
         && let Some(mark) = unwritten(&mut readers, rest).await?
@@ -52,7 +52,7 @@ pub(super) async fn look(
         for reader in readers {
             reader.end().await;
         }
-        return Ok(Look { content: rest.content.clone(), mark: Some(mark), paths: None });
+        return Ok(StoreReading { content: rest.content.clone(), mark: Some(mark), paths: None });
     }
     let mut attempt = 1;
     let look = loop {
@@ -70,7 +70,7 @@ pub(super) async fn look(
 
 /// Returns the mark if nothing was written to any of the databases since the server was started on the snapshot's
 /// files.
-async fn unwritten(readers: &mut [Reader<'_>], rest: Rest<'_>) -> Result<Option<String>, DigestError> {
+async fn unwritten(readers: &mut [DatabaseReader<'_>], rest: Rest<'_>) -> Result<Option<String>, DigestError> {
     let several = readers.len() > 1;
     let mut marks = Vec::new();
     for reader in readers.iter_mut() {
@@ -83,8 +83,8 @@ async fn unwritten(readers: &mut [Reader<'_>], rest: Rest<'_>) -> Result<Option<
 
 /// Reads all databases once, and returns whether nothing was written to any of them in the meantime. The marks refer to
 /// the server's log, so a write to one database moves the marks of the others.
-async fn read(readers: &mut [Reader<'_>]) -> Result<(Look, bool), DigestError> {
-    let mut content = Content::default();
+async fn read(readers: &mut [DatabaseReader<'_>]) -> Result<(StoreReading, bool), DigestError> {
+    let mut content = StoreContent::default();
     let (mut before, mut after) = (Vec::new(), Vec::new());
     let (several, last) = (readers.len() > 1, readers.len() - 1);
     for (index, reader) in readers.iter_mut().enumerate() {
@@ -103,7 +103,7 @@ async fn read(readers: &mut [Reader<'_>]) -> Result<(Look, bool), DigestError> {
         after.insert(index, reader.mark().await?);
     }
     let is_settled = before == after;
-    Ok((Look { content, mark: joined(after).filter(|_| is_settled), paths: None }, is_settled))
+    Ok((StoreReading { content, mark: joined(after).filter(|_| is_settled), paths: None }, is_settled))
 }
 
 fn joined(marks: Vec<Option<String>>) -> Option<String> {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::content::{Content, Digest, FileEntry, FileKind, Rows};
+use super::content::{Digest, FileEntry, FileKind, StoreContent, TableDigest};
 
 /// Maximum number of differences that are listed; the rest are only counted. A store with so many differences has
 /// usually changed completely.
@@ -11,7 +11,7 @@ pub const DIFFERENCES_MAX: usize = 200;
 
 /// One item that differs from the baseline.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Difference {
+pub struct ItemDifference {
     /// Name of the store.
     pub store: String,
     /// Kind of the item that differs.
@@ -56,7 +56,7 @@ impl ItemKind {
     }
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for ItemDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
             ItemKind::Store => write!(f, "{}", self.store)?,
@@ -75,14 +75,14 @@ impl fmt::Display for Difference {
 
 /// The differences between two digests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Comparison {
+pub struct ContentDifferences {
     /// Sorted by store, kind and name; at most [`DIFFERENCES_MAX`].
-    pub differences: Vec<Difference>,
+    pub differences: Vec<ItemDifference>,
     /// Number of differences that are not listed.
     pub omitted: usize,
 }
 
-impl Comparison {
+impl ContentDifferences {
     /// Returns whether the two digests are equal.
     pub fn is_equal(&self) -> bool {
         self.differences.is_empty()
@@ -90,15 +90,15 @@ impl Comparison {
 }
 
 /// Compares two digests of the same declarations.
-pub fn compare(baseline: &Digest, now: &Digest) -> Comparison {
-    let mut found = Comparison::default();
+pub fn compare(baseline: &Digest, now: &Digest) -> ContentDifferences {
+    let mut found = ContentDifferences::default();
     let stores: BTreeSet<&String> = baseline.stores.keys().chain(now.stores.keys()).collect();
     for store in stores {
         let mut collector = Collector { store, found: &mut found };
         match (baseline.stores.get(store), now.stores.get(store)) {
             (Some(before), Some(now)) => collector.contents(before, now),
             (before, now) => {
-                let there = |content: Option<&Content>| content.map(|_| "declared".to_owned());
+                let there = |content: Option<&StoreContent>| content.map(|_| "declared".to_owned());
                 collector.push(ItemKind::Store, store, there(before), there(now));
             }
         }
@@ -108,11 +108,11 @@ pub fn compare(baseline: &Digest, now: &Digest) -> Comparison {
 
 struct Collector<'a> {
     store: &'a str,
-    found: &'a mut Comparison,
+    found: &'a mut ContentDifferences,
 }
 
 impl Collector<'_> {
-    fn contents(&mut self, before: &Content, now: &Content) {
+    fn contents(&mut self, before: &StoreContent, now: &StoreContent) {
         let same = |_: &str, before: &String, now: &String| (before != now).then(|| (before.clone(), now.clone()));
         let hash = |_: &str, before: &String, now: &String| {
             (before != now).then(|| ("as in the baseline".to_owned(), "otherwise".to_owned()))
@@ -150,7 +150,7 @@ impl Collector<'_> {
     fn push(&mut self, kind: ItemKind, name: &str, before: Option<String>, now: Option<String>) {
         if self.found.differences.len() < DIFFERENCES_MAX {
             let (store, name) = (self.store.to_owned(), name.to_owned());
-            self.found.differences.push(Difference { store, kind, name, before, now });
+            self.found.differences.push(ItemDifference { store, kind, name, before, now });
         } else {
             self.found.omitted += 1;
         }
@@ -161,11 +161,11 @@ fn counted(count: u64, one: &str, many: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
 }
 
-fn rows_shown(rows: &Rows) -> String {
+fn rows_shown(rows: &TableDigest) -> String {
     counted(rows.count, "row", "rows")
 }
 
-fn rows(_: &str, before: &Rows, now: &Rows) -> Option<(String, String)> {
+fn rows(_: &str, before: &TableDigest, now: &TableDigest) -> Option<(String, String)> {
     if before == now {
         return None;
     }
@@ -211,17 +211,17 @@ fn files(_: &str, before: &FileEntry, now: &FileEntry) -> Option<(String, String
 mod tests {
     use super::*;
 
-    fn digest(store: &str, content: Content) -> Digest {
+    fn digest(store: &str, content: StoreContent) -> Digest {
         Digest { declared: String::new(), stores: BTreeMap::from([(store.to_owned(), content)]) }
     }
 
-    fn words(before: Content, now: Content) -> Vec<String> {
+    fn words(before: StoreContent, now: StoreContent) -> Vec<String> {
         let comparison = compare(&digest("db", before), &digest("db", now));
         comparison.differences.iter().map(ToString::to_string).collect()
     }
 
-    fn rows(count: u64, hash: &str) -> Rows {
-        Rows { count, hash: hash.to_owned() }
+    fn rows(count: u64, hash: &str) -> TableDigest {
+        TableDigest { count, hash: hash.to_owned() }
     }
 
     fn file(size: u64, content: &str) -> FileEntry {
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn equal_contents_have_no_differences() {
-        let before = Content { files: map([("a", file(1, "x"))]), ..Content::default() };
+        let before = StoreContent { files: map([("a", file(1, "x"))]), ..StoreContent::default() };
         let now = before.clone();
         let (before, now) = (digest("db", before), digest("db", now));
         assert!(compare(&before, &now).is_equal());
@@ -243,17 +243,17 @@ mod tests {
 
     #[test]
     fn tables_counters_and_objects_are_named_with_what_they_were_and_are() {
-        let before = Content {
+        let before = StoreContent {
             tables: map([("posts", rows(2, "a")), ("users", rows(1, "b")), ("gone", rows(0, ""))]),
             counters: map([("posts_id_seq", "2".to_owned())]),
             objects: map([("index posts_pkey", "1".to_owned()), ("trigger t", "2".to_owned())]),
-            ..Content::default()
+            ..StoreContent::default()
         };
-        let now = Content {
+        let now = StoreContent {
             tables: map([("posts", rows(3, "c")), ("users", rows(1, "d")), ("more", rows(1, "e"))]),
             counters: map([("posts_id_seq", "3".to_owned())]),
             objects: map([("index posts_pkey", "3".to_owned())]),
-            ..Content::default()
+            ..StoreContent::default()
         };
         assert_eq!(
             words(before, now),
@@ -272,11 +272,11 @@ mod tests {
     #[test]
     fn files_are_named_with_every_attribute_that_differs() {
         let link = |to: &str| FileEntry { kind: FileKind::Link, ..file(0, to) };
-        let before = Content {
+        let before = StoreContent {
             files: map([("a", file(1, "x")), ("b", file(2, "y")), ("c", link("here")), ("d", file(3, "z"))]),
-            ..Content::default()
+            ..StoreContent::default()
         };
-        let now = Content {
+        let now = StoreContent {
             files: map([
                 ("a", file(1, "w")),
                 ("b", FileEntry { mode: 0o600, owner: 0, ..file(2, "y") }),
@@ -284,7 +284,7 @@ mod tests {
                 ("d", FileEntry { kind: FileKind::Folder, ..file(0, "") }),
                 ("e", file(5, "v")),
             ]),
-            ..Content::default()
+            ..StoreContent::default()
         };
         assert_eq!(
             words(before, now),
@@ -300,16 +300,16 @@ mod tests {
 
     #[test]
     fn a_store_that_only_one_of_them_has_is_a_difference() {
-        let comparison = compare(&digest("a", Content::default()), &digest("b", Content::default()));
+        let comparison = compare(&digest("a", StoreContent::default()), &digest("b", StoreContent::default()));
         let words: Vec<String> = comparison.differences.iter().map(ToString::to_string).collect();
         assert_eq!(words, ["a: declared before, gone now", "b: new, declared"]);
     }
 
     #[test]
     fn of_very_many_differences_some_are_named_and_all_counted() {
-        let many = |count: usize| Content {
+        let many = |count: usize| StoreContent {
             files: (0..count).map(|number| (format!("{number:05}"), file(1, "x"))).collect(),
-            ..Content::default()
+            ..StoreContent::default()
         };
         let comparison = compare(&digest("db", many(0)), &digest("db", many(DIFFERENCES_MAX + 7)));
         assert_eq!((comparison.differences.len(), comparison.omitted), (DIFFERENCES_MAX, 7));
@@ -317,11 +317,11 @@ mod tests {
 
     #[test]
     fn a_digest_survives_json() {
-        let content = Content {
+        let content = StoreContent {
             tables: map([("t", rows(1, "a"))]),
             files: map([("f", file(1, "x"))]),
             keys: map([("k", "h".to_owned())]),
-            ..Content::default()
+            ..StoreContent::default()
         };
         let digest = digest("db", content);
         let text = serde_json::to_string(&digest).expect("JSON prints");

@@ -10,7 +10,7 @@ pub(super) const ENTRIES_MAX: usize = 2_000_000;
 const TEXT_MAX: usize = 64 << 20;
 
 /// The amount that was read of a store's folder, and its limits.
-pub(super) struct Extent {
+pub(super) struct FolderBudget {
     store: String,
     entries_max: usize,
     entries: usize,
@@ -18,7 +18,7 @@ pub(super) struct Extent {
     text: usize,
 }
 
-impl Extent {
+impl FolderBudget {
     pub(super) fn of(store: &str) -> Self {
         Self::limited(store, ENTRIES_MAX, TEXT_MAX)
     }
@@ -49,9 +49,12 @@ mod tests {
 
     #[test]
     fn there_is_an_end_to_names_and_to_their_length() {
-        let mut extent = Extent::limited("files", 2, 100);
+        let mut extent = FolderBudget::limited("files", 2, 100);
         assert!(extent.add(40).is_ok() && extent.add(60).is_ok());
         assert!(matches!(extent.add(0), Err(DigestError::TooMany { limit: 2, .. })));
-        assert!(matches!(Extent::limited("files", 2, 100).add(101), Err(DigestError::TooLong { limit: 100, .. })));
+        assert!(matches!(
+            FolderBudget::limited("files", 2, 100).add(101),
+            Err(DigestError::TooLong { limit: 100, .. })
+        ));
     }
 }

@@ -53,13 +53,13 @@ use arenad_probes::SqlFailure;
 use arenad_seams::inline::{self, Stop};
 use arenad_storage::StorageError;
 
-pub use content::{Content, Digest, FileEntry, FileKind, Rows};
-pub use difference::{Comparison, DIFFERENCES_MAX, Difference, ItemKind, compare};
-pub use lines::Lines;
+pub use content::{Digest, FileEntry, FileKind, StoreContent, TableDigest};
+pub use difference::{ContentDifferences, DIFFERENCES_MAX, ItemDifference, ItemKind, compare};
+pub use lines::StoreConnections;
 pub use rested::{Folders, Rested};
 
 use database::Rest;
-use tree::Place;
+use tree::StoreFolder;
 
 /// Why a digest could not be computed.
 #[derive(Debug, thiserror::Error)]
@@ -204,7 +204,7 @@ pub struct Subject<'a> {
     /// Folder that SQLite databases are copied to before they are read.
     pub copies: &'a Path,
     /// Connections to the instance's servers.
-    pub lines: &'a Lines,
+    pub lines: &'a StoreConnections,
     /// Set once the servers accept queries; files are read before that. `None` if the servers already accept queries.
     pub started: Option<&'a SetOnce<()>>,
 }
@@ -292,15 +292,19 @@ pub async fn moved(subject: &Subject<'_>, last: &Taken) -> Result<Vec<String>, D
 }
 
 /// The result of reading one store.
-struct Look {
-    content: Content,
+struct StoreReading {
+    content: StoreContent,
     /// `None` if the store was written to during the reading, or if writes to it cannot be detected.
     mark: Option<String>,
     /// The paths that were found, if they make the next mark cheaper.
     paths: Option<tree::Paths>,
 }
 
-async fn take_store(subject: &Subject<'_>, store: &Store, known: Known<'_>) -> Result<(Look, Cost), DigestError> {
+async fn take_store(
+    subject: &Subject<'_>,
+    store: &Store,
+    known: Known<'_>,
+) -> Result<(StoreReading, Cost), DigestError> {
     if matches!(store.kind, StoreKind::Postgres { .. } | StoreKind::Mysql { .. } | StoreKind::Redis { .. }) {
         subject.servers().await;
     }
@@ -313,7 +317,7 @@ async fn take_store(subject: &Subject<'_>, store: &Store, known: Known<'_>) -> R
         && in_time(store, mark(subject, store, last)).await?.as_ref() == Some(last_mark)
     {
         let paths = last.paths.get(&store.name).cloned();
-        found = Some(Look { content: content.clone(), mark: Some(last_mark.clone()), paths });
+        found = Some(StoreReading { content: content.clone(), mark: Some(last_mark.clone()), paths });
     }
     let is_hashed = found.is_none();
     let look = match found {
@@ -349,7 +353,7 @@ async fn mark(subject: &Subject<'_>, store: &Store, last: &Taken) -> Result<Opti
     }
 }
 
-async fn content(subject: &Subject<'_>, store: &Store, rest: Option<Rest<'_>>) -> Result<Look, DigestError> {
+async fn content(subject: &Subject<'_>, store: &Store, rest: Option<Rest<'_>>) -> Result<StoreReading, DigestError> {
     match &store.kind {
         StoreKind::Postgres { databases } | StoreKind::Mysql { databases } => {
             database::look(subject, store, databases, rest).await
@@ -363,7 +367,7 @@ async fn content(subject: &Subject<'_>, store: &Store, rest: Option<Rest<'_>>) -
 }
 
 /// Finds the folder of this host that contains the store.
-fn folder(subject: &Subject<'_>, store: &Store) -> Result<Place, DigestError> {
+fn folder(subject: &Subject<'_>, store: &Store) -> Result<StoreFolder, DigestError> {
     let inside = store.folder();
     let mounted =
         subject.folders.iter().find(|((service, path), _)| *service == store.service && is_within(inside, path));
@@ -371,7 +375,7 @@ fn folder(subject: &Subject<'_>, store: &Store) -> Result<Place, DigestError> {
         || DigestError::NoFolder { store: store.name.clone(), path: inside.to_owned(), service: store.service.clone() };
     let ((_, path), folder) = mounted.ok_or_else(missing)?;
     let below = inside.strip_prefix(path.as_str()).unwrap_or_default().trim_start_matches('/');
-    Ok(Place { root: folder.clone(), below: below.into() })
+    Ok(StoreFolder { root: folder.clone(), below: below.into() })
 }
 
 /// Runs work on files on a blocking thread.

@@ -10,10 +10,10 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::Value as Json;
 
 use super::catalog::Catalog;
-use super::content::{Content, Rows};
+use super::content::{StoreContent, TableDigest};
 use super::database::ATTEMPTS;
-use super::lines::Line;
-use super::rules::Rules;
+use super::lines::StoreConnection;
+use super::rules::VolatileParts;
 use super::{DigestError, Subject, mysql, postgres, rested};
 use arenad_model::site::{Database, DatabaseAccess};
 use arenad_model::store::{Store, StoreKind};
@@ -29,12 +29,12 @@ const SHARE: usize = 8;
 
 /// The servers whose data folders can be stores.
 #[derive(Clone, Copy)]
-enum Server {
+enum DatabaseServer {
     Mysql,
     Postgres,
 }
 
-impl Server {
+impl DatabaseServer {
     fn of(store: &Store) -> Self {
         // Validation ensures that a store is read only through databases of its own kind.
         match store.kind {
@@ -77,8 +77,8 @@ impl Server {
 }
 
 /// The content of one database.
-pub(super) struct Read {
-    pub(super) content: Content,
+pub(super) struct MarkedContent {
+    pub(super) content: StoreContent,
     /// The mark before anything was read.
     pub(super) before: Option<String>,
     /// The mark after everything was read.
@@ -86,23 +86,23 @@ pub(super) struct Read {
 }
 
 /// A reader of one database with its connections.
-pub(super) struct Reader<'a> {
+pub(super) struct DatabaseReader<'a> {
     pub(super) key: &'a str,
     subject: Subject<'a>,
     store: &'a Store,
     database: &'a Database,
-    server: Server,
+    server: DatabaseServer,
     session: SqlSession<'a>,
     /// Second connection, for hashing rows.
     beside: Option<SqlSession<'a>>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> DatabaseReader<'a> {
     pub(super) async fn open(subject: Subject<'a>, store: &'a Store, key: &'a str) -> Result<Self, DigestError> {
         let missing = || failed(store, key, SqlFailure::Server("the database is not declared".to_owned()));
         let database = subject.site.databases.get(key).ok_or_else(missing)?;
         let resumed = match subject.lines.take(store, key) {
-            Some(Line::Database(connection)) => SqlSession::resume(database, connection).await,
+            Some(StoreConnection::Database(connection)) => SqlSession::resume(database, connection).await,
             _ => None,
         };
         let session = match resumed {
@@ -112,7 +112,7 @@ impl<'a> Reader<'a> {
                 opened.map_err(|cause| failed(store, key, cause))?
             }
         };
-        Ok(Self { key, subject, store, database, server: Server::of(store), session, beside: None })
+        Ok(Self { key, subject, store, database, server: DatabaseServer::of(store), session, beside: None })
     }
 
     /// Keeps the connection for the next check. Every answer must have been read.
@@ -121,7 +121,7 @@ impl<'a> Reader<'a> {
             beside.close().await;
         }
         if let Some(connection) = self.session.keep() {
-            self.subject.lines.put(self.store, self.key, Line::Database(connection)).await;
+            self.subject.lines.put(self.store, self.key, StoreConnection::Database(connection)).await;
         }
     }
 
@@ -136,11 +136,11 @@ impl<'a> Reader<'a> {
     pub(super) async fn unwritten(
         &mut self,
         position: u64,
-        content: &Content,
+        content: &StoreContent,
         prefix: &str,
     ) -> Result<Option<String>, DigestError> {
         let statements = [self.server.mark(), mysql::OWN_OBJECTS, self.server.mark()].map(str::to_owned);
-        let (mut catalog, mut none) = (Catalog::default(), Content::default());
+        let (mut catalog, mut none) = (Catalog::default(), StoreContent::default());
         for row in self.run(&statements).await? {
             match row.as_array().map(Vec::as_slice) {
                 Some([Json::String(tag), Json::String(_)]) if tag == "mark" => catalog.marks.push(mark_of(&row)),
@@ -149,14 +149,14 @@ impl<'a> Reader<'a> {
         }
         let [Some(before), Some(after)] = catalog.marks.as_slice() else { return Ok(None) };
         let (before, after) = (before.clone(), after.clone());
-        let own = catalog.content(&Rules::of(self.store)).objects;
+        let own = catalog.content(&VolatileParts::of(self.store)).objects;
         let is_same = rested::of_own_tables(&own, "") == rested::of_own_tables(&content.objects, prefix);
         Ok((before == after && is_same && rested::is_unwritten(&after, position)).then_some(after))
     }
 
     /// Reads everything except the volatile parts.
-    pub(super) async fn read(&mut self) -> Result<Read, DigestError> {
-        let rules = Rules::of(self.store);
+    pub(super) async fn read(&mut self) -> Result<MarkedContent, DigestError> {
+        let rules = VolatileParts::of(self.store);
         let opening = second(self.subject, self.store, self.database, self.beside.take());
         let (catalog, beside) = tokio::join!(self.catalog(), opening);
         self.beside = beside;
@@ -173,19 +173,19 @@ impl<'a> Reader<'a> {
         let before = catalog.marks.first().cloned().flatten();
         let statements = self.statements(&rules, &catalog);
         let (answer, after) = self.run_marked(statements).await?;
-        let mut rows = Content::default();
+        let mut rows = StoreContent::default();
         for row in answer {
             self.add(&mut catalog, &mut rows, &row)?;
         }
         let mut content = catalog.content(&rules);
         content.tables.extend(rows.tables);
         content.counters.extend(rows.counters);
-        Ok(Read { content, before, after })
+        Ok(MarkedContent { content, before, after })
     }
 
     async fn catalog(&mut self) -> Result<Catalog, DigestError> {
         let statements = [self.server.mark(), self.server.catalog(), self.server.mark()].map(str::to_owned);
-        let (mut catalog, mut none) = (Catalog::default(), Content::default());
+        let (mut catalog, mut none) = (Catalog::default(), StoreContent::default());
         for row in self.run(&statements).await? {
             match row.as_array().map(Vec::as_slice) {
                 Some([Json::String(tag), Json::String(_)]) if tag == "mark" => catalog.marks.push(mark_of(&row)),
@@ -197,14 +197,14 @@ impl<'a> Reader<'a> {
 
     /// Returns the statements for the definitions, for the rows of all tables that count, and for the numbers of all
     /// sequences that count.
-    fn statements(&self, rules: &Rules<'_>, catalog: &Catalog) -> Vec<String> {
+    fn statements(&self, rules: &VolatileParts<'_>, catalog: &Catalog) -> Vec<String> {
         let rows = catalog.tables.iter().filter(|table| !rules.leaves_out_table(&table.name)).map(|table| {
             let counts = |name: &str| !rules.leaves_out_column(name, &table.name);
             let columns = table.columns.iter().filter(|column| counts(&column.name));
             let columns: Vec<&str> = columns.map(|column| column.expression.as_str()).collect();
             match self.server {
-                Server::Postgres => postgres::rows(table, &columns),
-                Server::Mysql => mysql::rows(table, &columns),
+                DatabaseServer::Postgres => postgres::rows(table, &columns),
+                DatabaseServer::Mysql => mysql::rows(table, &columns),
             }
         });
         let sequences = catalog.sequences.iter().filter(|sequence| sequence.counts(rules)).map(postgres::sequence);
@@ -212,7 +212,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Adds a row of an answer to the catalog or the content.
-    fn add(&self, catalog: &mut Catalog, content: &mut Content, row: &Json) -> Result<(), DigestError> {
+    fn add(&self, catalog: &mut Catalog, content: &mut StoreContent, row: &Json) -> Result<(), DigestError> {
         let is_understood = match row.as_array().map(Vec::as_slice) {
             Some([Json::String(tag), Json::String(kind), Json::String(name), Json::String(hash)])
                 if tag == "object" =>
@@ -221,7 +221,7 @@ impl<'a> Reader<'a> {
                 true
             }
             Some([Json::String(tag), Json::String(name), count, Json::String(hash)]) if tag == "rows" => {
-                let rows = count.as_u64().map(|count| Rows { count, hash: hash.clone() });
+                let rows = count.as_u64().map(|count| TableDigest { count, hash: hash.clone() });
                 rows.map(|rows| content.tables.insert(name.clone(), rows)).is_some()
             }
             Some([Json::String(tag), Json::String(name), Json::String(number)]) if tag == "counter" => {
@@ -229,8 +229,8 @@ impl<'a> Reader<'a> {
                 true
             }
             Some(cells) => match self.server {
-                Server::Postgres => postgres::add(catalog, cells),
-                Server::Mysql => mysql::add(catalog, cells),
+                DatabaseServer::Postgres => postgres::add(catalog, cells),
+                DatabaseServer::Mysql => mysql::add(catalog, cells),
             },
             None => false,
         };

@@ -9,11 +9,11 @@ use serde::de::DeserializeOwned;
 use tokio::net::TcpStream;
 
 use super::container_socket;
-use super::content::Content;
-use super::lines::Line;
-use super::redis_worker::{Answer, COMMAND, MARK, Page, Question, databases};
+use super::content::StoreContent;
+use super::lines::StoreConnection;
+use super::redis_worker::{COMMAND, KeyPage, MARK, RedisReply, RedisRequest, databases};
 use super::rules::volatile_keys;
-use super::{DigestError, Look, Subject};
+use super::{DigestError, StoreReading, Subject};
 use arenad_confined::Worker;
 use arenad_model::error::describe;
 use arenad_model::store::{RedisAccess, Store};
@@ -30,17 +30,21 @@ pub(super) async fn mark(
     store: &Store,
     access: &RedisAccess,
 ) -> Result<Option<String>, DigestError> {
-    let mut server = Server::open(subject, store, access);
+    let mut server = RedisServer::open(subject, store, access);
     let page = server.page(0, MARK).await?;
     server.end().await;
     Ok(Some(page.mark))
 }
 
 /// Reads all keys of a server.
-pub(super) async fn look(subject: &Subject<'_>, store: &Store, access: &RedisAccess) -> Result<Look, DigestError> {
-    let mut server = Server::open(subject, store, access);
+pub(super) async fn look(
+    subject: &Subject<'_>,
+    store: &Store,
+    access: &RedisAccess,
+) -> Result<StoreReading, DigestError> {
+    let mut server = RedisServer::open(subject, store, access);
     let volatile = volatile_keys(store);
-    let (mut content, mut size) = (Content::default(), 0);
+    let (mut content, mut size) = (StoreContent::default(), 0);
     let (mut mark, mut is_settled) = (None, true);
     for database in server.databases().await? {
         let mut cursor = "0".to_owned();
@@ -64,11 +68,11 @@ pub(super) async fn look(subject: &Subject<'_>, store: &Store, access: &RedisAcc
         }
     }
     server.end().await;
-    Ok(Look { content, mark: mark.filter(|_| is_settled), paths: None })
+    Ok(StoreReading { content, mark: mark.filter(|_| is_settled), paths: None })
 }
 
 /// Access to a server, through a worker or a client in the container.
-struct Server<'a> {
+struct RedisServer<'a> {
     subject: &'a Subject<'a>,
     store: &'a Store,
     access: &'a RedisAccess,
@@ -80,10 +84,10 @@ struct Server<'a> {
     is_kept: bool,
 }
 
-impl<'a> Server<'a> {
+impl<'a> RedisServer<'a> {
     fn open(subject: &'a Subject<'a>, store: &'a Store, access: &'a RedisAccess) -> Self {
         let worker = match subject.lines.take(store, "") {
-            Some(Line::Keys(worker)) => Some(worker),
+            Some(StoreConnection::Keys(worker)) => Some(worker),
             _ => None,
         };
         let is_kept = worker.is_some();
@@ -93,23 +97,23 @@ impl<'a> Server<'a> {
     /// Keeps the worker for the next check. Every answer must have been read.
     async fn end(self) {
         if let Some(worker) = self.worker {
-            self.subject.lines.put(self.store, "", Line::Keys(worker)).await;
+            self.subject.lines.put(self.store, "", StoreConnection::Keys(worker)).await;
         }
     }
 
     async fn databases(&mut self) -> Result<Vec<usize>, DigestError> {
-        self.ask(&Question::Databases, |said| Ok(databases(said))).await
+        self.ask(&RedisRequest::Databases, |said| Ok(databases(said))).await
     }
 
-    async fn page(&mut self, database: usize, cursor: &str) -> Result<Page, DigestError> {
-        self.ask(&Question::Page { database, cursor: cursor.to_owned() }, Page::read).await
+    async fn page(&mut self, database: usize, cursor: &str) -> Result<KeyPage, DigestError> {
+        self.ask(&RedisRequest::Page { database, cursor: cursor.to_owned() }, KeyPage::read).await
     }
 
     /// Asks the worker, or a client in the container whose output `read` parses.
     async fn ask<T: DeserializeOwned>(
         &mut self,
-        question: &Question,
-        read: impl Fn(&str) -> Answer<T>,
+        question: &RedisRequest,
+        read: impl Fn(&str) -> RedisReply<T>,
     ) -> Result<T, DigestError> {
         let answer = match self.access {
             RedisAccess::Client { command } => read(&self.through_client(command, question.command()).await?),
@@ -136,7 +140,7 @@ impl<'a> Server<'a> {
     }
 
     /// Asks the worker. Starts a new one if there is none, or if a kept one no longer works.
-    async fn over_line<T: DeserializeOwned>(&mut self, question: &Question) -> Answer<T> {
+    async fn over_line<T: DeserializeOwned>(&mut self, question: &RedisRequest) -> RedisReply<T> {
         let was_kept = std::mem::take(&mut self.is_kept);
         if let Some(mut worker) = self.worker.take() {
             let answer = ask(&mut worker, question).await;
@@ -154,7 +158,7 @@ impl<'a> Server<'a> {
         Ok(answer)
     }
 
-    async fn connect(&self) -> Answer<OwnedFd> {
+    async fn connect(&self) -> RedisReply<OwnedFd> {
         let service = &self.store.service;
         match self.access {
             RedisAccess::Tcp { port } => {
@@ -183,6 +187,6 @@ impl<'a> Server<'a> {
     }
 }
 
-async fn ask<T: DeserializeOwned>(worker: &mut Worker, question: &Question) -> Answer<T> {
-    worker.ask::<Answer<T>>(question).await.unwrap_or_else(|error| Err(error.to_string().into()))
+async fn ask<T: DeserializeOwned>(worker: &mut Worker, question: &RedisRequest) -> RedisReply<T> {
+    worker.ask::<RedisReply<T>>(question).await.unwrap_or_else(|error| Err(error.to_string().into()))
 }

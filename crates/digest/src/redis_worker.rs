@@ -34,14 +34,14 @@ pub(super) const MARK: &str = "mark";
 
 /// A request to the worker.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Question {
+pub(super) enum RedisRequest {
     /// Asks which databases have keys; the answer is parsed by [`databases`].
     Databases,
-    /// Asks for a page of a database's keys from a cursor; the answer is a [`Page`].
+    /// Asks for a page of a database's keys from a cursor; the answer is a [`KeyPage`].
     Page { database: usize, cursor: String },
 }
 
-impl Question {
+impl RedisRequest {
     /// Returns the command that the server receives.
     pub(super) fn command(&self) -> Vec<String> {
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
@@ -55,24 +55,24 @@ impl Question {
 arenad_model::text_error! {
     /// Why a question has no answer: the server's error message, or a description of the failure.
     #[derive(Serialize, Deserialize)]
-    pub(super) struct ServerWords;
+    pub(super) struct RedisServerError;
 }
 
 /// The answer to a question, or the reason why there is none.
-pub(super) type Answer<T> = Result<T, ServerWords>;
+pub(super) type RedisReply<T> = Result<T, RedisServerError>;
 
 /// One answer of the script.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Page {
+pub(super) struct KeyPage {
     pub(super) mark: String,
     pub(super) cursor: String,
     /// Each key with its type, the hash of its value and its expiry time.
     pub(super) keys: Vec<(String, String)>,
 }
 
-impl Page {
-    pub(super) fn read(answer: &str) -> Answer<Self> {
-        let refused = || -> ServerWords {
+impl KeyPage {
+    pub(super) fn read(answer: &str) -> RedisReply<Self> {
+        let refused = || -> RedisServerError {
             answer.lines().next().unwrap_or("it said nothing").chars().take(200).collect::<String>().into()
         };
         let mut lines = answer.trim_end().lines();
@@ -113,18 +113,18 @@ pub fn serve() -> io::Result<()> {
 async fn work(inside: Inside) -> io::Result<()> {
     let (mut parent, stream) = inside.speak()?;
     let mut server = BufReader::new(stream);
-    while let Some(question) = parent.question::<Question>().await? {
+    while let Some(question) = parent.question::<RedisRequest>().await? {
         let said = exchange(&mut server, &request(&question.command())).await;
         match question {
-            Question::Databases => parent.answer(&said.map(|said| databases(&said))).await?,
-            Question::Page { .. } => parent.answer(&said.and_then(|said| Page::read(&said))).await?,
+            RedisRequest::Databases => parent.answer(&said.map(|said| databases(&said))).await?,
+            RedisRequest::Page { .. } => parent.answer(&said.and_then(|said| KeyPage::read(&said))).await?,
         }
     }
     Ok(())
 }
 
 /// Sends a command and reads its answer.
-async fn exchange(server: &mut BufReader<UnixStream>, request: &[u8]) -> Answer<String> {
+async fn exchange(server: &mut BufReader<UnixStream>, request: &[u8]) -> RedisReply<String> {
     server.write_all(request).await.map_err(|error| error.to_string())?;
     answer(server).await
 }
@@ -139,7 +139,7 @@ fn request(words: &[String]) -> Vec<u8> {
 }
 
 /// Reads an answer that is one text, with the line end after it.
-async fn answer(server: &mut BufReader<UnixStream>) -> Answer<String> {
+async fn answer(server: &mut BufReader<UnixStream>) -> RedisReply<String> {
     let mut head = Vec::new();
     (&mut *server).take(HEAD_MAX).read_until(b'\n', &mut head).await.map_err(|error| error.to_string())?;
     if head.is_empty() {
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_page_has_its_mark_the_next_cursor_and_the_keys() {
-        let page = Page::read("ok run/1/2 17\n6120c3a4 string abc -1\n").expect("a page");
+        let page = KeyPage::read("ok run/1/2 17\n6120c3a4 string abc -1\n").expect("a page");
         assert_eq!((page.mark.as_str(), page.cursor.as_str()), ("run/1/2", "17"));
         assert_eq!(page.keys, [("a ä".to_owned(), "string abc -1".to_owned())]);
     }
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn what_a_server_says_instead_is_the_reason() {
         for answer in ["", "NOAUTH Authentication required.", "ok mark", "ok mark 0\nnot-hex string a -1"] {
-            let reason = Page::read(answer).expect_err("no page");
+            let reason = KeyPage::read(answer).expect_err("no page");
             assert!(answer.is_empty() || answer.starts_with(&reason.to_string()), "{reason}");
         }
     }
@@ -185,8 +185,8 @@ mod tests {
     #[test]
     fn a_page_of_too_many_keys_is_refused() {
         let page = |keys: usize| format!("ok mark 0\n{}", "61 a\n".repeat(keys));
-        assert!(Page::read(&page(PAGE_KEYS_MAX)).is_ok());
-        assert!(Page::read(&page(PAGE_KEYS_MAX + 1)).is_err());
+        assert!(KeyPage::read(&page(PAGE_KEYS_MAX)).is_ok());
+        assert!(KeyPage::read(&page(PAGE_KEYS_MAX + 1)).is_err());
     }
 
     #[test]

@@ -21,7 +21,7 @@ use fiemap::{Fiemap, FiemapExtentFlags, FiemapFlags};
 use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
 
-use super::tree::{Place, names, open_file};
+use super::tree::{StoreFolder, names, open_file};
 use arenad_folders::beneath;
 use arenad_model::ids::ServiceName;
 use arenad_model::site::{Database, Site};
@@ -101,17 +101,17 @@ impl Rested {
     }
 }
 
-fn place(store: &Store, folders: &Folders) -> Option<Place> {
+fn place(store: &Store, folders: &Folders) -> Option<StoreFolder> {
     let inside = store.folder();
     let ((_, path), folder) =
         folders.iter().find(|((service, path), _)| *service == store.service && is_within(inside, path))?;
     let below = inside.strip_prefix(path.as_str()).unwrap_or_default().trim_start_matches('/');
-    Some(Place { root: folder.clone(), below: below.into() })
+    Some(StoreFolder { root: folder.clone(), below: below.into() })
 }
 
 /// Returns the position at which the log of a data folder ends if the folder equals the snapshot's. Returns `None` if
 /// it differs, or has tables whose changes are not in the log.
-fn position(live: &Place, snapshot: &Place, databases: &[Database]) -> Result<Option<u64>, Errno> {
+fn position(live: &StoreFolder, snapshot: &StoreFolder, databases: &[Database]) -> Result<Option<u64>, Errno> {
     let (live, snapshot) = (live.open()?, snapshot.open()?);
     for database in databases {
         if !has_innodb_alone(&live, &database.database)? {
@@ -186,11 +186,11 @@ fn shares_blocks(one: &File, other: &File) -> Result<bool, Errno> {
 }
 
 /// A run of blocks: its offset in the file, its offset on the disk and its length, in bytes.
-type Run = (u64, u64, u64);
+type FileExtent = (u64, u64, u64);
 
 /// Returns the blocks that hold a file's content, after pending writes have reached the disk. Returns `None` if the
 /// file system does not report them exactly.
-fn blocks(file: &File) -> Result<Option<Vec<Run>>, Errno> {
+fn blocks(file: &File) -> Result<Option<Vec<FileExtent>>, Errno> {
     let inexact = FiemapExtentFlags::UNKNOWN
         | FiemapExtentFlags::DELALLOC
         | FiemapExtentFlags::ENCODED
@@ -198,7 +198,7 @@ fn blocks(file: &File) -> Result<Option<Vec<Run>>, Errno> {
         | FiemapExtentFlags::NOT_ALIGNED
         | FiemapExtentFlags::DATA_INLINE
         | FiemapExtentFlags::DATA_TAIL;
-    let mut runs: Vec<Run> = Vec::new();
+    let mut runs: Vec<FileExtent> = Vec::new();
     for extent in Fiemap::with_flags(file, FiemapFlags::SYNC) {
         let extent = extent.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
         if extent.fe_flags.intersects(inexact) {

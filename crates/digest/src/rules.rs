@@ -10,13 +10,13 @@ use arenad_model::site::Site;
 use arenad_model::store::{SQLITE_COMPANIONS, Store, StoreKind, VolatilePart};
 
 /// The parts of a database that a digest leaves out.
-pub(super) struct Rules<'a> {
+pub(super) struct VolatileParts<'a> {
     store: &'a Store,
     /// Volatile tables that are declared by a pattern.
     tables: GlobSet,
 }
 
-impl<'a> Rules<'a> {
+impl<'a> VolatileParts<'a> {
     pub(super) fn of(store: &'a Store) -> Self {
         let patterns = store.volatile.iter().filter_map(|volatile| match &volatile.part {
             VolatilePart::Table(name) if is_pattern(name) => Some(name.as_str()),

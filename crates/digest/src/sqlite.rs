@@ -11,12 +11,12 @@ use std::path::Path;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
-use super::content::Content;
-use super::rules::Rules;
-use super::sqlite_worker::{Reader, SEQUENCES, Schema};
-use super::stat_mark::{Seen, StatMark};
-use super::tree::{PIECE, Place, open_file};
-use super::{DigestError, Look, Stop, blocking};
+use super::content::StoreContent;
+use super::rules::VolatileParts;
+use super::sqlite_worker::{SEQUENCES, Schema, SqliteReader};
+use super::stat_mark::{FinishedMark, StatMark};
+use super::tree::{PIECE, StoreFolder, open_file};
+use super::{DigestError, Stop, StoreReading, blocking};
 use arenad_confined::{Folder, WorkerError};
 use arenad_model::store::Store;
 
@@ -31,7 +31,7 @@ const ATTEMPTS: usize = 3;
 pub(super) const COPY_MAX: u64 = 4 << 30;
 
 /// Returns the mark of a database's files.
-pub(super) async fn mark(store: &Store, folder: Place) -> Result<Option<String>, DigestError> {
+pub(super) async fn mark(store: &Store, folder: StoreFolder) -> Result<Option<String>, DigestError> {
     let files = Files::of(store, folder);
     blocking(store, move |_| Ok(files.seen(&files.open()?)?.mark())).await
 }
@@ -39,30 +39,30 @@ pub(super) async fn mark(store: &Store, folder: Place) -> Result<Option<String>,
 /// Reads the rows of a database.
 ///
 /// The files are copied to a folder in `copies`.
-pub(super) async fn look(store: &Store, folder: Place, copies: &Path) -> Result<Look, DigestError> {
+pub(super) async fn look(store: &Store, folder: StoreFolder, copies: &Path) -> Result<StoreReading, DigestError> {
     let files = Files::of(store, folder);
     let name = files.name.clone();
     let copies = copies.to_owned();
     let copied = blocking(store, move |stop| files.copy(&copies, stop)).await?;
     let content = rows(store, &copied.folder, &name).await?;
-    Ok(Look { content, mark: copied.mark, paths: None })
+    Ok(StoreReading { content, mark: copied.mark, paths: None })
 }
 
 /// The files of a database and the folder that contains them.
 struct Files {
     store: String,
-    folder: Place,
+    folder: StoreFolder,
     name: String,
 }
 
 /// A copy of the files, which is removed when the value is dropped.
-struct Copied {
+struct SqliteCopy {
     folder: Folder,
     mark: Option<String>,
 }
 
 impl Files {
-    fn of(store: &Store, folder: Place) -> Self {
+    fn of(store: &Store, folder: StoreFolder) -> Self {
         let name = store.path.rsplit('/').next().unwrap_or_default().to_owned();
         Self { store: store.name.clone(), folder, name }
     }
@@ -71,7 +71,7 @@ impl Files {
         self.folder.open().map_err(|cause| self.failed("", cause.into()))
     }
 
-    fn seen(&self, folder: &OwnedFd) -> Result<Seen, DigestError> {
+    fn seen(&self, folder: &OwnedFd) -> Result<FinishedMark, DigestError> {
         let mut mark = StatMark::default();
         for part in PARTS {
             let name = format!("{}{part}", self.name);
@@ -84,7 +84,7 @@ impl Files {
         Ok(mark.finish())
     }
 
-    fn copy(&self, copies: &Path, stop: &Stop) -> Result<Copied, DigestError> {
+    fn copy(&self, copies: &Path, stop: &Stop) -> Result<SqliteCopy, DigestError> {
         let from = self.open()?;
         let mut attempt = 1;
         loop {
@@ -103,7 +103,7 @@ impl Files {
             }
             let after = self.seen(&from)?;
             if after.is_like(&before) || attempt == ATTEMPTS {
-                return Ok(Copied { folder, mark: after.mark_since(before) });
+                return Ok(SqliteCopy { folder, mark: after.mark_since(before) });
             }
             attempt += 1;
         }
@@ -150,11 +150,11 @@ pub(super) fn too_large(most: u64) -> io::Error {
 }
 
 /// Reads the rows of a copy in a confined process, because a crafted SQLite file may exploit the program that opens it.
-async fn rows(store: &Store, folder: &Folder, name: &str) -> Result<Content, DigestError> {
+async fn rows(store: &Store, folder: &Folder, name: &str) -> Result<StoreContent, DigestError> {
     let failed = |cause: WorkerError| DigestError::Sqlite { store: store.name.clone(), cause: cause.into() };
-    let (mut reader, Schema { objects, tables }) = Reader::start(folder, name).await.map_err(failed)?;
-    let rules = Rules::of(store);
-    let mut content = Content { objects, ..Content::default() };
+    let (mut reader, Schema { objects, tables }) = SqliteReader::start(folder, name).await.map_err(failed)?;
+    let rules = VolatileParts::of(store);
+    let mut content = StoreContent { objects, ..StoreContent::default() };
     for (table, columns) in &tables {
         if rules.leaves_out_table(table) {
             continue;

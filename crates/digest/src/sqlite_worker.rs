@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, ConnectOptions, Row, TypeInfo, ValueRef};
 
-use super::content::Rows;
+use super::content::TableDigest;
 use arenad_confined::{Folder, Worker, WorkerError};
 
 /// Hidden command that runs this program as the worker.
@@ -19,7 +19,7 @@ pub(super) const SEQUENCES: &str = "sqlite_sequence";
 
 /// A request to the worker.
 #[derive(Debug, Serialize, Deserialize)]
-enum Question {
+enum SqliteRequest {
     /// Asks for the schema of the database with this file name.
     Schema(String),
     /// Asks for the count and the hash of a table's rows, restricted to these columns.
@@ -43,31 +43,31 @@ arenad_model::text_error! {
     struct SqliteWords;
 }
 
-type Answer<T> = Result<T, SqliteWords>;
+type SqliteReply<T> = Result<T, SqliteWords>;
 
 /// The daemon's side of the connection to a worker.
-pub(super) struct Reader(Worker);
+pub(super) struct SqliteReader(Worker);
 
-impl Reader {
+impl SqliteReader {
     /// Starts a worker in the folder that contains the database.
     pub(super) async fn start(folder: &Folder, name: &str) -> Result<(Self, Schema), WorkerError> {
         let mut reader = Self(Worker::within(COMMAND, folder)?);
-        let schema = reader.ask(&Question::Schema(name.to_owned())).await?;
+        let schema = reader.ask(&SqliteRequest::Schema(name.to_owned())).await?;
         Ok((reader, schema))
     }
 
     /// Returns the count and the hash of a table's rows.
-    pub(super) async fn rows(&mut self, table: &str, columns: Vec<String>) -> Result<Rows, WorkerError> {
-        self.ask(&Question::Rows { table: table.to_owned(), columns }).await
+    pub(super) async fn rows(&mut self, table: &str, columns: Vec<String>) -> Result<TableDigest, WorkerError> {
+        self.ask(&SqliteRequest::Rows { table: table.to_owned(), columns }).await
     }
 
     /// Returns the last number of each `AUTOINCREMENT` table.
     pub(super) async fn sequences(&mut self) -> Result<Vec<(String, String)>, WorkerError> {
-        self.ask(&Question::Sequences).await
+        self.ask(&SqliteRequest::Sequences).await
     }
 
-    async fn ask<T: serde::de::DeserializeOwned>(&mut self, question: &Question) -> Result<T, WorkerError> {
-        let answer: Answer<T> = self.0.ask(question).await?;
+    async fn ask<T: serde::de::DeserializeOwned>(&mut self, question: &SqliteRequest) -> Result<T, WorkerError> {
+        let answer: SqliteReply<T> = self.0.ask(question).await?;
         answer.map_err(|words| WorkerError::Answer(words.to_string()))
     }
 }
@@ -75,22 +75,22 @@ impl Reader {
 /// Reads one database, as the whole of the hidden command.
 pub fn serve() -> io::Result<()> {
     arenad_confined::serve_within(async |mut inside| {
-        let Some(Question::Schema(name)) = inside.question().await? else { return Ok(()) };
+        let Some(SqliteRequest::Schema(name)) = inside.question().await? else { return Ok(()) };
         let options = SqliteConnectOptions::new().filename(name).pragma("temp_store", "memory");
         let (mut parent, opened) = inside.open(options.connect()).await?;
         let mut connection = match opened {
             Ok(connection) => connection,
-            Err(error) => return parent.answer(&Answer::<Schema>::Err(said(error))).await,
+            Err(error) => return parent.answer(&SqliteReply::<Schema>::Err(said(error))).await,
         };
         parent.answer(&schema(&mut connection).await.map_err(said)).await?;
         while let Some(question) = parent.question().await? {
             match question {
                 // A worker reads only one database.
-                Question::Schema(_) => return Ok(()),
-                Question::Rows { table, columns } => {
+                SqliteRequest::Schema(_) => return Ok(()),
+                SqliteRequest::Rows { table, columns } => {
                     parent.answer(&table_rows(&mut connection, &table, &columns).await.map_err(said)).await?;
                 }
-                Question::Sequences => parent.answer(&sequences(&mut connection).await.map_err(said)).await?,
+                SqliteRequest::Sequences => parent.answer(&sequences(&mut connection).await.map_err(said)).await?,
             }
         }
         Ok(())
@@ -147,7 +147,11 @@ fn quoted(name: &str, quote: char) -> String {
 }
 
 /// Counts and hashes rows. The hashes are added up, so that the order of rows does not matter and duplicate rows count.
-async fn table_rows(connection: &mut SqliteConnection, table: &str, columns: &[String]) -> Result<Rows, sqlx::Error> {
+async fn table_rows(
+    connection: &mut SqliteConnection,
+    table: &str,
+    columns: &[String],
+) -> Result<TableDigest, sqlx::Error> {
     let columns: Vec<String> = columns.iter().map(|name| quoted(name, '"')).collect();
     let list = if columns.is_empty() { "1".to_owned() } else { columns.join(", ") };
     let sql = format!("select {list} from {}", quoted(table, '"'));
@@ -163,7 +167,7 @@ async fn table_rows(connection: &mut SqliteConnection, table: &str, columns: &[S
         sum = sum.wrapping_add(u128::from_le_bytes(half));
         count += 1;
     }
-    Ok(Rows { count, hash: format!("{sum:032x}") })
+    Ok(TableDigest { count, hash: format!("{sum:032x}") })
 }
 
 /// Adds a value with its type and length, so that different rows never have the same encoding.

@@ -37,24 +37,24 @@ impl StatMark {
         self.hash.update(name);
     }
 
-    pub(super) fn finish(self) -> Seen {
+    pub(super) fn finish(self) -> FinishedMark {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos() as i128);
         let is_old = self.newest + (TICK.as_nanos() as i128) < now;
-        Seen { hash: self.hash.finalize().to_hex().to_string(), is_old }
+        FinishedMark { hash: self.hash.finalize().to_hex().to_string(), is_old }
     }
 }
 
 /// The state of files at one point in time.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct FinishedMark {
     hash: String,
     /// Whether the last change is so old that any later change has a later time.
     is_old: bool,
 }
 
-impl Seen {
+impl FinishedMark {
     /// Returns whether the files are unchanged since `before`, as far as their attributes show.
-    pub(super) fn is_like(&self, before: &Seen) -> bool {
+    pub(super) fn is_like(&self, before: &FinishedMark) -> bool {
         self.hash == before.hash
     }
 
@@ -65,7 +65,7 @@ impl Seen {
 
     /// Returns the mark of the content that was read between `before` and this state, or `None` if the files may have
     /// changed in between.
-    pub(super) fn mark_since(self, before: Seen) -> Option<String> {
+    pub(super) fn mark_since(self, before: FinishedMark) -> Option<String> {
         if self.is_like(&before) { before.mark() } else { None }
     }
 }

@@ -15,11 +15,11 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::content::{Content, FileEntry, FileKind};
-use super::extent::{ENTRIES_MAX, Extent};
+use super::content::{FileEntry, FileKind, StoreContent};
+use super::extent::{ENTRIES_MAX, FolderBudget};
 use super::rules::FileRules;
-use super::stat_mark::{Seen, StatMark};
-use super::{DigestError, Look, Stop, blocking};
+use super::stat_mark::{FinishedMark, StatMark};
+use super::{DigestError, Stop, StoreReading, blocking};
 use arenad_folders::beneath;
 use arenad_model::site::Site;
 use arenad_model::store::Store;
@@ -38,14 +38,14 @@ pub(super) type Paths = Arc<[PathBuf]>;
 
 /// Location of a store's folder: a path, controlled by the site, below a folder of the daemon.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct StoreFolder {
     /// Folder of the daemon, which the site cannot replace.
     pub(super) root: PathBuf,
     /// Path below `root`; if it is empty, the store's folder is `root` itself.
     pub(super) below: PathBuf,
 }
 
-impl Place {
+impl StoreFolder {
     /// Opens the folder without following any link.
     pub(super) fn open(&self) -> Result<OwnedFd, Errno> {
         let folder = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -59,7 +59,7 @@ impl Place {
 pub(super) async fn mark(
     site: &Site,
     store: &Store,
-    folder: Place,
+    folder: StoreFolder,
     known: Option<Paths>,
 ) -> Result<Option<String>, DigestError> {
     let walk = Walk::new(site, store, folder);
@@ -71,7 +71,7 @@ pub(super) async fn mark(
 }
 
 /// Returns the content of a folder and of everything below it.
-pub(super) async fn look(site: &Site, store: &Store, folder: Place) -> Result<Look, DigestError> {
+pub(super) async fn look(site: &Site, store: &Store, folder: StoreFolder) -> Result<StoreReading, DigestError> {
     let walk = Walk::new(site, store, folder);
     blocking(store, move |stop| {
         let mut attempt = 1;
@@ -80,7 +80,7 @@ pub(super) async fn look(site: &Site, store: &Store, folder: Place) -> Result<Lo
             let after = walk.seen(stop)?;
             if after.is_like(&before) || attempt == ATTEMPTS {
                 let paths = (paths.len() <= PATHS_MAX).then(|| paths.into());
-                return Ok(Look { content, mark: after.mark_since(before), paths });
+                return Ok(StoreReading { content, mark: after.mark_since(before), paths });
             }
             attempt += 1;
         }
@@ -91,12 +91,12 @@ pub(super) async fn look(site: &Site, store: &Store, folder: Place) -> Result<Lo
 /// The walk over a store's folder.
 struct Walk {
     store: String,
-    folder: Place,
+    folder: StoreFolder,
     rules: FileRules,
 }
 
 /// One entry of a folder.
-struct Found<'a> {
+struct FolderEntry<'a> {
     /// Folder that contains the entry.
     parent: BorrowedFd<'a>,
     /// Name of the entry in that folder.
@@ -107,11 +107,11 @@ struct Found<'a> {
 }
 
 impl Walk {
-    fn new(site: &Site, store: &Store, folder: Place) -> Self {
+    fn new(site: &Site, store: &Store, folder: StoreFolder) -> Self {
         Self { store: store.name.clone(), folder, rules: FileRules::of(site, store) }
     }
 
-    fn seen(&self, stop: &Stop) -> Result<Seen, DigestError> {
+    fn seen(&self, stop: &Stop) -> Result<FinishedMark, DigestError> {
         let mut mark = StatMark::default();
         self.each(stop, &mut |found| {
             mark.add(found.path.as_os_str().as_bytes(), found.stat);
@@ -136,8 +136,8 @@ impl Walk {
     }
 
     /// Reads everything. Also returns the paths, and the state of each file before it was read.
-    fn content(&self, stop: &Stop) -> Result<(Content, Vec<PathBuf>, Seen), DigestError> {
-        let mut content = Content::default();
+    fn content(&self, stop: &Stop) -> Result<(StoreContent, Vec<PathBuf>, FinishedMark), DigestError> {
+        let mut content = StoreContent::default();
         let (mut paths, mut mark) = (Vec::new(), StatMark::default());
         self.each(stop, &mut |found| {
             paths.push(found.path.to_owned());
@@ -162,14 +162,14 @@ impl Walk {
     fn each(
         &self,
         stop: &Stop,
-        visit: &mut dyn FnMut(&Found<'_>) -> Result<(), DigestError>,
+        visit: &mut dyn FnMut(&FolderEntry<'_>) -> Result<(), DigestError>,
     ) -> Result<(), DigestError> {
         let here = Path::new(".");
         let root = self.open()?;
         let stat = rustix::fs::fstat(&root).map_err(|cause| self.failed(here, cause))?;
-        visit(&Found { parent: root.as_fd(), name: here.as_os_str(), path: here, stat: &stat })?;
+        visit(&FolderEntry { parent: root.as_fd(), name: here.as_os_str(), path: here, stat: &stat })?;
         let mut waiting = vec![PathBuf::new()];
-        let mut extent = Extent::of(&self.store);
+        let mut extent = FolderBudget::of(&self.store);
         while let Some(path) = waiting.pop() {
             let opened = match beneath::open_folder(&root, &path) {
                 Ok(opened) => opened,
@@ -189,7 +189,7 @@ impl Walk {
                     Err(Errno::NOENT) => continue,
                     Err(cause) => return Err(self.failed(&path, cause)),
                 };
-                visit(&Found { parent: opened.as_fd(), name, path: &path, stat: &stat })?;
+                visit(&FolderEntry { parent: opened.as_fd(), name, path: &path, stat: &stat })?;
                 if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
                     waiting.push(path);
                 }
@@ -220,7 +220,7 @@ pub(super) fn names(folder: &OwnedFd) -> Result<Vec<Vec<u8>>, Errno> {
     Ok(found)
 }
 
-fn entry(found: &Found<'_>, stop: &Stop) -> Result<FileEntry, Errno> {
+fn entry(found: &FolderEntry<'_>, stop: &Stop) -> Result<FileEntry, Errno> {
     let stat = found.stat;
     let mut entry = FileEntry {
         kind: FileKind::File,
@@ -253,7 +253,7 @@ fn entry(found: &Found<'_>, stop: &Stop) -> Result<FileEntry, Errno> {
     Ok(entry)
 }
 
-fn content(found: &Found<'_>, size: u64, stop: &Stop) -> Result<String, Errno> {
+fn content(found: &FolderEntry<'_>, size: u64, stop: &Stop) -> Result<String, Errno> {
     let mut hash = blake3::Hasher::new();
     let mut file = open_file(found.parent, found.name)?.take(size);
     let mut piece = [0; PIECE];
@@ -304,14 +304,14 @@ mod tests {
         std::fs::write(host.path().join("secret"), "").expect("a file");
         let tree = tempfile::tempdir().expect("a folder");
         std::fs::create_dir(tree.path().join("files")).expect("a folder");
-        let place = Place { root: tree.path().to_owned(), below: "files".into() };
+        let place = StoreFolder { root: tree.path().to_owned(), below: "files".into() };
         assert!(place.open().is_ok());
         std::fs::remove_dir(tree.path().join("files")).expect("removed");
         std::os::unix::fs::symlink(host.path(), tree.path().join("files")).expect("a link");
         assert_eq!(place.open().err(), Some(Errno::LOOP));
         // A link in an intermediate folder is not followed either.
         std::fs::create_dir(host.path().join("deep")).expect("a folder");
-        let place = Place { root: tree.path().to_owned(), below: "files/deep".into() };
+        let place = StoreFolder { root: tree.path().to_owned(), below: "files/deep".into() };
         assert_eq!(place.open().err(), Some(Errno::LOOP));
     }
 }

@@ -157,7 +157,7 @@ mod tests {
     use super::*;
     use crate::baseline::images::ImageError;
     use crate::baseline::steps::StepError;
-    use arenad_digest::{Comparison, Difference, ItemKind};
+    use arenad_digest::{ContentDifferences, ItemDifference, ItemKind};
     use arenad_engine::{ContainerState, EngineError};
     use arenad_launch::CommandError;
     use arenad_model::ids::{EnvironmentName, ServiceName, SiteName};
@@ -272,9 +272,14 @@ mod tests {
 
     #[test]
     fn differences_and_folders_that_are_too_deep_have_their_hints() {
-        let difference =
-            Difference { store: "db".to_owned(), kind: ItemKind::Table, name: "x".to_owned(), before: None, now: None };
-        let comparison = Comparison { differences: vec![difference], omitted: 0 };
+        let difference = ItemDifference {
+            store: "db".to_owned(),
+            kind: ItemKind::Table,
+            name: "x".to_owned(),
+            before: None,
+            now: None,
+        };
+        let comparison = ContentDifferences { differences: vec![difference], omitted: 0 };
         assert_hint(&ProofError::Differs(comparison).into(), "if what differs changes by itself");
         let deep = BaselineError::State(StorageError::TooDeep(PathBuf::from("/x")));
         assert_hint(&OperationFailure::Snapshot(deep), "remove the folder within the site, or `arenad reset shop`");

@@ -23,7 +23,7 @@ use super::watch::InstanceWatch;
 use crate::baseline::{self, BaselineError, snapshot};
 use crate::engine_in_use;
 use crate::proof::ProofCandidate;
-use arenad_digest::Lines;
+use arenad_digest::StoreConnections;
 use arenad_engine::{CpuWeight, labels};
 use arenad_gateway::Route;
 use arenad_launch::{self as launch, GenerationSelector, Remains, RemoveError};
@@ -451,7 +451,7 @@ impl Instance {
             // The site equals the new snapshot, and no client has reached it since, so its digest is the snapshot's.
             let (shared, id, site) = (&context.shared, &context.id, &context.site);
             let candidate = ProofCandidate { shared, id, site, snapshot: taken, incarnation: &serving.incarnation };
-            let learned = unless(cancel, candidate.prove_or_learn(&Lines::passing())).await?;
+            let learned = unless(cancel, candidate.prove_or_learn(&StoreConnections::passing())).await?;
             if let Err(error) = learned {
                 tracing::warn!(instance.id = %id, error = describe(&error), "the new snapshot's digest is not known");
             }

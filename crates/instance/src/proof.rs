@@ -12,7 +12,9 @@ use tokio::sync::SetOnce;
 
 use super::baseline::snapshot;
 use super::shared::SharedParts;
-use arenad_digest::{self as digest, Comparison, Digest, DigestError, Known, Lines, Rested, Subject, Taken};
+use arenad_digest::{
+    self as digest, ContentDifferences, Digest, DigestError, Known, Rested, StoreConnections, Subject, Taken,
+};
 use arenad_launch::Incarnation;
 use arenad_model::cause::Cause;
 use arenad_model::ids::ServiceName;
@@ -30,7 +32,7 @@ const SHOWN: usize = 5;
 pub enum ProofError {
     /// The instance differs from the snapshot.
     #[error("not as its snapshot: {}", shown(.0))]
-    Differs(Comparison),
+    Differs(ContentDifferences),
     /// There is no digest of the snapshot, which is taken when the snapshot is first started.
     #[error("compare with snapshot {0}: its digest has not been taken")]
     NoReference(String),
@@ -54,7 +56,7 @@ impl ProofError {
     }
 }
 
-fn shown(comparison: &Comparison) -> String {
+fn shown(comparison: &ContentDifferences) -> String {
     let all = comparison.differences.len() + comparison.omitted;
     let named: Vec<String> = comparison.differences.iter().take(SHOWN).map(ToString::to_string).collect();
     let more = if all > named.len() { format!("; and {} more", all - named.len()) } else { String::new() };
@@ -108,7 +110,7 @@ impl ProofCandidate<'_> {
     }
 
     /// Compares everything with the snapshot; returns `None` if there is nothing to compare.
-    pub(crate) async fn prove(&self, lines: &Lines) -> Result<Option<Taken>, ProofError> {
+    pub(crate) async fn prove(&self, lines: &StoreConnections) -> Result<Option<Taken>, ProofError> {
         self.prove_rising(lines, None, None).await
     }
 
@@ -120,7 +122,7 @@ impl ProofCandidate<'_> {
     /// [`Self::prove_since`].
     pub(crate) async fn prove_rising(
         &self,
-        lines: &Lines,
+        lines: &StoreConnections,
         rewound: Option<Rewound<'_>>,
         started: Option<&SetOnce<()>>,
     ) -> Result<Option<Taken>, ProofError> {
@@ -138,7 +140,7 @@ impl ProofCandidate<'_> {
 
     /// Compares an instance that was newly made from the snapshot and that no client has reached. If the snapshot has
     /// no digest yet, the instance's digest becomes the snapshot's.
-    pub(crate) async fn prove_or_learn(&self, lines: &Lines) -> Result<Option<Taken>, ProofError> {
+    pub(crate) async fn prove_or_learn(&self, lines: &StoreConnections) -> Result<Option<Taken>, ProofError> {
         if !self.can_be_proven() || self.reference().await?.is_some() {
             return self.prove(lines).await;
         }
@@ -152,7 +154,11 @@ impl ProofCandidate<'_> {
     }
 
     /// Compares again the stores that have changed since `last`; returns `None` if none have.
-    pub(crate) async fn prove_again(&self, last: &Taken, lines: &Lines) -> Result<Option<Taken>, ProofError> {
+    pub(crate) async fn prove_again(
+        &self,
+        last: &Taken,
+        lines: &StoreConnections,
+    ) -> Result<Option<Taken>, ProofError> {
         let folders = self.shared.state_folders(self.id, self.site, self.incarnation);
         if digest::moved(&self.subject(&folders, lines), last).await?.is_empty() {
             return Ok(None);
@@ -165,7 +171,7 @@ impl ProofCandidate<'_> {
     pub(crate) async fn prove_since(
         &self,
         early: Result<Option<Taken>, ProofError>,
-        lines: &Lines,
+        lines: &StoreConnections,
         rewound: Option<Rewound<'_>>,
     ) -> Result<Option<Taken>, ProofError> {
         match early {
@@ -188,9 +194,9 @@ impl ProofCandidate<'_> {
     }
 
     /// Computes the digest, and its differences from the snapshot's.
-    pub async fn look(&self) -> Result<(Taken, Comparison), ProofError> {
+    pub async fn look(&self) -> Result<(Taken, ContentDifferences), ProofError> {
         let reference = self.needed_reference().await?;
-        let taken = self.take(Known::default(), &Lines::passing(), None).await?;
+        let taken = self.take(Known::default(), &StoreConnections::passing(), None).await?;
         let comparison = digest::compare(&reference, &taken.digest);
         Ok((taken, comparison))
     }
@@ -198,7 +204,7 @@ impl ProofCandidate<'_> {
     async fn compare(
         &self,
         known: Known<'_>,
-        lines: &Lines,
+        lines: &StoreConnections,
         started: Option<&SetOnce<()>>,
     ) -> Result<Taken, ProofError> {
         let reference = self.needed_reference().await?;
@@ -209,13 +215,22 @@ impl ProofCandidate<'_> {
         if comparison.is_equal() { Ok(taken) } else { Err(ProofError::Differs(comparison)) }
     }
 
-    async fn take(&self, known: Known<'_>, lines: &Lines, started: Option<&SetOnce<()>>) -> Result<Taken, DigestError> {
+    async fn take(
+        &self,
+        known: Known<'_>,
+        lines: &StoreConnections,
+        started: Option<&SetOnce<()>>,
+    ) -> Result<Taken, DigestError> {
         let folders = self.shared.state_folders(self.id, self.site, self.incarnation);
         let subject = Subject { started, ..self.subject(&folders, lines) };
         digest::take(&subject, known).await
     }
 
-    fn subject<'s>(&'s self, folders: &'s BTreeMap<(ServiceName, String), PathBuf>, lines: &'s Lines) -> Subject<'s> {
+    fn subject<'s>(
+        &'s self,
+        folders: &'s BTreeMap<(ServiceName, String), PathBuf>,
+        lines: &'s StoreConnections,
+    ) -> Subject<'s> {
         let (engine, site, incarnation) = (self.shared.engine.as_ref(), self.site, self.incarnation);
         let copies = &self.shared.copies;
         Subject { engine, site, incarnation, folders, copies, lines, started: None }
@@ -244,7 +259,7 @@ impl ProofCandidate<'_> {
 pub struct StandbyProof {
     taken: Taken,
     /// Connections to the standby's servers, kept until it serves.
-    lines: Lines,
+    lines: StoreConnections,
 }
 
 impl StandbyProof {
@@ -258,20 +273,20 @@ impl StandbyProof {
         candidate: &ProofCandidate<'_>,
         rewound: Option<Rewound<'_>>,
     ) -> Result<Option<Self>, ProofError> {
-        let lines = Lines::kept();
+        let lines = StoreConnections::kept();
         Ok(candidate.prove_rising(&lines, rewound, None).await?.map(|taken| Self { taken, lines }))
     }
 
     /// Like [`Self::begin`], for a standby that was newly made from the snapshot.
     pub(crate) async fn begin_or_learn(candidate: &ProofCandidate<'_>) -> Result<Option<Self>, ProofError> {
-        let lines = Lines::kept();
+        let lines = StoreConnections::kept();
         Ok(candidate.prove_or_learn(&lines).await?.map(|taken| Self { taken, lines }))
     }
 
     /// Resumes the proof from the digest that was taken before the containers served, and renews it. After an error
     /// they must not serve.
     pub(crate) async fn resume(candidate: &ProofCandidate<'_>, taken: Taken) -> Result<Self, ProofError> {
-        let mut proof = Self { taken, lines: Lines::kept() };
+        let mut proof = Self { taken, lines: StoreConnections::kept() };
         proof.renew(candidate).await?;
         Ok(proof)
     }

@@ -12,7 +12,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::context::InstanceContext;
 use super::operations::Instance;
 use crate::proof::{ProofCandidate, ProofError};
-use arenad_digest::{Lines, Taken};
+use arenad_digest::{StoreConnections, Taken};
 use arenad_launch::Incarnation;
 use arenad_model::error::describe;
 use arenad_model::health::Depth;
@@ -193,7 +193,7 @@ async fn compare(
 ) -> Option<Result<Option<Taken>, ProofError>> {
     let (shared, id, site) = (&context.shared, &context.id, &context.site);
     let candidate = ProofCandidate { shared, id, site, snapshot, incarnation };
-    let lines = Lines::passing();
+    let lines = StoreConnections::passing();
     let compared = match last {
         Some(last) => candidate.prove_again(last, &lines).await,
         None => candidate.prove(&lines).await,

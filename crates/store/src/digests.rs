@@ -40,7 +40,7 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use arenad_digest::Content;
+    use arenad_digest::StoreContent;
     use arenad_model::ids::{EnvironmentName, SiteName};
     use arenad_model::snapshot::Snapshot;
 
@@ -67,7 +67,7 @@ mod tests {
         store.save_snapshot(&snapshot).await.expect("saved");
         let digest = |declared: &str, name: &str| Digest {
             declared: declared.to_owned(),
-            stores: BTreeMap::from([(name.to_owned(), Content::default())]),
+            stores: BTreeMap::from([(name.to_owned(), StoreContent::default())]),
         };
         let (first, second) = (digest("one", "first"), digest("one", "second"));
         assert_eq!(store.save_digest("s", &first).await.expect("saved"), first);

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use arenad_digest::{self as digest, Known, Lines, Subject};
+use arenad_digest::{self as digest, Known, StoreConnections, Subject};
 use arenad_engine::docker::DockerEngine;
 
 use crate::hostile::{Hostile, Move, Visited};
@@ -50,7 +50,7 @@ fn open() -> Check {
     // The connections are kept, as in the daemon: one on which an answer was misread must not be used again.
     Box::new(move |bytes| {
         *input.lock().expect("no panic") = bytes.to_vec();
-        let lines = Lines::kept();
+        let lines = StoreConnections::kept();
         let subject = Subject {
             engine: &engine,
             site: &visited.site,

@@ -64,7 +64,7 @@ pub(super) async fn verify(
 }
 
 /// Converts a difference to its form in the API.
-pub(super) fn difference(found: &digest::Difference) -> wire::Difference {
+pub(super) fn difference(found: &digest::ItemDifference) -> wire::Difference {
     wire::Difference {
         store: found.store.clone(),
         kind: found.kind.name().to_owned(),

@@ -4,7 +4,7 @@ use super::{Ending, ResetParameters, times};
 use crate::failure::OperationFailure;
 use crate::operations::Instance;
 use crate::proof::ProofCandidate;
-use arenad_digest::Lines;
+use arenad_digest::StoreConnections;
 use arenad_model::instance::InstanceState;
 use arenad_model::reset::{ResetOutcome, ResetWay};
 use arenad_model::snapshot::Snapshot;
@@ -33,7 +33,7 @@ impl Instance {
             snapshot: &serving.snapshot,
             incarnation: &serving.incarnation,
         };
-        let lines = Lines::passing();
+        let lines = StoreConnections::passing();
         let compared = match &serving.proven {
             Some(last) => candidate.prove_again(last, &lines).await,
             // The generation was adopted from an earlier daemon and no client has reached it.

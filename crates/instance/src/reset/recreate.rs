@@ -6,7 +6,7 @@ use crate::making::blueprint;
 use crate::operations::Instance;
 use crate::proof::ProofCandidate;
 use crate::service::tell;
-use arenad_digest::Lines;
+use arenad_digest::StoreConnections;
 use arenad_engine::CpuWeight;
 use arenad_model::reset::ResetWay;
 use arenad_model::snapshot::Snapshot;
@@ -60,7 +60,7 @@ impl Instance {
         let proof = match extent {
             Extent::Nothing => None,
             Extent::Everything | Extent::Moved => {
-                stages.time("verify", candidate.prove_or_learn(&Lines::passing())).await?
+                stages.time("verify", candidate.prove_or_learn(&StoreConnections::passing())).await?
             }
         };
         fault::reach(Point::RecreateVerified).await;

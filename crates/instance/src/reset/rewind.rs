@@ -11,7 +11,7 @@ use crate::operations::Instance;
 use crate::pool::MOST_RENEWALS;
 use crate::proof::{ProofCandidate, Rewound};
 use crate::service::{ServingIncarnation, tell};
-use arenad_digest::{Lines, Taken};
+use arenad_digest::{StoreConnections, Taken};
 use arenad_launch::{Incarnation, StateSource};
 use arenad_model::error::describe;
 use arenad_model::reset::ResetWay;
@@ -117,7 +117,7 @@ impl Instance {
         let proof = match extent {
             Extent::Nothing => rewind.run(incarnation, spare, std::future::ready(None), &started).await?,
             Extent::Everything | Extent::Moved => {
-                let lines = Lines::kept();
+                let lines = StoreConnections::kept();
                 let rewound = before.map(|before| Rewound { before, rested: &rested });
                 let early = {
                     let proof = candidate.prove_rising(&lines, rewound, Some(&started));
