@@ -19,7 +19,7 @@ use super::failure::Failure;
 use super::images::board;
 use super::{exit_code, output};
 use arenad_api::{Exported, ImportBegun, ImportRequest, SIZE_HEADER, Snapshot};
-use arenad_export::{self as export, Manifest, Next, ReadError, Reader};
+use arenad_export::{self as export, Manifest, Next, ReadError, SnapshotReader};
 use arenad_images::watch::WorkProgress;
 
 /// The size of one piece of a request, in bytes.
@@ -240,7 +240,7 @@ async fn send_parts(client: &Client, begun: &ImportBegun, file: impl Read + Send
 
 /// Reads the file again and sends the missing parts. It ends early if the receiver is dropped.
 fn read_parts(file: impl Read, missing: &[usize], sender: &mpsc::Sender<Outgoing>) -> Result<(), ReadError> {
-    let mut reader = Reader::new(file)?;
+    let mut reader = SnapshotReader::new(file)?;
     for index in 0.. {
         let Next::Part(_, mut part) = reader.advance()? else { break };
         if !missing.contains(&index) {

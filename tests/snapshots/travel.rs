@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use arenad_export::{Next, Reader};
+use arenad_export::{Next, SnapshotReader};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::home::{BASELINE, Home, names, with_stores};
@@ -224,7 +224,7 @@ impl Drop for EndedWith {
 
 /// The manifest of a file and the content of its parts.
 fn contents(path: &Path) -> (serde_json::Value, Vec<Vec<u8>>) {
-    let mut reader = Reader::new(File::open(path).unwrap()).unwrap();
+    let mut reader = SnapshotReader::new(File::open(path).unwrap()).unwrap();
     let mut parts = Vec::new();
     loop {
         match reader.advance().unwrap() {

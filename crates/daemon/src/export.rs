@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use arenad_engine::EngineError;
-use arenad_export::{Baseline, DIGEST_BYTES_MAX, Manifest, PartKind, RawJson, Service, Writer, content_id};
+use arenad_export::{Baseline, DIGEST_BYTES_MAX, Manifest, PartKind, RawJson, ServiceImage, Writer, content_id};
 use arenad_instance::shared::SharedParts;
 use arenad_launch as launch;
 use arenad_model::error::describe;
@@ -82,7 +82,7 @@ pub(crate) async fn prepare(shared: &Arc<SharedParts>, stored: &Snapshot) -> Res
             return Err(ExportError::NotWhole { id: id(), what: format!("the engine has no image {image}") });
         };
         about_bytes = about_bytes.max(found.size_bytes);
-        services.insert(service.clone(), Service { image: image.clone(), layers: found.layers });
+        services.insert(service.clone(), ServiceImage { image: image.clone(), layers: found.layers });
     }
     let mut parts = vec![PartKind::Images];
     let archives: BTreeSet<&String> = stored.archives().collect();

@@ -22,9 +22,10 @@ mod writer;
 
 pub use identity::content_id;
 pub use manifest::{
-    Baseline, DIGEST_BYTES_MAX, MANIFEST_BYTES_MAX, Manifest, ManifestError, Part, PartKind, RawJson, Service, VERSION,
+    Baseline, DIGEST_BYTES_MAX, MANIFEST_BYTES_MAX, Manifest, ManifestError, PartKind, RawJson, ServiceImage,
+    SnapshotPart, VERSION,
 };
-pub use reader::{Next, PartReader, ReadError, Reader};
+pub use reader::{Next, PartReader, ReadError, SnapshotReader};
 pub use scan::scan;
 pub use writer::Writer;
 

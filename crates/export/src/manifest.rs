@@ -64,7 +64,7 @@ pub struct Manifest {
     pub baseline: Option<Baseline>,
     /// The image of each service, by the service's name.
     #[serde(serialize_with = "names::write_keys", deserialize_with = "names::by_service")]
-    pub services: BTreeMap<ServiceName, Service>,
+    pub services: BTreeMap<ServiceName, ServiceImage>,
     /// The file name of each volume's archive, by service and mount path.
     #[serde(serialize_with = "names::write_keys", deserialize_with = "names::by_service")]
     pub volumes: BTreeMap<ServiceName, BTreeMap<String, String>>,
@@ -83,7 +83,7 @@ pub struct Manifest {
     /// The program that wrote the file.
     pub writer: String,
     /// The parts of the file, in order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<SnapshotPart>,
 }
 
 /// The names in a manifest: text in JSON, which is parsed when the manifest is read.
@@ -130,7 +130,7 @@ pub struct Baseline {
 /// The image of one service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Service {
+pub struct ServiceImage {
     /// The image's id in the engine that saved it.
     pub image: String,
     /// The content ids of the image's layers, lowest first.
@@ -140,7 +140,7 @@ pub struct Service {
 /// One part of the file: an archive that is stored in pieces.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Part {
+pub struct SnapshotPart {
     /// The part's name, in the form that [`PartKind`] displays and parses.
     pub name: String,
     /// The part's length, in bytes.
@@ -293,7 +293,7 @@ impl Manifest {
     }
 
     /// Returns the parts with their kinds; parts with an unknown name are left out.
-    pub fn kinds(&self) -> impl Iterator<Item = (PartKind, &Part)> {
+    pub fn kinds(&self) -> impl Iterator<Item = (PartKind, &SnapshotPart)> {
         self.parts.iter().filter_map(|part| Some((PartKind::parse(&part.name)?, part)))
     }
 

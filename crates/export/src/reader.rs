@@ -5,7 +5,7 @@ use std::io::{self, BufReader, ErrorKind, Read};
 use serde::Deserialize;
 use tar::{EntryType, Header};
 
-use super::manifest::{MANIFEST_BYTES_MAX, Manifest, ManifestError, Part, PartKind, VERSION};
+use super::manifest::{MANIFEST_BYTES_MAX, Manifest, ManifestError, PartKind, SnapshotPart, VERSION};
 use super::{FORMAT, MANIFEST, NAME, PIECE_BYTES};
 
 /// The longest first member that is read, in bytes.
@@ -44,12 +44,12 @@ pub enum ReadError {
 }
 
 /// Reads the file of a snapshot; a manifest that it returns has been validated.
-pub struct Reader<R: Read> {
+pub struct SnapshotReader<R: Read> {
     from: zstd::Decoder<'static, BufReader<R>>,
     /// The part that is being read.
-    part: Option<Part>,
+    part: Option<SnapshotPart>,
     /// The parts that have been read completely.
-    parts: Vec<Part>,
+    parts: Vec<SnapshotPart>,
     /// The next member, if its header has been read already.
     next: Option<(String, u64)>,
     /// The member that is being read, named in errors.
@@ -61,7 +61,7 @@ pub struct Reader<R: Read> {
 
 /// The next item of a file.
 pub enum Next<'a, R: Read> {
-    /// A part. The caller may read it to its end; [`Reader::advance`] skips the rest.
+    /// A part. The caller may read it to its end; [`SnapshotReader::advance`] skips the rest.
     Part(PartKind, PartReader<'a, R>),
     /// The validated manifest, which ends the file.
     Manifest(Box<Manifest>),
@@ -73,7 +73,7 @@ struct Format {
     version: u64,
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> SnapshotReader<R> {
     /// Opens a file and reads its first member. Errors: [`ReadError::Other`] and [`ReadError::Version`] for files of
     /// another kind.
     pub fn new(from: R) -> Result<Self, ReadError> {
@@ -121,7 +121,7 @@ impl<R: Read> Reader<R> {
         let Some(kind) = name.strip_suffix("/000000").and_then(PartKind::parse) else {
             return Err(unexpected(&name));
         };
-        self.part = Some(Part { name: kind.to_string(), bytes: 0, pieces: Vec::new() });
+        self.part = Some(SnapshotPart { name: kind.to_string(), bytes: 0, pieces: Vec::new() });
         self.next = Some((name, size));
         Ok(Next::Part(kind, PartReader { reader: self, failure: None }))
     }
@@ -218,7 +218,7 @@ fn unexpected(name: &str) -> ReadError {
 
 /// A reader of one part's content.
 pub struct PartReader<'a, R: Read> {
-    reader: &'a mut Reader<R>,
+    reader: &'a mut SnapshotReader<R>,
     failure: Option<ReadError>,
 }
 
@@ -229,7 +229,7 @@ impl<R: Read> PartReader<'_, R> {
     }
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> SnapshotReader<R> {
     fn read_part(&mut self, buffer: &mut [u8]) -> Result<usize, ReadError> {
         if buffer.is_empty() {
             return Ok(0);

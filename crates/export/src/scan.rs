@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Read};
 
 use super::manifest::{Manifest, PartKind};
-use super::reader::{Next, ReadError, Reader};
+use super::reader::{Next, ReadError, SnapshotReader};
 use arenad_images::scan as archives;
 
 /// Reads a file to its end and returns its manifest, after checking that the content matches the manifest, that the
@@ -12,7 +12,7 @@ use arenad_images::scan as archives;
 ///
 /// A tag would replace another image's name in the engine.
 pub fn scan(file: impl Read) -> Result<Manifest, ReadError> {
-    let mut reader = Reader::new(file)?;
+    let mut reader = SnapshotReader::new(file)?;
     let mut images = None;
     loop {
         match reader.advance()? {

@@ -13,7 +13,7 @@ fn web() -> ServiceName {
 fn manifest() -> Manifest {
     let layers = vec![format!("sha256:{}", "1".repeat(64))];
     let services =
-        BTreeMap::from([(web(), Service { image: format!("sha256:{}", "2".repeat(64)), layers: layers.clone() })]);
+        BTreeMap::from([(web(), ServiceImage { image: format!("sha256:{}", "2".repeat(64)), layers: layers.clone() })]);
     let volumes = BTreeMap::new();
     Manifest {
         id: content_id("mini", "shop", [("web", layers.as_slice())], [], None),
@@ -60,7 +60,7 @@ fn parts(images: &[u8]) -> [(PartKind, &[u8]); 2] {
 type Contents = Vec<(PartKind, Vec<u8>)>;
 
 fn read(file: &[u8]) -> Result<(Contents, Manifest), ReadError> {
-    let mut reader = Reader::new(file)?;
+    let mut reader = SnapshotReader::new(file)?;
     let mut parts = Vec::new();
     loop {
         match reader.advance()? {
@@ -91,7 +91,7 @@ fn parts_may_be_passed_over_at_any_point() {
     let images = noise(PIECE_BYTES + 7);
     let file = written(&parts(&images), manifest());
     for taken in [0, 1, 4096, images.len()] {
-        let mut reader = Reader::new(file.as_slice()).expect("begins");
+        let mut reader = SnapshotReader::new(file.as_slice()).expect("begins");
         let Ok(Next::Part(PartKind::Images, mut part)) = reader.advance() else { panic!("the images come first") };
         part.read_exact(&mut vec![0; taken]).expect("reads");
         let Ok(Next::Part(PartKind::Store(name), _)) = reader.advance() else { panic!("then the tree") };
@@ -285,7 +285,7 @@ fn scanned(images: &[u8], layers: &[String]) -> Result<Manifest, ReadError> {
     let image = format!("sha256:{}", "2".repeat(64));
     let manifest = Manifest {
         id: content_id("mini", "shop", [("web", layers)], [], None),
-        services: BTreeMap::from([(web(), Service { image, layers: layers.to_vec() })]),
+        services: BTreeMap::from([(web(), ServiceImage { image, layers: layers.to_vec() })]),
         ..manifest()
     };
     scan(written(&parts(images), manifest).as_slice())

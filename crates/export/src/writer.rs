@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use tar::{EntryType, Header};
 
-use super::manifest::{MANIFEST_BYTES_MAX, Manifest, Part, PartKind, VERSION};
+use super::manifest::{MANIFEST_BYTES_MAX, Manifest, PartKind, SnapshotPart, VERSION};
 use super::{FORMAT, MANIFEST, NAME, PIECE_BYTES};
 
 /// The Zstandard level; at this level, compression keeps up with disks.
@@ -13,7 +13,7 @@ const LEVEL: i32 = 3;
 /// Writes the file of a snapshot: the parts in turn, then the manifest.
 pub struct Writer<W: Write> {
     to: zstd::Encoder<'static, W>,
-    parts: Vec<Part>,
+    parts: Vec<SnapshotPart>,
     /// The last piece of the current part, which is not full yet.
     piece: Vec<u8>,
 }
@@ -32,7 +32,7 @@ impl<W: Write> Writer<W> {
     /// Starts a part; all content written from now on belongs to it.
     pub fn begin(&mut self, kind: &PartKind) -> io::Result<()> {
         self.end_part()?;
-        self.parts.push(Part { name: kind.to_string(), bytes: 0, pieces: Vec::new() });
+        self.parts.push(SnapshotPart { name: kind.to_string(), bytes: 0, pieces: Vec::new() });
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 
-use arenad_export::{Baseline, Manifest, Next, PartKind, ReadError, Reader, Service, Writer, content_id};
+use arenad_export::{Baseline, Manifest, Next, PartKind, ReadError, ServiceImage, SnapshotReader, Writer, content_id};
 use arenad_model::ids::{EnvironmentName, ServiceName, SiteName};
 
 use crate::tape::mend_sums;
@@ -69,7 +69,7 @@ fn said(read: Result<(), ReadError>) -> String {
 type Parts = Vec<(PartKind, Vec<u8>)>;
 
 fn read(file: &[u8]) -> Result<(Parts, Manifest), ReadError> {
-    let mut reader = Reader::new(file)?;
+    let mut reader = SnapshotReader::new(file)?;
     let mut parts = Vec::new();
     loop {
         match reader.advance()? {
@@ -88,7 +88,7 @@ fn read(file: &[u8]) -> Result<(Parts, Manifest), ReadError> {
 /// A valid snapshot, whose hashes and id match its content.
 fn made() -> Vec<Vec<u8>> {
     let layers = vec![format!("sha256:{}", "1".repeat(64))];
-    let image = Service { image: format!("sha256:{}", "2".repeat(64)), layers: layers.clone() };
+    let image = ServiceImage { image: format!("sha256:{}", "2".repeat(64)), layers: layers.clone() };
     let volumes = BTreeMap::new();
     let manifest = Manifest {
         id: content_id("mini", "shop", [("web", layers.as_slice())], [], None),
