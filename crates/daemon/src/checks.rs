@@ -14,7 +14,7 @@ use super::locate::{self, LocateOptions, LocatingError};
 use arenad_evaluators::native::{self, Episode, ReadingOutcome, Sight};
 use arenad_instance::shared::SharedParts;
 use arenad_instance::{AskError, InstanceHandle};
-use arenad_locators::{LocateError, Located};
+use arenad_locators::{LocateError, LocatorReading};
 use arenad_model::ids::SiteName;
 use arenad_model::instance::InstanceId;
 use arenad_model::locator::{Arguments, JsLocator, JsPage, Locator, LocatorKind, Value};
@@ -67,7 +67,7 @@ pub(crate) struct Beginning {
     /// The task's sites, with instance, generation and snapshot.
     pub sites: Vec<(SiteName, SiteGeneration)>,
     /// The captured values, by name.
-    pub values: Vec<(String, Located)>,
+    pub values: Vec<(String, LocatorReading)>,
 }
 
 /// The generation that a site serves at the moment.
@@ -192,7 +192,7 @@ impl TaskChecker<'_> {
         }
     }
 
-    async fn read(&self, reading: &Reading, captured: &Arguments) -> Result<Located, ValueFailure> {
+    async fn read(&self, reading: &Reading, captured: &Arguments) -> Result<LocatorReading, ValueFailure> {
         let unknown = |error: arenad_model::helper::WrongArguments| LocateError::Unknown(error.to_string());
         let Bound { site, locator, helper, page } =
             reading.bind(captured).map_err(|error| ValueFailure::Locating(LocatingError::Locate(unknown(error))))?;
@@ -209,7 +209,7 @@ impl TaskChecker<'_> {
         handle: &InstanceHandle,
         locator: &Locator,
         page: Option<String>,
-    ) -> Result<Located, LocatingError> {
+    ) -> Result<LocatorReading, LocatingError> {
         let look = LocateOptions { page, live: self.cdp.map(str::to_owned), traffic: None };
         locate::locate(self.shared, handle, self.host, locator, look).await
     }

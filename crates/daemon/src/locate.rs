@@ -5,7 +5,7 @@ use arenad_accounts::VisitAddress;
 use arenad_gateway::RequestHead;
 use arenad_instance::shared::SharedParts;
 use arenad_instance::{AskError, InstanceHandle};
-use arenad_locators::{LocateError, Located, Scene};
+use arenad_locators::{LocateError, LocatorReading, Scene};
 use arenad_model::locator::{Locator, LocatorKind, TraceLocator};
 
 /// The reason why a locator returned no value.
@@ -40,7 +40,7 @@ pub(crate) async fn locate(
     host: &str,
     locator: &Locator,
     look: LocateOptions,
-) -> Result<Located, LocatingError> {
+) -> Result<LocatorReading, LocatingError> {
     let report = handle.report();
     let not_up = || AskError::NotUp { instance: handle.id.to_string(), state: report.state.name() };
     let incarnation = report.incarnation.as_ref().filter(|_| report.state.serves()).ok_or_else(not_up)?;

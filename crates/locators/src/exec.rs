@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::{Found, LocateError, Scene};
+use super::{FoundValue, LocateError, Scene};
 use arenad_engine::docker::EXEC_OUTPUT_MAX;
 use arenad_engine::{Engine, EngineError};
 use arenad_model::error::describe;
@@ -16,7 +16,7 @@ pub(super) async fn run(
     scene: &Scene<'_>,
     locator: &ExecLocator,
     limit: Duration,
-) -> Result<Found, LocateError> {
+) -> Result<FoundValue, LocateError> {
     let (service, container) = scene.container(locator.service.as_deref())?;
     let ran = format!("{service}: {}", locator.command.join(" "));
     let output = engine.exec(container, &locator.command, None, limit).await.map_err(|error| failed(&error, limit))?;
@@ -30,7 +30,7 @@ pub(super) async fn run(
     }
     // A shell's `$(…)` removes trailing line breaks as well.
     let text = output.stdout.trim_end_matches('\n').to_owned();
-    Ok(Found { value: Value::Text(text), ran, notes: Vec::new() })
+    Ok(FoundValue { value: Value::Text(text), ran, notes: Vec::new() })
 }
 
 /// Maps an engine error to a locator error.

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use futures_util::StreamExt;
 
-use super::{Found, LocateError, SIZE_MAX, Scene, TIMEOUT, exec};
+use super::{FoundValue, LocateError, SIZE_MAX, Scene, TIMEOUT, exec};
 use arenad_engine::{Engine, EngineError, EngineHandle};
 use arenad_model::ids::ServiceName;
 use arenad_model::locator::FileLocator;
@@ -13,13 +13,17 @@ use arenad_model::locator::json::text_or_bytes;
 /// Maximum number of symbolic links that are followed.
 pub(super) const LINKS_MAX: usize = 8;
 
-pub(super) async fn run(engine: &dyn Engine, scene: &Scene<'_>, locator: &FileLocator) -> Result<Found, LocateError> {
+pub(super) async fn run(
+    engine: &dyn Engine,
+    scene: &Scene<'_>,
+    locator: &FileLocator,
+) -> Result<FoundValue, LocateError> {
     let (service, container) = scene.container(locator.service.as_deref())?;
     let ran = format!("{service}: {}", locator.path);
     let bytes = read(engine, service, container, &locator.path, SIZE_MAX).await?;
     let bytes = bytes.ok_or_else(|| LocateError::Failed(format!("{service} has no file {}", locator.path)))?;
     let notes = vec![("bytes", bytes.len().to_string())];
-    Ok(Found { value: text_or_bytes(bytes), ran, notes })
+    Ok(FoundValue { value: text_or_bytes(bytes), ran, notes })
 }
 
 /// Returns the bytes of a file, or `None` if the file does not exist. Links are followed inside the container.
@@ -34,10 +38,10 @@ async fn read(
     for _ in 0..LINKS_MAX {
         let Some(archive) = archive(engine, container, &path, size_max).await? else { return Ok(None) };
         match entry(&archive, size_max) {
-            Ok(Entry::File(bytes)) => return Ok(Some(bytes)),
-            Ok(Entry::Link(target)) => path = join(&path, &target),
-            Ok(Entry::Other) => return Err(LocateError::Failed(format!("{path} of {service} is not a file"))),
-            Ok(Entry::TooLarge(bytes)) => {
+            Ok(TarEntry::File(bytes)) => return Ok(Some(bytes)),
+            Ok(TarEntry::Link(target)) => path = join(&path, &target),
+            Ok(TarEntry::Other) => return Err(LocateError::Failed(format!("{path} of {service} is not a file"))),
+            Ok(TarEntry::TooLarge(bytes)) => {
                 return Err(LocateError::TooLarge {
                     what: format!("{path} of {service} has {bytes} bytes"),
                     limit: format!("{} MiB", size_max >> 20),
@@ -79,7 +83,7 @@ pub(super) fn is_missing(error: &EngineError) -> bool {
     matches!(error, EngineError::NotFound { message, .. } if !message.contains("No such container: "))
 }
 
-enum Entry {
+enum TarEntry {
     File(Vec<u8>),
     Link(String),
     TooLarge(u64),
@@ -87,24 +91,24 @@ enum Entry {
 }
 
 /// Reads the first entry of an archive, which is the requested path.
-fn entry(archive: &[u8], size_max: usize) -> std::io::Result<Entry> {
+fn entry(archive: &[u8], size_max: usize) -> std::io::Result<TarEntry> {
     let mut archive = tar::Archive::new(archive);
-    let Some(entry) = archive.entries()?.next() else { return Ok(Entry::Other) };
+    let Some(entry) = archive.entries()?.next() else { return Ok(TarEntry::Other) };
     let mut entry = entry?;
     let kind = entry.header().entry_type();
     if kind.is_symlink() {
         let target = entry.link_name()?.map(|target| target.to_string_lossy().into_owned());
-        return Ok(target.map_or(Entry::Other, Entry::Link));
+        return Ok(target.map_or(TarEntry::Other, TarEntry::Link));
     }
     if !kind.is_file() {
-        return Ok(Entry::Other);
+        return Ok(TarEntry::Other);
     }
     if entry.size() > size_max as u64 {
-        return Ok(Entry::TooLarge(entry.size()));
+        return Ok(TarEntry::TooLarge(entry.size()));
     }
     let mut bytes = Vec::new();
     entry.read_to_end(&mut bytes)?;
-    Ok(Entry::File(bytes))
+    Ok(TarEntry::File(bytes))
 }
 
 /// Returns the path to which a link leads. The engine resolves `..` inside the container.
@@ -136,9 +140,9 @@ mod tests {
             assert!(entry(&promising(kind), 1 << 20).is_err(), "{kind:?}");
         }
         assert!(
-            matches!(entry(&promising(tar::EntryType::Regular), 1 << 20), Ok(Entry::TooLarge(size)) if size == 1 << 40)
+            matches!(entry(&promising(tar::EntryType::Regular), 1 << 20), Ok(TarEntry::TooLarge(size)) if size == 1 << 40)
         );
-        assert!(matches!(entry(&promising(tar::EntryType::GNUSparse), 1 << 20), Ok(Entry::Other) | Err(_)));
+        assert!(matches!(entry(&promising(tar::EntryType::GNUSparse), 1 << 20), Ok(TarEntry::Other) | Err(_)));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use jaq_core::{Ctx, Vars, data};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::outcome::{Outcome, no_answer};
+use super::outcome::{LocatorOutcome, no_answer};
 use super::{LocateError, SIZE_MAX};
 use arenad_confined::Worker;
 use arenad_model::locator::json::{parsed, to_value};
@@ -19,7 +19,7 @@ pub const COMMAND: &str = "confined-filter";
 /// A query with the JSON text that it reads.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Question {
+enum JsonQueryInput {
     Jq { filter: String, input: String, all: bool },
     JsonPath { path: String, input: String, all: bool },
 }
@@ -29,10 +29,10 @@ pub(super) async fn ask(query: &JsonQuery, input: String, limit: Duration) -> Re
     let question = match query.clone() {
         // Two descendant segments can visit every value once for every value.
         JsonQuery::Path { path, all } if path.matches("..").count() < 2 => return json_path(&path, &input, all),
-        JsonQuery::Path { path, all } => Question::JsonPath { path, input, all },
-        JsonQuery::Jq { filter, all } => Question::Jq { filter, input, all },
+        JsonQuery::Path { path, all } => JsonQueryInput::JsonPath { path, input, all },
+        JsonQuery::Jq { filter, all } => JsonQueryInput::Jq { filter, input, all },
     };
-    let answer: Result<Outcome, _> = Worker::job(COMMAND, &question, limit).await;
+    let answer: Result<LocatorOutcome, _> = Worker::job(COMMAND, &question, limit).await;
     answer.map_err(|error| no_answer(error, "it has no value"))?.into_value(limit)
 }
 
@@ -42,10 +42,10 @@ pub fn serve() -> io::Result<()> {
         let mut parent = inside.alone()?;
         let found = match parent.question().await? {
             None => return Ok(()),
-            Some(Question::Jq { filter, input, all }) => jq(&filter, &input, all),
-            Some(Question::JsonPath { path, input, all }) => json_path(&path, &input, all),
+            Some(JsonQueryInput::Jq { filter, input, all }) => jq(&filter, &input, all),
+            Some(JsonQueryInput::JsonPath { path, input, all }) => json_path(&path, &input, all),
         };
-        parent.answer(&Outcome::from(found)).await
+        parent.answer(&LocatorOutcome::from(found)).await
     })
 }
 

@@ -56,16 +56,16 @@ pub const SIZE_MAX: usize = 4 << 20;
 
 /// A value and the evidence of how it was found.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Located {
+pub struct LocatorReading {
     /// The value that the locator read.
     pub value: Value,
     /// The evidence of how the value was found.
-    pub evidence: Evidence,
+    pub evidence: LocatorEvidence,
 }
 
 /// The evidence of how a value was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Evidence {
+pub struct LocatorEvidence {
     /// The statement, request, command or expression that ran, with placeholders for its arguments.
     pub ran: String,
     /// Id of the instance that was read.
@@ -79,7 +79,7 @@ pub struct Evidence {
 }
 
 /// The result of one kind of locator, before the instance and the duration are added.
-struct Found {
+struct FoundValue {
     value: Value,
     ran: String,
     notes: Vec<(&'static str, String)>,
@@ -129,7 +129,7 @@ impl Locators {
     ///
     /// Errors: see [`LocateError`]; `TimedOut` at the latest `SLACK` after the locator's limit. Cancellation: safe;
     /// work on the site's servers ends by their own time limits.
-    pub async fn locate(&self, scene: &Scene<'_>, locator: &Locator) -> Result<Located, LocateError> {
+    pub async fn locate(&self, scene: &Scene<'_>, locator: &Locator) -> Result<LocatorReading, LocateError> {
         let begun = Instant::now();
         let usual = if matches!(locator.kind, LocatorKind::Js(_)) { JS_TIMEOUT } else { TIMEOUT };
         let limit = locator.timeout.unwrap_or(usual);
@@ -152,14 +152,14 @@ impl Locators {
         // Each kind of locator stops at the limit itself and reports the cause best; this outer limit is a safety net.
         let found = tokio::time::timeout(limit + SLACK, work).await;
         let found = found.unwrap_or(Err(LocateError::TimedOut { limit }))?;
-        let evidence = Evidence {
+        let evidence = LocatorEvidence {
             ran: found.ran,
             instance: scene.instance.clone(),
             generation: scene.incarnation.generation,
             took: begun.elapsed(),
             notes: found.notes,
         };
-        Ok(Located { value: found.value, evidence })
+        Ok(LocatorReading { value: found.value, evidence })
     }
 
     /// Ends the browser, if one is running.

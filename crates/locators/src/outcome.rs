@@ -13,7 +13,7 @@ use arenad_model::locator::json;
 /// A value with its type, or the reason why there is none.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Outcome {
+pub(super) enum LocatorOutcome {
     Value(Json),
     Refused(String),
     Unknown(String),
@@ -23,7 +23,7 @@ pub(super) enum Outcome {
     TooLarge { what: String, limit: String },
 }
 
-impl From<Result<Value, LocateError>> for Outcome {
+impl From<Result<Value, LocateError>> for LocatorOutcome {
     fn from(found: Result<Value, LocateError>) -> Self {
         match found {
             Ok(value) => Self::Value(json::typed(&value)),
@@ -41,7 +41,7 @@ impl From<Result<Value, LocateError>> for Outcome {
     }
 }
 
-impl Outcome {
+impl LocatorOutcome {
     /// Converts the outcome to the daemon's result. `limit` is the time limit that a timeout reports.
     pub(super) fn into_value(self, limit: Duration) -> Result<Value, LocateError> {
         match self {

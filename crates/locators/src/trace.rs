@@ -9,28 +9,28 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
-use super::{Found, LocateError, SIZE_MAX, Scene, json_query};
+use super::{FoundValue, LocateError, SIZE_MAX, Scene, json_query};
 use arenad_accounts::VisitAddress;
 use arenad_har::{Coverage, Own};
 use arenad_model::locator::json::to_value;
 use arenad_model::locator::{JsonQuery, TraceLocator, TracePart, Value};
 
 #[derive(Deserialize)]
-struct Har {
-    log: Log,
+struct HarFile {
+    log: HarLog,
 }
 
 #[derive(Deserialize)]
-struct Log {
-    entries: Vec<Entry>,
+struct HarLog {
+    entries: Vec<HarEntry>,
     #[serde(default, rename = "_arenad")]
     own: Option<Own>,
 }
 
 #[derive(Deserialize)]
-struct Entry {
-    request: Request,
-    response: Response,
+struct HarEntry {
+    request: HarRequest,
+    response: HarResponse,
     /// Name of the site to which the gateway sent the request.
     #[serde(default, rename = "_site")]
     site: Option<String>,
@@ -41,25 +41,25 @@ struct Entry {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Request {
+struct HarRequest {
     method: String,
     url: String,
     #[serde(default)]
-    headers: Vec<Pair>,
+    headers: Vec<HarPair>,
     #[serde(default)]
-    post_data: Option<Content>,
+    post_data: Option<HarContent>,
 }
 
 #[derive(Deserialize)]
-struct Response {
+struct HarResponse {
     status: i64,
     #[serde(default)]
-    content: Option<Content>,
+    content: Option<HarContent>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Content {
+struct HarContent {
     #[serde(default)]
     mime_type: String,
     #[serde(default)]
@@ -69,19 +69,19 @@ struct Content {
 }
 
 #[derive(Deserialize)]
-struct Pair {
+struct HarPair {
     name: String,
     #[serde(default)]
     value: String,
 }
 
 /// A request that the locator matches.
-struct Meant {
+struct MatchedRequest {
     shown: Json,
     lost: Vec<String>,
 }
 
-pub(super) async fn run(scene: &Scene<'_>, locator: &TraceLocator, limit: Duration) -> Result<Found, LocateError> {
+pub(super) async fn run(scene: &Scene<'_>, locator: &TraceLocator, limit: Duration) -> Result<FoundValue, LocateError> {
     let traffic = scene.traffic.ok_or_else(|| {
         let advice = "give a HAR of it, or have the gateway record it: `public: { record: all }` of the site";
         LocateError::Unavailable(format!("no traffic was recorded; {advice}"))
@@ -116,7 +116,7 @@ pub(super) async fn run(scene: &Scene<'_>, locator: &TraceLocator, limit: Durati
         Value::Json(text) | Value::Text(text) if text.len() > SIZE_MAX => {
             Err(LocateError::too_many_bytes("the requests are large"))
         }
-        _ => Ok(Found { value, ran, notes }),
+        _ => Ok(FoundValue { value, ran, notes }),
     }
 }
 
@@ -126,8 +126,8 @@ fn requests(
     site: &str,
     place: &VisitAddress,
     locator: &TraceLocator,
-) -> Result<Vec<Meant>, LocateError> {
-    let har: Har = serde_json::from_str(traffic)
+) -> Result<Vec<MatchedRequest>, LocateError> {
+    let har: HarFile = serde_json::from_str(traffic)
         .map_err(|error| LocateError::Failed(format!("the traffic is no HAR: {error}")))?;
     let mut found = Vec::new();
     for mut entry in har.log.entries {
@@ -143,7 +143,7 @@ fn requests(
         };
         if is_here && locator.is_meant(&entry.request.method, url.path(), url.query()) {
             let lost = std::mem::take(&mut entry.lost);
-            found.push(Meant { shown: shown(entry, &url), lost });
+            found.push(MatchedRequest { shown: shown(entry, &url), lost });
         }
     }
     if let Some(own) = har.log.own {
@@ -161,7 +161,7 @@ fn requests(
 }
 
 /// Returns the reason why a recording of the gateway cannot answer the locator, or `None` if it can.
-fn lacks(coverage: &Coverage, locator: &TraceLocator, found: &[Meant]) -> Option<String> {
+fn lacks(coverage: &Coverage, locator: &TraceLocator, found: &[MatchedRequest]) -> Option<String> {
     match coverage.records.as_str() {
         "all" => {}
         "writes" if locator.is_of_writes() => {}
@@ -190,7 +190,7 @@ fn may_ask_for(taken: &TracePart, part: &str) -> bool {
     text.contains(part) || !OTHERS.iter().any(|other| text.contains(other))
 }
 
-fn shown(entry: Entry, url: &reqwest::Url) -> Json {
+fn shown(entry: HarEntry, url: &reqwest::Url) -> Json {
     let mut query: Map<String, Json> = Map::new();
     for (name, value) in url.query_pairs() {
         if let Json::Array(values) = query.entry(name).or_insert_with(|| json!([])) {
@@ -212,7 +212,7 @@ fn shown(entry: Entry, url: &reqwest::Url) -> Json {
 }
 
 /// Converts a body: JSON, the fields of a form with the first text of each (for a file, its name), text, or null.
-fn body(content: Option<Content>) -> Json {
+fn body(content: Option<HarContent>) -> Json {
     let Some(content) = content else { return Json::Null };
     // Base64 marks images and other binary content, in which no task looks for text.
     let Some(text) = content.text.filter(|text| !text.is_empty() && content.encoding.is_none()) else {

@@ -8,7 +8,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use arenad_locators::sql::guard::{Dialect, Piece, guard};
+use arenad_locators::sql::guard::{SqlDialect, StatementPiece, guard};
 use arenad_model::locator::Arguments;
 use futures_util::{Stream, TryStreamExt};
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
@@ -183,20 +183,20 @@ fn open() -> Check {
         let text = String::from_utf8_lossy(input);
         let passes = |dialect| guard(dialect, &text, &arguments).ok().map(|pieces| statement(dialect, &pieces));
         let on_postgres =
-            passes(Dialect::Postgres).map(|statement| tried(&runtime, postgres.try_on(&statement), &statement));
+            passes(SqlDialect::Postgres).map(|statement| tried(&runtime, postgres.try_on(&statement), &statement));
         let on_mariadb =
-            passes(Dialect::Mysql).map(|statement| tried(&runtime, mariadb.try_on(&statement), &statement));
+            passes(SqlDialect::Mysql).map(|statement| tried(&runtime, mariadb.try_on(&statement), &statement));
         format!("{on_postgres:?} / {on_mariadb:?}")
     })
 }
 
 /// Returns a statement as the client in a container receives it, with its arguments as texts.
-fn statement(dialect: Dialect, pieces: &[Piece<'_>]) -> String {
+fn statement(dialect: SqlDialect, pieces: &[StatementPiece<'_>]) -> String {
     let quoted = match dialect {
-        Dialect::Mysql => format!("x'{}'", ARGUMENT.bytes().map(|byte| format!("{byte:02x}")).collect::<String>()),
+        SqlDialect::Mysql => format!("x'{}'", ARGUMENT.bytes().map(|byte| format!("{byte:02x}")).collect::<String>()),
         _ => format!("'{}'", ARGUMENT.replace('\'', "''")),
     };
-    pieces.iter().map(|piece| if let Piece::Text(text) = piece { *text } else { quoted.as_str() }).collect()
+    pieces.iter().map(|piece| if let StatementPiece::Text(text) = piece { *text } else { quoted.as_str() }).collect()
 }
 
 /// Returns the outcome of a statement in a word. Panics if the statement did more than read.

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use arenad_locators::sql::guard::{Dialect, Piece, guard};
+use arenad_locators::sql::guard::{SqlDialect, StatementPiece, guard};
 use arenad_model::locator::Arguments;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, Row};
@@ -110,11 +110,11 @@ fn open() -> Check {
     Box::new(move |input| {
         let text = String::from_utf8_lossy(input);
         let mut answers = Vec::new();
-        for dialect in [Dialect::Mysql, Dialect::Postgres, Dialect::Sqlite] {
+        for dialect in [SqlDialect::Mysql, SqlDialect::Postgres, SqlDialect::Sqlite] {
             answers.push(match guard(dialect, &text, &arguments) {
                 Ok(pieces) => {
                     check_pieces(&text, &pieces);
-                    if dialect == Dialect::Sqlite {
+                    if dialect == SqlDialect::Sqlite {
                         changed_nothing(&runtime, &mut database, &pieces)
                     } else {
                         "passes"
@@ -133,10 +133,10 @@ fn open() -> Check {
 }
 
 /// Checks that the pieces together are the statement up to its final semicolon.
-fn check_pieces(text: &str, pieces: &[Piece<'_>]) {
-    let written = |piece: &Piece<'_>| match piece {
-        Piece::Text(text) => (*text).to_owned(),
-        Piece::Argument(_) => "{sku}".to_owned(),
+fn check_pieces(text: &str, pieces: &[StatementPiece<'_>]) {
+    let written = |piece: &StatementPiece<'_>| match piece {
+        StatementPiece::Text(text) => (*text).to_owned(),
+        StatementPiece::Argument(_) => "{sku}".to_owned(),
     };
     let sent: String = pieces.iter().map(written).collect();
     let rest = text.strip_prefix(sent.as_str()).unwrap_or_else(|| panic!("{sent:?} is sent for {text:?}"));
@@ -157,13 +157,14 @@ async fn state(database: &mut SqliteConnection) -> String {
     sqlx::query(query).fetch_one(database).await.expect("a state").get(0)
 }
 
-fn changed_nothing(runtime: &Runtime, database: &mut SqliteConnection, pieces: &[Piece<'_>]) -> &'static str {
-    let statement: String = pieces.iter().map(|piece| if let Piece::Text(text) = piece { text } else { "?" }).collect();
+fn changed_nothing(runtime: &Runtime, database: &mut SqliteConnection, pieces: &[StatementPiece<'_>]) -> &'static str {
+    let statement: String =
+        pieces.iter().map(|piece| if let StatementPiece::Text(text) = piece { text } else { "?" }).collect();
     runtime.block_on(async {
         let before = state(database).await;
         let ran = async {
             let mut query = sqlx::query(AssertSqlSafe(statement.clone()));
-            for _ in pieces.iter().filter(|piece| matches!(piece, Piece::Argument(_))) {
+            for _ in pieces.iter().filter(|piece| matches!(piece, StatementPiece::Argument(_))) {
                 query = query.bind("'; drop table t");
             }
             query.fetch_optional(&mut *database).await.is_ok()

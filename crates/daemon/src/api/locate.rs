@@ -13,7 +13,7 @@ use crate::answers;
 use crate::locate::{self, LocateOptions, LocatingError};
 use arenad_api as wire;
 use arenad_instance::InstanceHandle;
-use arenad_locators::{LocateError, Located};
+use arenad_locators::{LocateError, LocatorReading};
 use arenad_model::helper::{Helper, HelperCall};
 use arenad_model::locator::json;
 use arenad_model::locator::{self, Arguments, JsPage, Locator, LocatorKind, SyntaxError};
@@ -105,7 +105,7 @@ fn misread(text: &str, error: &SyntaxError) -> ApiError {
     ApiError::new(StatusCode::BAD_REQUEST, "bad_locator", detail).hint("`arenad locate --help` shows each kind")
 }
 
-fn shown(handle: &InstanceHandle, kind: &str, located: Located) -> wire::Located {
+fn shown(handle: &InstanceHandle, kind: &str, located: LocatorReading) -> wire::Located {
     let evidence = located.evidence;
     wire::Located {
         kind: located.value.type_name().to_owned(),

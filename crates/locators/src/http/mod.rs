@@ -12,7 +12,7 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 use reqwest::Url;
 
-use super::{Found, LocateError, SIZE_MAX, Scene};
+use super::{FoundValue, LocateError, SIZE_MAX, Scene};
 use arenad_accounts::LoginSession;
 use arenad_model::locator::{HttpLocator, Selection};
 use arenad_probes::innermost;
@@ -22,7 +22,7 @@ use arenad_site_client::{SiteClient, SiteError};
 const REDIRECTS_MAX: usize = 10;
 
 /// The last response of a site, after redirects.
-struct Answer {
+struct FinalResponse {
     url: Url,
     status: StatusCode,
     headers: HeaderMap,
@@ -35,13 +35,13 @@ pub(super) async fn run(
     locator: &HttpLocator,
     session: Option<&LoginSession>,
     limit: Duration,
-) -> Result<Found, LocateError> {
+) -> Result<FoundValue, LocateError> {
     let origin = origin(scene)?;
     let url = origin.join(&locator.path).ok().filter(|url| url.origin() == origin.origin());
     let url = url.ok_or_else(|| LocateError::Refused(format!("{} is no path of the site", locator.path)))?;
     let ran = format!("{} {url}", locator.method);
     let mut visitor =
-        Visitor { client, scene, origin, cookies: cookies(session)?, headers: headers(locator, session)? };
+        SiteVisitor { client, scene, origin, cookies: cookies(session)?, headers: headers(locator, session)? };
     let answer = tokio::time::timeout(limit, visitor.follow(locator, url))
         .await
         .unwrap_or(Err(LocateError::TimedOut { limit }))?;
@@ -59,7 +59,7 @@ pub(super) async fn run(
         return Err(LocateError::Failed(format!("{} answers {}", answer.url.path(), answer.status)));
     }
     let value = select::take(&locator.selection, answer, limit).await?;
-    Ok(Found { value, ran, notes })
+    Ok(FoundValue { value, ran, notes })
 }
 
 fn origin(scene: &Scene<'_>) -> Result<Url, LocateError> {
@@ -110,7 +110,7 @@ fn headers(locator: &HttpLocator, session: Option<&LoginSession>) -> Result<Head
     Ok(headers)
 }
 
-struct Visitor<'a> {
+struct SiteVisitor<'a> {
     client: &'a SiteClient,
     scene: &'a Scene<'a>,
     origin: Url,
@@ -118,8 +118,8 @@ struct Visitor<'a> {
     headers: HeaderMap,
 }
 
-impl Visitor<'_> {
-    async fn follow(&mut self, locator: &HttpLocator, url: Url) -> Result<Answer, LocateError> {
+impl SiteVisitor<'_> {
+    async fn follow(&mut self, locator: &HttpLocator, url: Url) -> Result<FinalResponse, LocateError> {
         let (mut url, mut method, mut body) = (url, locator.method.as_str(), locator.body.as_deref());
         for _ in 0..=REDIRECTS_MAX {
             let answer = self.exchange(method, &url, body).await?;
@@ -142,7 +142,7 @@ impl Visitor<'_> {
         )))
     }
 
-    async fn exchange(&mut self, method: &str, url: &Url, body: Option<&str>) -> Result<Answer, LocateError> {
+    async fn exchange(&mut self, method: &str, url: &Url, body: Option<&str>) -> Result<FinalResponse, LocateError> {
         let unavailable = |error: SiteError| LocateError::Unavailable(innermost(&error));
         let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
         let method = Method::from_bytes(method.as_bytes()).map_err(|error| LocateError::Unknown(error.to_string()))?;
@@ -169,6 +169,6 @@ impl Visitor<'_> {
                 return Err(LocateError::too_many_bytes(format!("{} answers with more", url.path())));
             }
         }
-        Ok(Answer { url: url.clone(), status: answer.status, headers: answer.headers, body })
+        Ok(FinalResponse { url: url.clone(), status: answer.status, headers: answer.headers, body })
     }
 }

@@ -8,14 +8,14 @@ use scraper::{Html, Selector};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::Answer;
+use super::FinalResponse;
 use crate::outcome::no_answer;
 use crate::{LocateError, json_query};
 use arenad_confined::Worker;
 use arenad_model::locator::json::{parsed, text_or_bytes};
 use arenad_model::locator::{Selection, Value};
 
-pub(super) async fn take(selection: &Selection, answer: Answer, limit: Duration) -> Result<Value, LocateError> {
+pub(super) async fn take(selection: &Selection, answer: FinalResponse, limit: Duration) -> Result<Value, LocateError> {
     match selection {
         Selection::Status => Ok(Value::Integer(answer.status.as_u16().into())),
         Selection::Header(name) => {
@@ -32,16 +32,20 @@ pub(super) async fn take(selection: &Selection, answer: Answer, limit: Duration)
             }
         }
         Selection::Css { selector, attribute, all } => {
-            let question =
-                Question { page: text(answer)?, selector: selector.clone(), attribute: attribute.clone(), all: *all };
-            let found: Result<Found, _> = Worker::job(COMMAND, &question, limit).await;
+            let question = SelectionRequest {
+                page: text(answer)?,
+                selector: selector.clone(),
+                attribute: attribute.clone(),
+                all: *all,
+            };
+            let found: Result<SelectionResult, _> = Worker::job(COMMAND, &question, limit).await;
             found.map_err(|error| no_answer(error, "the page cannot be read"))?.into_value()
         }
         Selection::Json(query) => json_query::ask(query, text(answer)?, limit).await,
     }
 }
 
-fn text(answer: Answer) -> Result<String, LocateError> {
+fn text(answer: FinalResponse) -> Result<String, LocateError> {
     String::from_utf8(answer.body).map_err(|_| LocateError::Failed("the answer is no text in UTF-8".to_owned()))
 }
 
@@ -51,7 +55,7 @@ pub const COMMAND: &str = "confined-page";
 
 /// A page, and the selection to make on it.
 #[derive(Debug, Serialize, Deserialize)]
-struct Question {
+struct SelectionRequest {
     page: String,
     selector: String,
     attribute: Option<String>,
@@ -60,14 +64,14 @@ struct Question {
 
 /// The result of a selection on a page.
 #[derive(Debug, Serialize, Deserialize)]
-enum Found {
+enum SelectionResult {
     Nothing,
     Text(String),
     List(Vec<Option<String>>),
     NoSelector(String),
 }
 
-impl Found {
+impl SelectionResult {
     fn into_value(self) -> Result<Value, LocateError> {
         match self {
             Self::Nothing => Ok(Value::Null),
@@ -85,7 +89,7 @@ impl Found {
 pub fn serve() -> io::Result<()> {
     arenad_confined::serve(async |inside| {
         let mut parent = inside.alone()?;
-        let Some(Question { page, selector, attribute, all }) = parent.question().await? else { return Ok(()) };
+        let Some(SelectionRequest { page, selector, attribute, all }) = parent.question().await? else { return Ok(()) };
         parent.answer(&css(&page, &selector, attribute.as_deref(), all)).await
     })
 }
@@ -99,10 +103,10 @@ pub fn of_page(page: &str, selector: &str, attribute: Option<&str>, all: bool) -
 }
 
 /// Returns the text of elements, with each run of whitespace as one space, or their attribute.
-fn css(page: &str, selector: &str, attribute: Option<&str>, all: bool) -> Found {
+fn css(page: &str, selector: &str, attribute: Option<&str>, all: bool) -> SelectionResult {
     let parsed = match Selector::parse(selector) {
         Ok(parsed) => parsed,
-        Err(error) => return Found::NoSelector(format!("`{selector}` is no CSS selector: {error}")),
+        Err(error) => return SelectionResult::NoSelector(format!("`{selector}` is no CSS selector: {error}")),
     };
     let page = Html::parse_document(page);
     let mut found = page.select(&parsed).map(|element| match attribute {
@@ -110,9 +114,9 @@ fn css(page: &str, selector: &str, attribute: Option<&str>, all: bool) -> Found 
         None => Some(element.text().collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")),
     });
     if all {
-        return Found::List(found.collect());
+        return SelectionResult::List(found.collect());
     }
-    found.next().flatten().map_or(Found::Nothing, Found::Text)
+    found.next().flatten().map_or(SelectionResult::Nothing, SelectionResult::Text)
 }
 
 #[cfg(test)]

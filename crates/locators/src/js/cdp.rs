@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
-use super::transport::{self, Incoming, Outgoing};
+use super::transport::{self, Incoming, OutgoingMessages};
 
 /// The reason why a command has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,7 +33,7 @@ pub(super) enum CdpError {
 
 /// A command in the form in which it is sent.
 #[derive(Debug, Serialize)]
-struct Command<'a> {
+struct CdpCommand<'a> {
     id: u64,
     method: &'a str,
     #[serde(rename = "sessionId", skip_serializing_if = "Option::is_none")]
@@ -43,43 +43,43 @@ struct Command<'a> {
 
 /// A message from the browser: a reply has the number of its command, an event has a method.
 #[derive(Debug, Deserialize)]
-struct Told {
+struct CdpMessage {
     id: Option<u64>,
     method: Option<String>,
     #[serde(rename = "sessionId")]
     session: Option<String>,
     result: Option<Json>,
-    error: Option<Refusal>,
+    error: Option<CdpRefusal>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Refusal {
+struct CdpRefusal {
     #[serde(default)]
     message: String,
 }
 
 /// An event, such as `Page.loadEventFired`.
 #[derive(Debug)]
-pub(super) struct Event {
+pub(super) struct CdpEvent {
     pub method: String,
 }
 
-enum Order {
+enum CdpOrder {
     Call { method: &'static str, session: Option<String>, params: Json, reply: oneshot::Sender<Result<Json, CdpError>> },
-    Listen { session: String, events: mpsc::UnboundedSender<Event> },
+    Listen { session: String, events: mpsc::UnboundedSender<CdpEvent> },
     Forget { session: String },
 }
 
 /// A connection, shared by the owners of its pages.
 #[derive(Clone)]
 pub(super) struct Cdp {
-    orders: mpsc::UnboundedSender<Order>,
-    task: Arc<Task>,
+    orders: mpsc::UnboundedSender<CdpOrder>,
+    task: Arc<CdpTask>,
 }
 
-struct Task(AbortHandle);
+struct CdpTask(AbortHandle);
 
-impl Drop for Task {
+impl Drop for CdpTask {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -92,10 +92,10 @@ impl Cdp {
     }
 
     /// Starts a connection over a transport.
-    pub(super) fn over((incoming, outgoing): (Incoming, Outgoing)) -> Self {
+    pub(super) fn over((incoming, outgoing): (Incoming, OutgoingMessages)) -> Self {
         let (orders, inbox) = mpsc::unbounded_channel();
         let task = tokio::spawn(serve(incoming, outgoing, inbox));
-        Self { orders, task: Arc::new(Task(task.abort_handle())) }
+        Self { orders, task: Arc::new(CdpTask(task.abort_handle())) }
     }
 
     /// Returns whether the connection to the browser has ended.
@@ -116,7 +116,7 @@ impl Cdp {
         params: Json,
     ) -> Result<Json, CdpError> {
         let (reply, answer) = oneshot::channel();
-        let order = Order::Call { method, session: session.map(str::to_owned), params, reply };
+        let order = CdpOrder::Call { method, session: session.map(str::to_owned), params, reply };
         self.orders.send(order).map_err(|_| CdpError::Gone)?;
         answer.await.map_err(|_| CdpError::Gone)?
     }
@@ -134,41 +134,41 @@ impl Cdp {
     fn send(&self, method: &'static str, session: Option<String>, params: Json) {
         let (reply, _) = oneshot::channel();
         // If the browser has disconnected, the command is moot.
-        let _ = self.orders.send(Order::Call { method, session, params, reply });
+        let _ = self.orders.send(CdpOrder::Call { method, session, params, reply });
     }
 
     /// Returns the events of a session from now on.
-    pub(super) fn listen(&self, session: &str) -> Events {
+    pub(super) fn listen(&self, session: &str) -> CdpEvents {
         let (sender, inbox) = mpsc::unbounded_channel();
         // If the browser has disconnected, there are no events, and the receiver reports the end.
-        let _ = self.orders.send(Order::Listen { session: session.to_owned(), events: sender });
-        Events { inbox, session: session.to_owned(), orders: self.orders.clone() }
+        let _ = self.orders.send(CdpOrder::Listen { session: session.to_owned(), events: sender });
+        CdpEvents { inbox, session: session.to_owned(), orders: self.orders.clone() }
     }
 }
 
 /// The events of one session; `next` returns `None` when the browser has disconnected.
-pub(super) struct Events {
-    inbox: mpsc::UnboundedReceiver<Event>,
+pub(super) struct CdpEvents {
+    inbox: mpsc::UnboundedReceiver<CdpEvent>,
     session: String,
-    orders: mpsc::UnboundedSender<Order>,
+    orders: mpsc::UnboundedSender<CdpOrder>,
 }
 
-impl Events {
-    pub(super) async fn next(&mut self) -> Option<Event> {
+impl CdpEvents {
+    pub(super) async fn next(&mut self) -> Option<CdpEvent> {
         self.inbox.recv().await
     }
 }
 
-impl Drop for Events {
+impl Drop for CdpEvents {
     fn drop(&mut self) {
-        let _ = self.orders.send(Order::Forget { session: std::mem::take(&mut self.session) });
+        let _ = self.orders.send(CdpOrder::Forget { session: std::mem::take(&mut self.session) });
     }
 }
 
 /// Serves the connection until all handles are dropped, the browser ends, or a message from it is too long.
-async fn serve(mut incoming: Incoming, outgoing: Outgoing, mut inbox: mpsc::UnboundedReceiver<Order>) {
+async fn serve(mut incoming: Incoming, outgoing: OutgoingMessages, mut inbox: mpsc::UnboundedReceiver<CdpOrder>) {
     let mut waiting = HashMap::new();
-    let mut listeners: HashMap<String, mpsc::UnboundedSender<Event>> = HashMap::new();
+    let mut listeners: HashMap<String, mpsc::UnboundedSender<CdpEvent>> = HashMap::new();
     let mut last_id = 0;
     // Sending runs concurrently with receiving: the browser may accept no more data until its own messages are read.
     let (messages, unsent) = mpsc::unbounded_channel();
@@ -177,11 +177,11 @@ async fn serve(mut incoming: Incoming, outgoing: Outgoing, mut inbox: mpsc::Unbo
         tokio::select! {
             order = inbox.recv() => match order {
                 None => return,
-                Some(Order::Listen { session, events }) => drop(listeners.insert(session, events)),
-                Some(Order::Forget { session }) => drop(listeners.remove(&session)),
-                Some(Order::Call { method, session, params, reply }) => {
+                Some(CdpOrder::Listen { session, events }) => drop(listeners.insert(session, events)),
+                Some(CdpOrder::Forget { session }) => drop(listeners.remove(&session)),
+                Some(CdpOrder::Call { method, session, params, reply }) => {
                     last_id += 1;
-                    let command = Command { id: last_id, method, session: session.as_deref(), params: &params };
+                    let command = CdpCommand { id: last_id, method, session: session.as_deref(), params: &params };
                     match serde_json::to_string(&command) {
                         Ok(message) => {
                             waiting.insert(last_id, (method, reply));
@@ -196,7 +196,7 @@ async fn serve(mut incoming: Incoming, outgoing: Outgoing, mut inbox: mpsc::Unbo
             message = incoming.next() => {
                 let Some(Ok(message)) = message else { return };
                 // A message that does not parse is an event of a newer browser.
-                let Ok(told) = serde_json::from_slice::<Told>(&message) else { continue };
+                let Ok(told) = serde_json::from_slice::<CdpMessage>(&message) else { continue };
                 if let Some((method, reply)) = told.id.and_then(|id| waiting.remove(&id)) {
                     let answer = match told.error {
                         Some(error) => Err(CdpError::Refused { method, message: error.message }),
@@ -205,7 +205,7 @@ async fn serve(mut incoming: Incoming, outgoing: Outgoing, mut inbox: mpsc::Unbo
                     // The caller may no longer be waiting.
                     let _ = reply.send(answer);
                 } else if let (Some(session), Some(method)) = (told.session, told.method) {
-                    listeners.get(&session).map(|listener| listener.send(Event { method }));
+                    listeners.get(&session).map(|listener| listener.send(CdpEvent { method }));
                 }
             },
         }
@@ -213,7 +213,7 @@ async fn serve(mut incoming: Incoming, outgoing: Outgoing, mut inbox: mpsc::Unbo
 }
 
 /// Sends messages until the first error.
-async fn send_all(mut outgoing: Outgoing, mut unsent: mpsc::UnboundedReceiver<String>) {
+async fn send_all(mut outgoing: OutgoingMessages, mut unsent: mpsc::UnboundedReceiver<String>) {
     while let Some(message) = unsent.recv().await {
         if outgoing.send(message).await.is_err() {
             return;

@@ -22,11 +22,11 @@ use arenad_probes::innermost;
 /// A proxy on a port of its own; it ends when it is dropped.
 pub(super) struct Gate {
     address: SocketAddr,
-    state: Arc<State>,
+    state: Arc<GateState>,
     _tasks: JoinSet<()>,
 }
 
-struct State {
+struct GateState {
     client: reqwest::Client,
     user: Option<u32>,
     /// The site and the headers that every request gets; unset until `lead` is called.
@@ -41,7 +41,7 @@ impl Gate {
     pub(super) async fn open(client: reqwest::Client, user: Option<u32>) -> std::io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        let state = Arc::new(State { client, user, way: OnceLock::new(), fault: Mutex::default() });
+        let state = Arc::new(GateState { client, user, way: OnceLock::new(), fault: Mutex::default() });
         let mut tasks = JoinSet::new();
         tasks.spawn(accept(listener, state.clone()));
         Ok(Self { address, state, _tasks: tasks })
@@ -68,7 +68,7 @@ impl Gate {
     }
 }
 
-async fn accept(listener: TcpListener, state: Arc<State>) {
+async fn accept(listener: TcpListener, state: Arc<GateState>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -103,7 +103,7 @@ async fn is_of(user: u32, peer: SocketAddr, here: std::io::Result<SocketAddr>) -
     looked.await.unwrap_or_default()
 }
 
-async fn pass(state: Arc<State>, request: Request<Incoming>) -> Result<Response<reqwest::Body>, Infallible> {
+async fn pass(state: Arc<GateState>, request: Request<Incoming>) -> Result<Response<reqwest::Body>, Infallible> {
     let uri = request.uri();
     let leads_there = |place: &VisitAddress| {
         uri.scheme_str() == Some("http")

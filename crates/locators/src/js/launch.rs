@@ -62,13 +62,13 @@ arenad_model::text_error! {
 }
 
 /// A running browser; dropping it kills it with all processes that it has started.
-pub(super) struct Process {
+pub(super) struct BrowserProcess {
     _child: Child,
     /// Dropped after the child: processes left in its control group end with it.
     cage: Option<Cage>,
 }
 
-impl Process {
+impl BrowserProcess {
     /// Returns the user of the browser's processes, as the host sees it.
     pub(super) fn user(&self) -> u32 {
         if self.cage.is_some() { cage::user() } else { container::USER }
@@ -78,7 +78,7 @@ impl Process {
 /// Starts a browser whose files are in `folder`, which is emptied first.
 ///
 /// Errors: the reason why no browser started, and the remedy.
-pub(super) async fn start(folder: &Path) -> Result<(Cdp, Option<Process>), NoBrowser> {
+pub(super) async fn start(folder: &Path) -> Result<(Cdp, Option<BrowserProcess>), NoBrowser> {
     let named = std::env::var_os(VARIABLE);
     if let Some(address) = named.as_ref().and_then(|named| named.to_str()).filter(|named| named.starts_with("ws://")) {
         let cdp =
@@ -93,14 +93,14 @@ pub(super) async fn start(folder: &Path) -> Result<(Cdp, Option<Process>), NoBro
     };
     let Some(program) = program else {
         let (cdp, child) = answering("the browser's container", contained(folder).await?).await?;
-        return Ok((cdp, Some(Process { _child: child, cage: None })));
+        return Ok((cdp, Some(BrowserProcess { _child: child, cage: None })));
     };
     let (cdp, process) = caged(&program, folder).await?;
     Ok((cdp, Some(process)))
 }
 
 /// Starts a program of the host in a cage whose files are in `folder`.
-async fn caged(program: &Path, folder: &Path) -> Result<(Cdp, Process), NoBrowser> {
+async fn caged(program: &Path, folder: &Path) -> Result<(Cdp, BrowserProcess), NoBrowser> {
     let shown = program.display().to_string();
     let cage = Cage::make(folder)?;
     let started = match answering(&shown, cage.command(program, &ARGUMENTS)).await {
@@ -112,7 +112,7 @@ async fn caged(program: &Path, folder: &Path) -> Result<(Cdp, Process), NoBrowse
         started => started,
     };
     let (cdp, child) = started?;
-    Ok((cdp, Process { _child: child, cage: Some(cage) }))
+    Ok((cdp, BrowserProcess { _child: child, cage: Some(cage) }))
 }
 
 /// Starts a program in its cage, with `folder` for its files, and has it show a page. Returns the browser's product

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::cdp::{Cdp, CdpError};
 use super::script::evaluate;
-use crate::{Found, LocateError};
+use crate::{FoundValue, LocateError};
 use arenad_model::locator::{JsLocator, Value};
 use arenad_probes::innermost;
 
@@ -18,7 +18,7 @@ const LIST_MAX: usize = 4 << 20;
 
 /// A page of a browser, as `/json/list` describes it.
 #[derive(Debug, Deserialize)]
-struct Target {
+struct CdpTarget {
     #[serde(rename = "type")]
     kind: String,
     #[serde(default)]
@@ -33,7 +33,7 @@ pub(super) async fn look(
     address: &str,
     locator: &JsLocator,
     limit: Duration,
-) -> Result<Found, LocateError> {
+) -> Result<FoundValue, LocateError> {
     let browser = browser(address)?;
     let pages = pages(client, &browser).await?;
     for page in &pages {
@@ -59,7 +59,7 @@ pub(super) async fn look(
             other => other,
         })?;
         let ran = format!("{} @ {}", locator.expression, page.url);
-        return Ok(Found { value: seen.value, ran, notes: vec![("url", seen.url)] });
+        return Ok(FoundValue { value: seen.value, ran, notes: vec![("url", seen.url)] });
     }
     Err(LocateError::Unavailable(format!("the agent's browser at {address} shows no page")))
 }
@@ -80,7 +80,7 @@ fn browser(address: &str) -> Result<Url, LocateError> {
     Err(wrong())
 }
 
-async fn pages(client: &reqwest::Client, browser: &Url) -> Result<Vec<Target>, LocateError> {
+async fn pages(client: &reqwest::Client, browser: &Url) -> Result<Vec<CdpTarget>, LocateError> {
     let unreachable = |error: reqwest::Error| {
         LocateError::Unavailable(format!("ask the agent's browser at {browser}: {}", innermost(&error)))
     };
@@ -99,7 +99,7 @@ async fn pages(client: &reqwest::Client, browser: &Url) -> Result<Vec<Target>, L
             return Err(LocateError::Unavailable(format!("ask the agent's browser at {browser}: {what}")));
         }
     }
-    let targets: Vec<Target> = serde_json::from_slice(&list)
+    let targets: Vec<CdpTarget> = serde_json::from_slice(&list)
         .map_err(|error| LocateError::Unavailable(format!("ask the agent's browser at {browser}: {error}")))?;
     Ok(targets.into_iter().filter(|target| target.kind == "page").collect())
 }

@@ -30,11 +30,11 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use self::cdp::{Cdp, CdpError};
-use self::launch::Process;
+use self::launch::BrowserProcess;
 pub(super) use self::launch::end_remains;
 pub use self::launch::{NoBrowser, try_browser};
-use self::page::{Page, PageFault};
-use super::{Found, LocateError, Scene};
+use self::page::{BrowserPage, PageFault};
+use super::{FoundValue, LocateError, Scene};
 use arenad_accounts::LoginSession;
 use arenad_model::locator::{JsLocator, JsPage, Value};
 
@@ -48,25 +48,25 @@ const STOP_PATIENCE: Duration = Duration::from_secs(6);
 pub struct Browser {
     folder: PathBuf,
     http: reqwest::Client,
-    running: Arc<Mutex<Option<Running>>>,
+    running: Arc<Mutex<Option<RunningBrowser>>>,
     /// Number of uses, by which a later use cancels a planned end.
     uses: Arc<AtomicU64>,
 }
 
 #[derive(Clone)]
-struct Running {
+struct RunningBrowser {
     cdp: Cdp,
     /// Prepared pages for the next callers. A slot is locked while its page is being prepared, because waiting for that
     /// page is quicker than preparing another one. Two slots let the next caller find a page while the last one is
     /// being replaced.
-    spares: [Arc<Mutex<Option<Page>>>; 2],
+    spares: [Arc<Mutex<Option<BrowserPage>>>; 2],
     /// The process, or `None` if arenad did not start the browser.
-    process: Arc<Option<Process>>,
+    process: Arc<Option<BrowserProcess>>,
 }
 
-impl Running {
+impl RunningBrowser {
     /// Takes a prepared page, preferably one that is ready; otherwise waits for one in preparation.
-    async fn take_spare(&self) -> Option<Page> {
+    async fn take_spare(&self) -> Option<BrowserPage> {
         let ready = self.spares.iter().find_map(|spare| spare.try_lock().ok()?.take());
         if ready.is_some() {
             return ready;
@@ -81,7 +81,7 @@ impl Running {
 
     /// Returns the user whose connections the pages' proxies accept; `None` means any user.
     fn user(&self) -> Option<u32> {
-        self.process.as_ref().as_ref().map(Process::user)
+        self.process.as_ref().as_ref().map(BrowserProcess::user)
     }
 
     /// Prepares the missing pages in the background, after a caller has used its page.
@@ -92,7 +92,7 @@ impl Running {
         tokio::spawn(async move {
             for mut spare in missing {
                 // If a browser cannot prepare a page in time, the next caller finds out.
-                let prepared = tokio::time::timeout(STOP_PATIENCE, Page::prepare(&cdp, &client, user)).await;
+                let prepared = tokio::time::timeout(STOP_PATIENCE, BrowserPage::prepare(&cdp, &client, user)).await;
                 *spare = prepared.ok().and_then(Result::ok);
             }
         });
@@ -112,7 +112,8 @@ pub async fn look_through(
 ) -> Result<Value, LocateError> {
     let cdp = Cdp::over(transport::pipe(from, to));
     let deadline = Instant::now() + limit;
-    let seen = async { Page::prepare(&cdp, client, None).await?.look(scene, path, locator, None, deadline).await };
+    let seen =
+        async { BrowserPage::prepare(&cdp, client, None).await?.look(scene, path, locator, None, deadline).await };
     match tokio::time::timeout_at(deadline + STOP_PATIENCE, seen).await.unwrap_or(Err(PageFault::Stuck)) {
         Ok(seen) => Ok(seen.value),
         Err(PageFault::Locate(error)) => Err(error),
@@ -147,7 +148,7 @@ impl Browser {
         locator: &JsLocator,
         session: Option<&LoginSession>,
         limit: Duration,
-    ) -> Result<Found, LocateError> {
+    ) -> Result<FoundValue, LocateError> {
         let deadline = Instant::now() + limit;
         if locator.page == JsPage::Live {
             let address = scene.live.as_deref().ok_or_else(|| {
@@ -176,7 +177,7 @@ impl Browser {
             let seen = async {
                 let page = match spare {
                     Some(page) => page,
-                    None => Page::prepare(&running.cdp, &self.http, running.user()).await?,
+                    None => BrowserPage::prepare(&running.cdp, &self.http, running.user()).await?,
                 };
                 page.look(scene, &path, locator, session, deadline).await
             };
@@ -189,7 +190,7 @@ impl Browser {
                 Ok(seen) => {
                     let ran =
                         format!("{} @ http://{}:{}{path}", locator.expression, scene.place.host, scene.place.port);
-                    return Ok(Found { value: seen.value, ran, notes: vec![("url", seen.url)] });
+                    return Ok(FoundValue { value: seen.value, ran, notes: vec![("url", seen.url)] });
                 }
                 Err(PageFault::Cdp(CdpError::Refused { .. })) if was_spare => {}
                 Err(PageFault::Locate(LocateError::TimedOut { .. })) => return Err(LocateError::TimedOut { limit }),
@@ -209,7 +210,7 @@ impl Browser {
     }
 
     /// Returns the running browser, and starts it if necessary.
-    async fn running(&self) -> Result<Running, LocateError> {
+    async fn running(&self) -> Result<RunningBrowser, LocateError> {
         self.uses.fetch_add(1, Ordering::Relaxed);
         let mut running = self.running.lock().await;
         if let Some(running) = running.as_ref().filter(|running| !running.cdp.is_gone()) {
@@ -219,12 +220,12 @@ impl Browser {
         *running = None;
         let (cdp, process) =
             launch::start(&self.folder).await.map_err(|none| LocateError::Unavailable(none.to_string()))?;
-        let fresh = Running { cdp, spares: Default::default(), process: Arc::new(process) };
+        let fresh = RunningBrowser { cdp, spares: Default::default(), process: Arc::new(process) };
         *running = Some(fresh.clone());
         Ok(fresh)
     }
 
-    async fn discard(&self, used: &Running) {
+    async fn discard(&self, used: &RunningBrowser) {
         let mut running = self.running.lock().await;
         if running.as_ref().is_some_and(|running| running.cdp.is_same(&used.cdp)) {
             *running = None;

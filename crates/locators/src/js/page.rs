@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 use tokio::time::Instant;
 
-use super::cdp::{Cdp, CdpError, Events};
+use super::cdp::{Cdp, CdpError, CdpEvents};
 use super::gate::Gate;
-use super::script::{Evaluated, evaluate};
+use super::script::{EvaluatedValue, evaluate};
 use crate::{LocateError, Scene};
 use arenad_accounts::{BrowserCookie, LoginSession};
 use arenad_model::locator::{JsLocator, json_text};
@@ -37,26 +37,26 @@ impl From<LocateError> for PageFault {
 }
 
 /// An empty page in a context of its own, which shares nothing with others and is removed when the page is dropped.
-pub(super) struct Page {
-    context: Context,
+pub(super) struct BrowserPage {
+    context: BrowserContext,
     gate: Gate,
     session: String,
-    events: Events,
+    events: CdpEvents,
 }
 
 /// A browser context; dropping it removes it with all of its pages.
-struct Context {
+struct BrowserContext {
     cdp: Cdp,
     id: String,
 }
 
-impl Drop for Context {
+impl Drop for BrowserContext {
     fn drop(&mut self) {
         self.cdp.tell("Target.disposeBrowserContext", json!({ "browserContextId": self.id }));
     }
 }
 
-impl Page {
+impl BrowserPage {
     /// Prepares a page before it is known what the page will show, because a new process takes longer than most pages.
     /// `user` is the user of the browser's processes, if known.
     pub(super) async fn prepare(cdp: &Cdp, client: &reqwest::Client, user: Option<u32>) -> Result<Self, PageFault> {
@@ -66,7 +66,7 @@ impl Page {
         // Without the bypass list the browser would connect to its own loopback directly.
         let wanted = json!({ "disposeOnDetach": true, "proxyServer": proxy, "proxyBypassList": "<-loopback>" });
         let made = cdp.call(None, "Target.createBrowserContext", wanted).await?;
-        let context = Context { cdp: cdp.clone(), id: text(&made, "browserContextId") };
+        let context = BrowserContext { cdp: cdp.clone(), id: text(&made, "browserContextId") };
         let no_downloads = json!({ "behavior": "deny", "browserContextId": context.id });
         let (target, _) = tokio::try_join!(
             cdp.call(None, "Target.createTarget", json!({ "url": "about:blank", "browserContextId": context.id })),
@@ -91,7 +91,7 @@ impl Page {
         locator: &JsLocator,
         session: Option<&LoginSession>,
         deadline: Instant,
-    ) -> Result<Evaluated, PageFault> {
+    ) -> Result<EvaluatedValue, PageFault> {
         self.gate.lead(scene.place.clone(), session);
         let url = format!("http://{}:{}{path}", scene.place.host, scene.place.port);
         match tokio::time::timeout_at(deadline, self.visit(&url, locator, session, deadline)).await {
@@ -116,7 +116,7 @@ impl Page {
         locator: &JsLocator,
         session: Option<&LoginSession>,
         deadline: Instant,
-    ) -> Result<Evaluated, PageFault> {
+    ) -> Result<EvaluatedValue, PageFault> {
         let cdp = self.context.cdp.clone();
         let cookies: Vec<Json> = session.iter().flat_map(|session| &session.cookies).map(cookie).collect();
         if !cookies.is_empty() {
@@ -189,7 +189,7 @@ impl MayFail for Result<Json, CdpError> {
     }
 }
 
-impl MayFail for Result<Result<Evaluated, LocateError>, CdpError> {
+impl MayFail for Result<Result<EvaluatedValue, LocateError>, CdpError> {
     fn has_failed(&self) -> bool {
         !matches!(self, Ok(Ok(_)))
     }

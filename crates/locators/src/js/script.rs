@@ -28,7 +28,7 @@ const WORLD: &str = "arenad";
 
 /// A value, and the address of the page from which it was read.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Evaluated {
+pub(super) struct EvaluatedValue {
     pub value: Value,
     pub url: String,
 }
@@ -44,7 +44,7 @@ pub(super) async fn evaluate(
     session: Option<&str>,
     expression: &str,
     limit: Duration,
-) -> Result<Result<Evaluated, LocateError>, CdpError> {
+) -> Result<Result<EvaluatedValue, LocateError>, CdpError> {
     for _ in 0..NAVIGATIONS_MAX {
         match once(cdp, session, expression, limit).await {
             Err(CdpError::Refused { message, .. }) if is_navigation(&message) => {}
@@ -64,7 +64,7 @@ async fn once(
     session: Option<&str>,
     expression: &str,
     limit: Duration,
-) -> Result<Result<Evaluated, LocateError>, CdpError> {
+) -> Result<Result<EvaluatedValue, LocateError>, CdpError> {
     let world = world(cdp, session).await?;
     // A list passes any value to the function unchanged. The line break ends a comment at the expression's end.
     let wrapped = json!({
@@ -82,7 +82,7 @@ async fn once(
     let Some((url, text)) = answer["result"]["value"].as_str().and_then(|answer| answer.split_once('\n')) else {
         return Ok(Err(LocateError::Failed("the value is not understood".to_owned())));
     };
-    Ok(read(text).map(|value| Evaluated { value, url: url.to_owned() }))
+    Ok(read(text).map(|value| EvaluatedValue { value, url: url.to_owned() }))
 }
 
 /// Returns the id of the isolated world in the page's main frame, and creates the world if necessary: after a

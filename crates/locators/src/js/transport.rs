@@ -18,13 +18,13 @@ const MESSAGE_MAX: usize = 8 * SIZE_MAX;
 /// Incoming messages; an error ends the stream.
 pub(super) type Incoming = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
 /// Outgoing messages, one JSON text each.
-pub(super) type Outgoing = Pin<Box<dyn Sink<String, Error = io::Error> + Send>>;
+pub(super) type OutgoingMessages = Pin<Box<dyn Sink<String, Error = io::Error> + Send>>;
 
 /// Connects the two directions of a pipe. Source: Chromium's `devtools_pipe_handler.cc`, messages that end with a NUL.
 pub(super) fn pipe(
     from: impl AsyncRead + Send + 'static,
     to: impl AsyncWrite + Send + 'static,
-) -> (Incoming, Outgoing) {
+) -> (Incoming, OutgoingMessages) {
     let codec = || AnyDelimiterCodec::new_with_max_length(b"\0".to_vec(), b"\0".to_vec(), MESSAGE_MAX);
     let incoming = FramedRead::new(from, codec()).map(|message| message.map_err(io::Error::other));
     let outgoing = SinkExt::<String>::sink_map_err(FramedWrite::new(to, codec()), io::Error::other);
@@ -32,7 +32,7 @@ pub(super) fn pipe(
 }
 
 /// Connects to a WebSocket address.
-pub(super) async fn websocket(address: &str) -> io::Result<(Incoming, Outgoing)> {
+pub(super) async fn websocket(address: &str) -> io::Result<(Incoming, OutgoingMessages)> {
     let config = WebSocketConfig::default().max_message_size(Some(MESSAGE_MAX)).max_frame_size(Some(MESSAGE_MAX));
     let connected = tokio_tungstenite::connect_async_with_config(address, Some(config), true).await;
     let (outgoing, incoming) = connected.map_err(io::Error::other)?.0.split();

@@ -23,7 +23,8 @@ pub(super) async fn query(
     program: &str,
     query: &Query<'_>,
 ) -> Result<Rows, LocateError> {
-    let client = Client { engine, container: scene.container(Some(database.service.as_str()))?.1, database, program };
+    let client =
+        DatabaseClient { engine, container: scene.container(Some(database.service.as_str()))?.1, database, program };
     let mut rows = client.rows(query).await?;
     if rows.rows.iter().flatten().any(|cell| *cell != Value::Null) {
         // Statements that cannot be embedded in another query (`SHOW`, `EXPLAIN`) keep their cells as text.
@@ -34,14 +35,14 @@ pub(super) async fn query(
 }
 
 /// A database's client in a container.
-struct Client<'a> {
+struct DatabaseClient<'a> {
     engine: &'a dyn Engine,
     container: &'a EngineHandle,
     database: &'a Database,
     program: &'a str,
 }
 
-impl Client<'_> {
+impl DatabaseClient<'_> {
     /// Returns the rows of a statement, with every cell as text.
     async fn rows(&self, query: &Query<'_>) -> Result<Rows, LocateError> {
         let rows = match self.database.engine {

@@ -128,10 +128,10 @@ pub(super) async fn refresh_from_container(
         let entry =
             read.await.and_then(|entry| entry).map_err(|error| failed(&path, error.cause(), describe(&error)))?;
         match entry {
-            Entry::Copied { was_same } => return Ok(was_same),
-            Entry::Link(target) => path = file::join(&path, &target),
-            Entry::Other => return Err(LocateError::Failed(format!("{path} of {service} is not a file"))),
-            Entry::TooLarge(bytes) => {
+            CopiedEntry::Copied { was_same } => return Ok(was_same),
+            CopiedEntry::Link(target) => path = file::join(&path, &target),
+            CopiedEntry::Other => return Err(LocateError::Failed(format!("{path} of {service} is not a file"))),
+            CopiedEntry::TooLarge(bytes) => {
                 return Err(LocateError::FileTooLarge {
                     what: format!("{path} of {service} has {bytes} bytes"),
                     limit: format!("{} GiB", FILE_MAX >> 30),
@@ -143,7 +143,7 @@ pub(super) async fn refresh_from_container(
 }
 
 #[derive(Debug)]
-enum Entry {
+enum CopiedEntry {
     Copied { was_same: bool },
     Link(String),
     TooLarge(u64),
@@ -151,17 +151,17 @@ enum Entry {
 }
 
 /// Reads the first entry of an archive, which is the requested path.
-fn entry<R: Read>(mut archive: ArchiveReader<R>, to: &Path) -> Result<Entry, StorageError> {
-    let Some(member) = archive.next_member()? else { return Ok(Entry::Other) };
+fn entry<R: Read>(mut archive: ArchiveReader<R>, to: &Path) -> Result<CopiedEntry, StorageError> {
+    let Some(member) = archive.next_member()? else { return Ok(CopiedEntry::Other) };
     Ok(match member.kind {
-        ArchiveMemberKind::File if member.size > FILE_MAX => Entry::TooLarge(member.size),
+        ArchiveMemberKind::File if member.size > FILE_MAX => CopiedEntry::TooLarge(member.size),
         ArchiveMemberKind::File => {
             // The stream ends when no caller waits for the result, so this copy needs no stop of its own.
             let copied = refresh(archive.content(), member.size, to, &Stop::default());
-            Entry::Copied { was_same: copied.map_err(StorageError::Stream)? }
+            CopiedEntry::Copied { was_same: copied.map_err(StorageError::Stream)? }
         }
-        ArchiveMemberKind::Symlink => Entry::Link(String::from_utf8_lossy(&member.link).into_owned()),
-        _ => Entry::Other,
+        ArchiveMemberKind::Symlink => CopiedEntry::Link(String::from_utf8_lossy(&member.link).into_owned()),
+        _ => CopiedEntry::Other,
     })
 }
 
@@ -236,10 +236,10 @@ mod tests {
             archive
         };
         let read = |size| entry(ArchiveReader::new(promising(size).as_slice()), &to);
-        assert!(matches!(read(FILE_MAX + 1), Ok(Entry::TooLarge(size)) if size == FILE_MAX + 1));
+        assert!(matches!(read(FILE_MAX + 1), Ok(CopiedEntry::TooLarge(size)) if size == FILE_MAX + 1));
         assert!(matches!(read(4097), Err(StorageError::Stream(_))), "cut off");
         forget(&to).expect("removed");
-        assert!(matches!(read(4096), Ok(Entry::Copied { was_same: false })));
-        assert!(matches!(read(4096), Ok(Entry::Copied { was_same: true })));
+        assert!(matches!(read(4096), Ok(CopiedEntry::Copied { was_same: false })));
+        assert!(matches!(read(4096), Ok(CopiedEntry::Copied { was_same: true })));
     }
 }

@@ -12,7 +12,7 @@ use arenad_model::locator::Arguments;
 
 /// The server whose quoting rules apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
+pub enum SqlDialect {
     /// MySQL and MariaDB, without `ANSI_QUOTES` and `NO_BACKSLASH_ESCAPES`.
     Mysql,
     /// PostgreSQL with `standard_conforming_strings`, where only `E'…'` has backslash escapes.
@@ -23,7 +23,7 @@ pub enum Dialect {
 
 /// A part of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Piece<'a> {
+pub enum StatementPiece<'a> {
     /// Text that is sent unchanged.
     Text(&'a str),
     /// The place at which the argument with this index is bound.
@@ -144,11 +144,11 @@ const FAMILIES: [&str; 44] = [
 ///
 /// Errors: the column, and the reason for the refusal.
 pub fn guard<'a>(
-    dialect: Dialect,
+    dialect: SqlDialect,
     statement: &'a str,
     arguments: &Arguments,
-) -> Result<Vec<Piece<'a>>, (usize, Refusal)> {
-    let mut reader = Reader { dialect, text: statement, at: 0, arguments, pieces: Vec::new(), sent: 0 };
+) -> Result<Vec<StatementPiece<'a>>, (usize, StatementRefusal)> {
+    let mut reader = StatementReader { dialect, text: statement, at: 0, arguments, pieces: Vec::new(), sent: 0 };
     let read = reader.check_characters().and_then(|()| reader.read());
     let column = statement.get(..reader.at).unwrap_or(statement).chars().count() + 1;
     read.map_err(|reason| (column, reason))?;
@@ -157,20 +157,20 @@ pub fn guard<'a>(
 
 arenad_model::text_error! {
     /// The reason why a statement is not sent.
-    pub struct Refusal;
+    pub struct StatementRefusal;
 }
 
-struct Reader<'a, 'b> {
-    dialect: Dialect,
+struct StatementReader<'a, 'b> {
+    dialect: SqlDialect,
     text: &'a str,
     at: usize,
     arguments: &'b Arguments,
-    pieces: Vec<Piece<'a>>,
+    pieces: Vec<StatementPiece<'a>>,
     /// Position up to which the text is in `pieces`.
     sent: usize,
 }
 
-impl<'a> Reader<'a, '_> {
+impl<'a> StatementReader<'a, '_> {
     fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
@@ -181,7 +181,7 @@ impl<'a> Reader<'a, '_> {
 
     /// Refuses control characters: PostgreSQL ends comments at any carriage return, MySQL accepts control characters
     /// where a comment needs a space, SQLite stops at a null.
-    fn check_characters(&mut self) -> Result<(), Refusal> {
+    fn check_characters(&mut self) -> Result<(), StatementRefusal> {
         let ends_a_line = |at: usize| self.text[at..].starts_with("\r\n");
         let is_refused = |(at, c): &(usize, char)| match c {
             '\n' | '\t' => false,
@@ -197,7 +197,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    fn read(&mut self) -> Result<(), Refusal> {
+    fn read(&mut self) -> Result<(), StatementRefusal> {
         let mut before = String::new();
         let mut is_first = true;
         let mut is_after_text = false;
@@ -233,15 +233,15 @@ impl<'a> Reader<'a, '_> {
                 continue;
             }
             match c {
-                '`' if self.dialect == Dialect::Postgres => return Err("names are quoted by `\"` here".into()),
+                '`' if self.dialect == SqlDialect::Postgres => return Err("names are quoted by `\"` here".into()),
                 '\'' | '"' | '`' => self.quoted(c)?,
-                '[' if self.dialect == Dialect::Sqlite => self.quoted(']')?,
-                '$' if self.dialect == Dialect::Postgres => self.dollar()?,
+                '[' if self.dialect == SqlDialect::Sqlite => self.quoted(']')?,
+                '$' if self.dialect == SqlDialect::Postgres => self.dollar()?,
                 '{' => self.place()?,
                 ';' => return self.end(),
                 '\\' => return Err("a backslash stands outside of a text".into()),
-                '?' if self.dialect != Dialect::Postgres => return Err(unnamed()),
-                '@' | ':' | '$' if self.dialect == Dialect::Sqlite => return Err(unnamed()),
+                '?' if self.dialect != SqlDialect::Postgres => return Err(unnamed()),
+                '@' | ':' | '$' if self.dialect == SqlDialect::Sqlite => return Err(unnamed()),
                 '(' => self.at += 1,
                 c if !c.is_ascii() => return Err(format!("`{}` stands outside of quotes", c.escape_debug()).into()),
                 c if is_first => {
@@ -258,7 +258,7 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// Returns an error if a word may not occur at its position.
-    fn judge(&mut self, before: &str, word: &str, is_first: bool) -> Result<(), Refusal> {
+    fn judge(&mut self, before: &str, word: &str, is_first: bool) -> Result<(), StatementRefusal> {
         if is_first && !BEGINNINGS.contains(&word) {
             let word = word.to_uppercase();
             return Err(format!(
@@ -266,7 +266,7 @@ impl<'a> Reader<'a, '_> {
             )
             .into());
         }
-        if self.dialect == Dialect::Postgres && word == "u" && (self.starts("&\"") || self.starts("&'")) {
+        if self.dialect == SqlDialect::Postgres && word == "u" && (self.starts("&\"") || self.starts("&'")) {
             return Err("names and texts with Unicode escapes are not understood".into());
         }
         self.refuse_file(word)?;
@@ -290,8 +290,8 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// Refuses views through which PostgreSQL reads its own files.
-    fn refuse_file(&self, name: &str) -> Result<(), Refusal> {
-        if self.dialect == Dialect::Postgres && FILES.contains(&name) {
+    fn refuse_file(&self, name: &str) -> Result<(), StatementRefusal> {
+        if self.dialect == SqlDialect::Postgres && FILES.contains(&name) {
             return Err(format!("a locator only reads tables: `{name}` reads a file of the server's").into());
         }
         Ok(())
@@ -299,7 +299,7 @@ impl<'a> Reader<'a, '_> {
 
     /// Returns whether a parenthesis follows, so that the name before it is a function's.
     fn is_called(&self) -> bool {
-        let mut ahead = Reader {
+        let mut ahead = StatementReader {
             dialect: self.dialect,
             text: self.text,
             at: self.at,
@@ -313,7 +313,8 @@ impl<'a> Reader<'a, '_> {
 
     fn word(&mut self) -> &'a str {
         let rest = self.rest();
-        let is_part = |c: char| is_word_start(c) || c.is_ascii_digit() || (c == '$' && self.dialect != Dialect::Sqlite);
+        let is_part =
+            |c: char| is_word_start(c) || c.is_ascii_digit() || (c == '$' && self.dialect != SqlDialect::Sqlite);
         let end = rest.find(|c: char| !is_part(c)).unwrap_or(rest.len());
         self.at += end;
         &rest[..end]
@@ -321,20 +322,20 @@ impl<'a> Reader<'a, '_> {
 
     /// Returns whether a PostgreSQL string literal with backslash escapes begins here.
     fn begins_escaped(&self) -> bool {
-        self.dialect == Dialect::Postgres && (self.starts("e'") || self.starts("E'"))
+        self.dialect == SqlDialect::Postgres && (self.starts("e'") || self.starts("E'"))
     }
 
     /// Returns whether a string literal begins here, except one that a word introduces.
     fn begins_text(&self) -> bool {
-        let is_dollar = || self.dialect == Dialect::Postgres && self.starts("$");
+        let is_dollar = || self.dialect == SqlDialect::Postgres && self.starts("$");
         self.starts("'")
-            || (self.dialect == Dialect::Mysql && self.starts("\""))
+            || (self.dialect == SqlDialect::Mysql && self.starts("\""))
             || self.begins_escaped()
             || is_dollar()
     }
 
     /// Reads a number. Some servers read a number that runs into a word as two tokens, others as one.
-    fn number(&mut self) -> Result<(), Refusal> {
+    fn number(&mut self) -> Result<(), StatementRefusal> {
         let bytes = self.rest().as_bytes();
         let digits =
             |from: usize| bytes[from.min(bytes.len())..].iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -359,11 +360,11 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// Reads a string literal or a quoted name, which may be a function's.
-    fn quoted(&mut self, close: char) -> Result<(), Refusal> {
+    fn quoted(&mut self, close: char) -> Result<(), StatementRefusal> {
         let start = self.at;
         self.at += 1;
-        let is_text = close == '\'' || (close == '"' && self.dialect == Dialect::Mysql);
-        let inner = self.skip_text(close, is_text && self.dialect == Dialect::Mysql)?;
+        let is_text = close == '\'' || (close == '"' && self.dialect == SqlDialect::Mysql);
+        let inner = self.skip_text(close, is_text && self.dialect == SqlDialect::Mysql)?;
         let name = inner.to_ascii_lowercase();
         let mut read = if is_text { Ok(()) } else { self.refuse_file(&name) };
         if read.is_ok() && self.is_called() {
@@ -377,7 +378,7 @@ impl<'a> Reader<'a, '_> {
 
     /// Skips to the end of quoted text whose opening quote has been read, and returns its content. A doubled quote
     /// stands for one.
-    fn skip_text(&mut self, close: char, has_escapes: bool) -> Result<&'a str, Refusal> {
+    fn skip_text(&mut self, close: char, has_escapes: bool) -> Result<&'a str, StatementRefusal> {
         let start = self.at;
         let mut chars = self.rest().char_indices().peekable();
         while let Some((offset, c)) = chars.next() {
@@ -395,7 +396,7 @@ impl<'a> Reader<'a, '_> {
         Err("a quote is not closed".into())
     }
 
-    fn without_places(&self, inner: &'a str) -> Result<&'a str, Refusal> {
+    fn without_places(&self, inner: &'a str) -> Result<&'a str, StatementRefusal> {
         match self.arguments.0.iter().find(|(name, _)| inner.contains(&format!("{{{name}}}"))) {
             Some((name, _)) => {
                 Err(format!("`{{{name}}}` stands inside of quotes; arguments are bound, so write it bare").into())
@@ -405,7 +406,7 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// Reads a dollar-quoted string of PostgreSQL: `$tag$ text $tag$`.
-    fn dollar(&mut self) -> Result<(), Refusal> {
+    fn dollar(&mut self) -> Result<(), StatementRefusal> {
         let rest = &self.rest()[1..];
         let end = rest.find(|c: char| !is_word_start(c) && !c.is_ascii_digit()).unwrap_or(rest.len());
         if !rest[end..].starts_with('$') || rest.starts_with(|c: char| c.is_ascii_digit()) {
@@ -427,18 +428,18 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// Reads the `{name}` of an argument.
-    fn place(&mut self) -> Result<(), Refusal> {
+    fn place(&mut self) -> Result<(), StatementRefusal> {
         let index = self.arguments.0.iter().position(|(name, _)| self.starts(&format!("{{{name}}}")));
         let index = index.ok_or_else(|| self.unbound())?;
         self.send(self.at);
-        self.pieces.push(Piece::Argument(index));
+        self.pieces.push(StatementPiece::Argument(index));
         self.at += self.arguments.0[index].0.len() + 2;
         self.sent = self.at;
         Ok(())
     }
 
     /// Reads the end of the statement: nothing may follow a semicolon.
-    fn end(&mut self) -> Result<(), Refusal> {
+    fn end(&mut self) -> Result<(), StatementRefusal> {
         self.send(self.at);
         self.at += 1;
         self.skip_blank()?;
@@ -447,18 +448,18 @@ impl<'a> Reader<'a, '_> {
 
     fn send(&mut self, end: usize) {
         if end > self.sent {
-            self.pieces.push(Piece::Text(&self.text[self.sent..end]));
+            self.pieces.push(StatementPiece::Text(&self.text[self.sent..end]));
         }
         self.sent = end;
     }
 
     /// Skips whitespace and comments.
-    fn skip_blank(&mut self) -> Result<(), Refusal> {
+    fn skip_blank(&mut self) -> Result<(), StatementRefusal> {
         loop {
             let rest = self.rest();
             self.at = self.text.len() - rest.trim_start_matches(is_blank).len();
             let rest = self.rest();
-            let is_mysql = self.dialect == Dialect::Mysql;
+            let is_mysql = self.dialect == SqlDialect::Mysql;
             if is_mysql && rest.strip_prefix("--").is_some_and(|rest| rest.starts_with(|c| !is_blank(c))) {
                 // Some clients read a comment here, the server two signs.
                 return Err("two minus signs without a space; put one between or behind them".into());
@@ -483,13 +484,13 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// Finds the end of a comment; in PostgreSQL, comments may be nested.
-    fn comment_end(&self, rest: &str) -> Result<usize, Refusal> {
+    fn comment_end(&self, rest: &str) -> Result<usize, StatementRefusal> {
         let mut depth = 0_usize;
         let mut at = 0;
         while at < rest.len() {
             let here = &rest[at..];
             if here.starts_with("/*") {
-                if depth > 0 && self.dialect != Dialect::Postgres {
+                if depth > 0 && self.dialect != SqlDialect::Postgres {
                     return Err("a comment begins within a comment".into());
                 }
                 depth += 1;
@@ -520,11 +521,11 @@ fn is_word_start(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_' || (!c.is_ascii() && c.is_alphanumeric())
 }
 
-fn unnamed() -> Refusal {
+fn unnamed() -> StatementRefusal {
     "parameters have names here: write `{name}` and give the argument".into()
 }
 
-fn refuse_function(name: &str) -> Result<(), Refusal> {
+fn refuse_function(name: &str) -> Result<(), StatementRefusal> {
     if FUNCTIONS.contains(&name) || FAMILIES.iter().any(|family| name.starts_with(family)) {
         return Err(format!("a locator only reads: `{name}` may do more than that").into());
     }
@@ -533,19 +534,19 @@ fn refuse_function(name: &str) -> Result<(), Refusal> {
 
 #[cfg(test)]
 mod tests {
-    use super::Dialect::{Mysql, Postgres, Sqlite};
+    use super::SqlDialect::{Mysql, Postgres, Sqlite};
     use super::*;
 
     fn arguments() -> Arguments {
         Arguments(vec![("sku".to_owned(), "x".to_owned())])
     }
 
-    fn passes(dialect: Dialect, statement: &str) {
+    fn passes(dialect: SqlDialect, statement: &str) {
         let pieces = guard(dialect, statement, &arguments());
         assert!(pieces.is_ok(), "{dialect:?} {statement}: {pieces:?}");
     }
 
-    fn refused(dialect: Dialect, statement: &str) -> String {
+    fn refused(dialect: SqlDialect, statement: &str) -> String {
         guard(dialect, statement, &arguments())
             .map(|pieces| panic!("{dialect:?} {statement}: {pieces:?}"))
             .unwrap_or_else(|(_, reason)| reason.to_string())
@@ -575,7 +576,14 @@ mod tests {
     #[test]
     fn places_become_arguments_outside_of_quotes_only() {
         let pieces = guard(Mysql, "select * from t where sku = {sku} limit 1;", &arguments()).expect("a query");
-        assert_eq!(pieces, [Piece::Text("select * from t where sku = "), Piece::Argument(0), Piece::Text(" limit 1")]);
+        assert_eq!(
+            pieces,
+            [
+                StatementPiece::Text("select * from t where sku = "),
+                StatementPiece::Argument(0),
+                StatementPiece::Text(" limit 1")
+            ]
+        );
         for statement in ["select '{sku}'", "select 1 -- {sku}", "select $${sku}$$", "select \"{sku}\""] {
             assert!(refused(Postgres, statement).contains("inside of quotes"), "{statement}");
         }
@@ -704,7 +712,7 @@ mod tests {
 
     /// Reads a statement by the rules of the servers' own sources (`sql_lex.cc`, `scan.l`, `tokenize.c`), and refuses
     /// nothing. Returns its code: literals and comments become a space, and quotes around names are removed.
-    fn code(dialect: Dialect, statement: &str) -> String {
+    fn code(dialect: SqlDialect, statement: &str) -> String {
         let all: Vec<char> = statement.chars().collect();
         let at = |index: usize| all.get(index).copied().unwrap_or('\0');
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii();
@@ -780,7 +788,7 @@ mod tests {
 
     /// Returns the end of the literal that begins at `start`. PostgreSQL continues it with a literal on a later line,
     /// by the rules of the first.
-    fn text_end(dialect: Dialect, all: &[char], start: usize, is_escaped: bool) -> usize {
+    fn text_end(dialect: SqlDialect, all: &[char], start: usize, is_escaped: bool) -> usize {
         let at = |index: usize| all.get(index).copied().unwrap_or('\0');
         let quote = at(start);
         let mut i = start + 1;
@@ -844,8 +852,8 @@ mod tests {
         ) {
             if let Ok(pieces) = guard(dialect, &statement, &arguments()) {
                 let joined: String = pieces.iter().map(|piece| match piece {
-                    Piece::Text(text) => text,
-                    Piece::Argument(_) => "{sku}",
+                    StatementPiece::Text(text) => text,
+                    StatementPiece::Argument(_) => "{sku}",
                 }).collect();
                 proptest::prop_assert!(statement.starts_with(&joined), "{joined:?} of {statement:?}");
                 let rest = statement.strip_prefix(&joined).unwrap_or_default();

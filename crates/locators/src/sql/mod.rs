@@ -21,8 +21,8 @@ use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
 
-use self::guard::{Dialect, Piece, guard};
-use super::{Found, LocateError, SIZE_MAX, Scene};
+use self::guard::{SqlDialect, StatementPiece, guard};
+use super::{FoundValue, LocateError, SIZE_MAX, Scene};
 use arenad_engine::Engine;
 use arenad_model::locator::{Arguments, Rows, SqlLocator, Value};
 use arenad_model::site::{Database, DatabaseAccess, DatabaseEngine};
@@ -37,12 +37,12 @@ pub(super) async fn run(
     scene: &Scene<'_>,
     locator: &SqlLocator,
     limit: Duration,
-) -> Result<Found, LocateError> {
+) -> Result<FoundValue, LocateError> {
     let database = scene.database(locator.database.as_deref())?;
     let dialect = match database.engine {
-        DatabaseEngine::Mysql => Dialect::Mysql,
-        DatabaseEngine::Postgres => Dialect::Postgres,
-        DatabaseEngine::Sqlite => Dialect::Sqlite,
+        DatabaseEngine::Mysql => SqlDialect::Mysql,
+        DatabaseEngine::Postgres => SqlDialect::Postgres,
+        DatabaseEngine::Sqlite => SqlDialect::Sqlite,
     };
     let pieces = guard(dialect, &locator.statement, &locator.arguments)
         .map_err(|(column, reason)| LocateError::Refused(format!("{reason} (column {column} of the statement)")))?;
@@ -66,12 +66,12 @@ pub(super) async fn run(
     let rows = tokio::time::timeout(patience, asked).await.unwrap_or(Err(LocateError::TimedOut { limit }))?;
     let notes = vec![("rows", rows.rows.len().to_string())];
     let value = if locator.as_rows { Value::Rows(rows) } else { rows.value() };
-    Ok(Found { value, ran: locator.statement.clone(), notes })
+    Ok(FoundValue { value, ran: locator.statement.clone(), notes })
 }
 
 /// A statement that has passed the guard.
 struct Query<'a> {
-    pieces: Vec<Piece<'a>>,
+    pieces: Vec<StatementPiece<'a>>,
     arguments: &'a Arguments,
     limit: Duration,
 }
@@ -81,9 +81,9 @@ impl Query<'_> {
     /// number, counted from 1, and its text.
     fn text(&self, mut placeholder: impl FnMut(usize, &str) -> String) -> String {
         let mut count = 0;
-        let mut part = |piece: &Piece<'_>| match piece {
-            Piece::Text(text) => (*text).to_owned(),
-            Piece::Argument(index) => {
+        let mut part = |piece: &StatementPiece<'_>| match piece {
+            StatementPiece::Text(text) => (*text).to_owned(),
+            StatementPiece::Argument(index) => {
                 count += 1;
                 placeholder(count, &self.arguments.0[*index].1)
             }
@@ -94,8 +94,8 @@ impl Query<'_> {
     /// Returns the texts to bind, in the order of their placeholders.
     fn bound(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Text(_) => None,
-            Piece::Argument(index) => Some(self.arguments.0[*index].1.as_str()),
+            StatementPiece::Text(_) => None,
+            StatementPiece::Argument(index) => Some(self.arguments.0[*index].1.as_str()),
         })
     }
 
@@ -106,10 +106,10 @@ impl Query<'_> {
 
 arenad_model::text_error! {
     /// The reason why a value of a row cannot be read.
-    struct Unreadable;
+    struct UnreadableValue;
 }
 
-impl From<sqlx::Error> for Unreadable {
+impl From<sqlx::Error> for UnreadableValue {
     fn from(error: sqlx::Error) -> Self {
         error.to_string().into()
     }
@@ -122,7 +122,7 @@ async fn collect<R>(
     mut stream: impl Stream<Item = Result<R, sqlx::Error>> + Unpin,
     limit: Duration,
     mut columns: impl FnMut(&R) -> Vec<String>,
-    mut cells: impl FnMut(&R) -> Result<Vec<Value>, Unreadable>,
+    mut cells: impl FnMut(&R) -> Result<Vec<Value>, UnreadableValue>,
 ) -> Result<Rows, LocateError> {
     let mut rows = Rows::default();
     let mut size = 0;

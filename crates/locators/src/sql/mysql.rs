@@ -8,14 +8,14 @@ use jiff::tz::TimeZone;
 use sqlx::mysql::{MySqlConnectOptions, MySqlRow, MySqlSslMode};
 use sqlx::{AssertSqlSafe, Column, ConnectOptions, Row, TypeInfo, ValueRef};
 
-use super::worker::Question;
-use super::{Query, Unreadable, close, collect, refused};
+use super::worker::SqlQuery;
+use super::{Query, UnreadableValue, close, collect, refused};
 use crate::LocateError;
 use arenad_model::locator::json::{parsed, text_or_bytes};
 use arenad_model::locator::{Rows, Value};
 use arenad_probes::sql_worker::SOCKET;
 
-pub(super) async fn query(folder: &Path, question: &Question) -> Result<Rows, LocateError> {
+pub(super) async fn query(folder: &Path, question: &SqlQuery) -> Result<Rows, LocateError> {
     let options = MySqlConnectOptions::new()
         .socket(folder.join(SOCKET))
         .username(&question.user)
@@ -56,11 +56,11 @@ fn columns(row: &MySqlRow) -> Vec<String> {
     row.columns().iter().map(|column| column.name().to_owned()).collect()
 }
 
-fn cells(row: &MySqlRow) -> Result<Vec<Value>, Unreadable> {
+fn cells(row: &MySqlRow) -> Result<Vec<Value>, UnreadableValue> {
     (0..row.len()).map(|index| cell(row, index)).collect()
 }
 
-fn cell(row: &MySqlRow, index: usize) -> Result<Value, Unreadable> {
+fn cell(row: &MySqlRow, index: usize) -> Result<Value, UnreadableValue> {
     let raw = row.try_get_raw(index)?;
     if raw.is_null() {
         return Ok(Value::Null);

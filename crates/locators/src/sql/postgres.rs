@@ -8,8 +8,8 @@ use serde_json::Value as Json;
 use sqlx::postgres::{PgConnectOptions, PgRow, PgSslMode, PgTypeKind};
 use sqlx::{AssertSqlSafe, Column, ConnectOptions, Row, TypeInfo, ValueRef};
 
-use super::worker::Question;
-use super::{Query, Unreadable, close, collect, refused};
+use super::worker::SqlQuery;
+use super::{Query, UnreadableValue, close, collect, refused};
 use crate::LocateError;
 use arenad_model::locator::json::{self, parsed};
 use arenad_model::locator::{Rows, Value};
@@ -17,7 +17,7 @@ use arenad_model::locator::{Rows, Value};
 /// Microseconds from 1970 to 2000, the start of PostgreSQL's time scale.
 const EPOCH_MICROS: i64 = 946_684_800_000_000;
 
-pub(super) async fn query(folder: &Path, question: &Question) -> Result<Rows, LocateError> {
+pub(super) async fn query(folder: &Path, question: &SqlQuery) -> Result<Rows, LocateError> {
     let options = PgConnectOptions::new_without_pgpass()
         .socket(folder)
         .port(5432)
@@ -55,17 +55,17 @@ fn columns(row: &PgRow) -> Vec<String> {
     row.columns().iter().map(|column| column.name().to_owned()).collect()
 }
 
-fn cells(row: &PgRow) -> Result<Vec<Value>, Unreadable> {
+fn cells(row: &PgRow) -> Result<Vec<Value>, UnreadableValue> {
     (0..row.len()).map(|index| cell(row, index)).collect()
 }
 
-fn cell(row: &PgRow, index: usize) -> Result<Value, Unreadable> {
+fn cell(row: &PgRow, index: usize) -> Result<Value, UnreadableValue> {
     let raw = row.try_get_raw(index)?;
     if raw.is_null() {
         return Ok(Value::Null);
     }
     let info = raw.type_info().into_owned();
-    let bytes = raw.as_bytes().map_err(|error| Unreadable::from(error.to_string()))?;
+    let bytes = raw.as_bytes().map_err(|error| UnreadableValue::from(error.to_string()))?;
     let kind = if matches!(info.kind(), PgTypeKind::Enum(_)) { "TEXT" } else { info.name() };
     value(kind, bytes).ok_or_else(|| {
         let column = row.columns()[index].name();

@@ -15,8 +15,8 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, Column, ConnectOptions, Row, TypeInfo, ValueRef};
 
 use super::copy::{self, FILE_MAX};
-use super::{Query, Unreadable, collect};
-use crate::outcome::{Outcome, no_answer};
+use super::{Query, UnreadableValue, collect};
+use crate::outcome::{LocatorOutcome, no_answer};
 use crate::{LocateError, Scene, mounted};
 use arenad_confined::{Folder, Worker};
 use arenad_engine::Engine;
@@ -40,7 +40,7 @@ const COPY: &str = "database";
 
 /// A statement on a copy, with `?` for its arguments.
 #[derive(Debug, Serialize, Deserialize)]
-struct Question {
+struct SqliteQuery {
     statement: String,
     arguments: Vec<String>,
 }
@@ -55,11 +55,11 @@ pub(super) async fn query(
     let failed = |error: io::Error| copy::not_copied(&database.database, Cause::of_io(&error), &error.to_string());
     let folder = Arc::new(Folder::new_in(copies).map_err(failed)?);
     copy_at_rest(engine, scene, database, &folder).await?;
-    let question = Question {
+    let question = SqliteQuery {
         statement: query.text(|_, _| "?".to_owned()),
         arguments: query.bound().map(str::to_owned).collect(),
     };
-    let answer: Result<Outcome, _> = Worker::job_within(COMMAND, &folder, &question, query.limit).await;
+    let answer: Result<LocatorOutcome, _> = Worker::job_within(COMMAND, &folder, &question, query.limit).await;
     let rows = answer.map_err(|error| no_answer(error, "the database cannot be read"))?.into_value(query.limit);
     match rows? {
         Value::Rows(rows) => Ok(rows),
@@ -129,7 +129,7 @@ async fn refresh(
 /// Runs one query on a copy; this is the entire execution of the hidden command.
 pub fn serve() -> io::Result<()> {
     arenad_confined::serve_within(async |mut inside| {
-        let Some(question) = inside.question::<Question>().await? else { return Ok(()) };
+        let Some(question) = inside.question::<SqliteQuery>().await? else { return Ok(()) };
         let options = SqliteConnectOptions::new()
             .filename(COPY)
             .create_if_missing(false)
@@ -139,11 +139,11 @@ pub fn serve() -> io::Result<()> {
         let (mut parent, connection) = inside.open(options.connect()).await?;
         let refused = |error: sqlx::Error| LocateError::Failed(format!("SQLite says: {error}"));
         let rows = async { rows(connection.map_err(refused)?, question).await }.await;
-        parent.answer(&Outcome::from(rows.map(Value::Rows))).await
+        parent.answer(&LocatorOutcome::from(rows.map(Value::Rows))).await
     })
 }
 
-async fn rows(mut connection: SqliteConnection, question: Question) -> Result<Rows, LocateError> {
+async fn rows(mut connection: SqliteConnection, question: SqliteQuery) -> Result<Rows, LocateError> {
     // AssertSqlSafe: the statement has passed the guard, and its arguments are bound.
     let mut query = sqlx::query(AssertSqlSafe(question.statement)).persistent(false);
     for text in question.arguments {
@@ -158,8 +158,8 @@ fn columns(row: &SqliteRow) -> Vec<String> {
 }
 
 /// Converts the cells of a row. In SQLite each value has its own type, whatever the column's declaration.
-fn cells(row: &SqliteRow) -> Result<Vec<Value>, Unreadable> {
-    let cell = |index: usize| -> Result<Value, Unreadable> {
+fn cells(row: &SqliteRow) -> Result<Vec<Value>, UnreadableValue> {
+    let cell = |index: usize| -> Result<Value, UnreadableValue> {
         let raw = row.try_get_raw(index)?;
         if raw.is_null() {
             return Ok(Value::Null);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{Query, mysql, postgres};
-use crate::outcome::Outcome;
+use crate::outcome::LocatorOutcome;
 use crate::{LocateError, Scene};
 use arenad_confined::{Inside, Worker, WorkerError};
 use arenad_model::locator::{Rows, Value};
@@ -19,7 +19,7 @@ pub const COMMAND: &str = "confined-query";
 
 /// The complete input of the worker.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Question {
+pub(super) struct SqlQuery {
     server: SqlProtocol,
     pub(super) user: String,
     pub(super) password: String,
@@ -46,7 +46,7 @@ pub(super) async fn ask(
         SqlProtocol::Mysql => (mysql::prepare(query), query.text(|_, _| "?".to_owned())),
         SqlProtocol::Postgres => (postgres::prepare(query), query.text(|number, _| format!("${number}"))),
     };
-    let question = Question {
+    let question = SqlQuery {
         server,
         user: database.user.clone(),
         password: database.password.expose().to_owned(),
@@ -57,7 +57,7 @@ pub(super) async fn ask(
         limit: query.limit,
     };
     let mut worker = Worker::connected_once(COMMAND, socket).await.map_err(confined)?;
-    let outcome: Outcome = worker.ask(&question).await.map_err(confined)?;
+    let outcome: LocatorOutcome = worker.ask(&question).await.map_err(confined)?;
     match outcome.into_value(query.limit)? {
         Value::Rows(rows) => Ok(rows),
         other => Err(LocateError::Failed(format!("the database answers with {}", other.type_name()))),
@@ -70,13 +70,13 @@ pub fn serve() -> io::Result<()> {
 }
 
 async fn work(mut inside: Inside) -> io::Result<()> {
-    let Some(question) = inside.question::<Question>().await? else { return Ok(()) };
+    let Some(question) = inside.question::<SqlQuery>().await? else { return Ok(()) };
     let asked = inside.connect(SOCKET, async |folder| rows(&folder, &question).await).await?;
     let (mut parent, rows) = asked;
-    parent.answer(&Outcome::from(rows.map(Value::Rows))).await
+    parent.answer(&LocatorOutcome::from(rows.map(Value::Rows))).await
 }
 
-async fn rows(folder: &Path, question: &Question) -> Result<Rows, LocateError> {
+async fn rows(folder: &Path, question: &SqlQuery) -> Result<Rows, LocateError> {
     match question.server {
         SqlProtocol::Mysql => mysql::query(folder, question).await,
         SqlProtocol::Postgres => postgres::query(folder, question).await,
