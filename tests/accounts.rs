@@ -24,7 +24,7 @@ const PASSWORD: &str = "Pass&word=1+2";
 const TOKEN: &str = "t0ken-of-emma";
 
 /// The requests that the site received, one line each.
-type Seen = Arc<Mutex<Vec<String>>>;
+type SeenRequests = Arc<Mutex<Vec<String>>>;
 
 fn text(status: u16, headers: &[(&str, &str)], body: &str) -> Response {
     let mut response = Response::builder().status(StatusCode::from_u16(status).unwrap());
@@ -48,7 +48,7 @@ fn bomb() -> String {
     format!("<!doctype html><p>{open}{}{FORM}", "<p>x".repeat(20_000))
 }
 
-async fn site(State(seen): State<Seen>, request: Request) -> Response {
+async fn site(State(seen): State<SeenRequests>, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let body = String::from_utf8(axum::body::to_bytes(body, 1 << 20).await.unwrap().to_vec()).unwrap();
     let headers = &head.headers;
@@ -99,8 +99,8 @@ async fn site(State(seen): State<Seen>, request: Request) -> Response {
     }
 }
 
-async fn serve() -> (SocketAddr, Seen) {
-    let seen = Seen::default();
+async fn serve() -> (SocketAddr, SeenRequests) {
+    let seen = SeenRequests::default();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let router = Router::new().fallback(site).with_state(seen.clone());

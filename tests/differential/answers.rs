@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::seen;
 
 /// The reason for a missing answer.
-pub enum Lack {
+pub enum MissingAnswer {
     /// The benchmark's code is known to raise.
     Raises(String),
     /// The verdict is open.
@@ -27,7 +27,7 @@ pub enum Lack {
 }
 
 /// A value, or the reason for its absence.
-pub type Answer = Result<Value, Lack>;
+pub type ComputedAnswer = Result<Value, MissingAnswer>;
 
 /// The addresses of the cases' sites.
 pub fn addresses() -> BTreeMap<String, Vec<String>> {
@@ -40,7 +40,7 @@ pub fn addresses() -> BTreeMap<String, Vec<String>> {
 }
 
 /// Answers a case. `tasks` are those of WebArena-Verified, for cases that name one.
-pub fn answer(case: &Value, tasks: &BTreeMap<u32, VerifiedTask>) -> Answer {
+pub fn answer(case: &Value, tasks: &BTreeMap<u32, VerifiedTask>) -> ComputedAnswer {
     let input = &case["input"];
     let function = case["function"].as_str().unwrap_or_default();
     match case["benchmark"].as_str() {
@@ -54,15 +54,15 @@ fn text<'a>(input: &'a Value, key: &str) -> &'a str {
     input[key].as_str().unwrap_or_default()
 }
 
-fn score(fits: bool) -> Answer {
+fn score(fits: bool) -> ComputedAnswer {
     Ok(json!(if fits { 1.0 } else { 0.0 }))
 }
 
-fn unknown(function: &str) -> Answer {
-    Err(Lack::Undecided(format!("no function {function}")))
+fn unknown(function: &str) -> ComputedAnswer {
+    Err(MissingAnswer::Undecided(format!("no function {function}")))
 }
 
-fn of_webarena(function: &str, input: &Value) -> Answer {
+fn of_webarena(function: &str, input: &Value) -> ComputedAnswer {
     let text = |key| text(input, key);
     match function {
         "tokens" => Ok(json!(word_tokenize(text("text"), Nltk::V3_8_1))),
@@ -72,13 +72,15 @@ fn of_webarena(function: &str, input: &Value) -> Answer {
             let tokenize = input["tokenize"].as_bool().unwrap_or_default();
             score(webarena::strings::must_include(text("ref"), text("pred"), tokenize))
         }
-        "reddit_get_post_url" if let Err(error) = urlsplit(text("url")) => Err(Lack::Raises(error.to_string())),
+        "reddit_get_post_url" if let Err(error) = urlsplit(text("url")) => {
+            Err(MissingAnswer::Raises(error.to_string()))
+        }
         "reddit_get_post_url" => Ok(json!(webarena::reddit_get_post_url(text("url")))),
         other => judged(other, input, webarena::questions, webarena::evaluate),
     }
 }
 
-fn of_visualwebarena(function: &str, input: &Value) -> Answer {
+fn of_visualwebarena(function: &str, input: &Value) -> ComputedAnswer {
     let text = |key| text(input, key);
     match function {
         "tokens" => Ok(json!(word_tokenize(text("text"), Nltk::V3_10_4))),
@@ -89,12 +91,13 @@ fn of_visualwebarena(function: &str, input: &Value) -> Answer {
         "compare_inequality" => {
             let value = input["value"].as_f64().unwrap_or(f64::NAN);
             let satisfies = visualwebarena::satisfies(value, text("inequality"));
-            satisfies.map(Value::from).map_err(|error| Lack::Raises(error.to_string()))
+            satisfies.map(Value::from).map_err(|error| MissingAnswer::Raises(error.to_string()))
         }
         "ssim" => {
-            let pixels = |key| Pixels::decode(&seen::bytes(&input[key])).map_err(|e| Lack::Undecided(format!("{e:?}")));
+            let pixels =
+                |key| Pixels::decode(&seen::bytes(&input[key])).map_err(|e| MissingAnswer::Undecided(format!("{e:?}")));
             let similar = similarity(&pixels("one")?, &pixels("other")?);
-            similar.map(Value::from).ok_or_else(|| Lack::Raises("smaller than a window".to_owned()))
+            similar.map(Value::from).ok_or_else(|| MissingAnswer::Raises("smaller than a window".to_owned()))
         }
         other => judged(other, input, visualwebarena::questions, visualwebarena::evaluate),
     }
@@ -103,7 +106,12 @@ fn of_visualwebarena(function: &str, input: &Value) -> Answer {
 type Questions<E> = fn(&EpisodeContext, &Eval, &KnownAnswers, Profile) -> Result<Vec<Question>, E>;
 type Evaluate<E> = fn(&EpisodeContext, &Eval, &KnownAnswers, Profile) -> Result<Report, E>;
 
-fn judged<E: ToString>(function: &str, input: &Value, questions: Questions<E>, evaluate: Evaluate<E>) -> Answer {
+fn judged<E: ToString>(
+    function: &str,
+    input: &Value,
+    questions: Questions<E>,
+    evaluate: Evaluate<E>,
+) -> ComputedAnswer {
     let eval = match function {
         "string_evaluator" => json!({
             "eval_types": ["string_match"], "reference_answers": input["reference_answers"],
@@ -116,8 +124,8 @@ fn judged<E: ToString>(function: &str, input: &Value, questions: Questions<E>, e
         "task" => input["eval"].clone(),
         other => return unknown(other),
     };
-    let task = |error: E| Lack::Raises(error.to_string());
-    let eval: Eval = serde_json::from_value(eval).map_err(|error| Lack::Raises(error.to_string()))?;
+    let task = |error: E| MissingAnswer::Raises(error.to_string());
+    let eval: Eval = serde_json::from_value(eval).map_err(|error| MissingAnswer::Raises(error.to_string()))?;
     let text = |key| text(input, key).to_owned();
     let context = EpisodeContext { intent: "the intent".to_owned(), answer: text("answer"), url: text("url") };
     let mut told = KnownAnswers::default();
@@ -134,18 +142,18 @@ fn judged<E: ToString>(function: &str, input: &Value, questions: Questions<E>, e
     verdict(&evaluate(&context, &eval, &told, Profile::Compat).map_err(task)?)
 }
 
-fn verdict(report: &Report) -> Answer {
-    report.score.map(|score| json!(score)).ok_or_else(|| Lack::Undecided(format!("{report:?}")))
+fn verdict(report: &Report) -> ComputedAnswer {
+    report.score.map(|score| json!(score)).ok_or_else(|| MissingAnswer::Undecided(format!("{report:?}")))
 }
 
-fn troubled(trouble: &ReadingFailure) -> Lack {
+fn troubled(trouble: &ReadingFailure) -> MissingAnswer {
     match trouble {
-        ReadingFailure::Raised(reason) => Lack::Raises(reason.clone()),
-        other => Lack::Undecided(other.to_string()),
+        ReadingFailure::Raised(reason) => MissingAnswer::Raises(reason.clone()),
+        other => MissingAnswer::Undecided(other.to_string()),
     }
 }
 
-fn of_verified(function: &str, input: &Value, tasks: &BTreeMap<u32, VerifiedTask>) -> Answer {
+fn of_verified(function: &str, input: &Value, tasks: &BTreeMap<u32, VerifiedTask>) -> ComputedAnswer {
     let patterns = Patterns::default();
     let reading = ReadingOptions::new(ValueOrigin::Expected, Profile::Compat, &patterns);
     match function {
@@ -177,17 +185,18 @@ fn of_verified(function: &str, input: &Value, tasks: &BTreeMap<u32, VerifiedTask
             verdict(&whole(&tasks[&id], input))
         }
         "verified_own_task" => {
-            let task = read_one(input["task"].clone(), &addresses()).map_err(|e| Lack::Raises(format!("{e:?}")))?;
+            let task =
+                read_one(input["task"].clone(), &addresses()).map_err(|e| MissingAnswer::Raises(format!("{e:?}")))?;
             verdict(&whole(&task, input))
         }
         other => unknown(other),
     }
 }
 
-fn equal(kind: ValueKind, input: &Value, reading: &ReadingOptions<'_>) -> Answer {
+fn equal(kind: ValueKind, input: &Value, reading: &ReadingOptions<'_>) -> ComputedAnswer {
     let of_agent = ReadingOptions { side: ValueOrigin::Actual, ..*reading };
     let value = |key| match parse_json(text(input, key)) {
-        Ok(value) => value.ok_or_else(|| Lack::Undecided(format!("{key} is not JSON"))),
+        Ok(value) => value.ok_or_else(|| MissingAnswer::Undecided(format!("{key} is not JSON"))),
         Err(trouble) => Err(troubled(&trouble)),
     };
     let expected = TypedValue::read(kind, &value("a")?, reading).map_err(|trouble| troubled(&trouble))?;

@@ -13,7 +13,7 @@ mod answers;
 #[path = "../evaluators/seen.rs"]
 mod seen;
 
-use answers::{Lack, addresses, answer};
+use answers::{MissingAnswer, addresses, answer};
 
 fn main() -> anyhow::Result<()> {
     let path = std::env::args().nth(1).ok_or_else(|| anyhow::anyhow!("name WebArena-Verified's task file"))?;
@@ -25,10 +25,10 @@ fn main() -> anyhow::Result<()> {
         let mut said = json!({ "id": case["id"] });
         // A panic is reported like any other finding.
         let answered = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| answer(&case, &tasks)));
-        match answered.unwrap_or_else(|_| Err(Lack::Undecided("arenad panics".to_owned()))) {
+        match answered.unwrap_or_else(|_| Err(MissingAnswer::Undecided("arenad panics".to_owned()))) {
             Ok(value) => said["answer"] = value,
-            Err(Lack::Raises(reason)) => said["raises"] = reason.into(),
-            Err(Lack::Undecided(reason)) => said["undecided"] = reason.into(),
+            Err(MissingAnswer::Raises(reason)) => said["raises"] = reason.into(),
+            Err(MissingAnswer::Undecided(reason)) => said["undecided"] = reason.into(),
         }
         writeln!(out, "{said}")?;
     }

@@ -28,7 +28,7 @@ static TURN: Mutex<()> = Mutex::const_new(());
 
 /// The answer of a hostile server.
 #[derive(Clone, Copy, Debug)]
-enum Attack {
+enum RedisAttack {
     /// A first line without end.
     EndlessLine,
     /// A text of two gigabytes.
@@ -83,7 +83,7 @@ fn text(said: &str) -> Vec<u8> {
     format!("${}\r\n{said}\r\n", said.len()).into_bytes()
 }
 
-async fn attack(client: TcpStream, attack: Attack) -> Option<()> {
+async fn attack(client: TcpStream, attack: RedisAttack) -> Option<()> {
     let mut client = BufReader::new(client);
     let endless = |piece: &[u8]| Some(piece.repeat((1 << 20) / piece.len()));
     let (mut number, long) = (0, "a".repeat(100_000));
@@ -91,22 +91,22 @@ async fn attack(client: TcpStream, attack: Attack) -> Option<()> {
         number += 1;
         let keyspace = words[0] == "INFO";
         let (once, forever) = match attack {
-            Attack::EndlessLine => (Vec::new(), endless(b"x")),
-            Attack::LongText => (b"$2147483647\r\n".to_vec(), endless(b"x")),
-            Attack::LongestText => (b"$18446744073709551615\r\n".to_vec(), endless(b"x")),
-            Attack::LongArray => (b"*2147483647\r\n".to_vec(), endless(b"$1\r\nx\r\n")),
-            Attack::NestedArrays => (Vec::new(), endless(b"*1\r\n")),
-            Attack::Noise => (Vec::new(), endless(&[0, 255, b'$', b'\n', 7, b'*', b'\r', b'-'])),
+            RedisAttack::EndlessLine => (Vec::new(), endless(b"x")),
+            RedisAttack::LongText => (b"$2147483647\r\n".to_vec(), endless(b"x")),
+            RedisAttack::LongestText => (b"$18446744073709551615\r\n".to_vec(), endless(b"x")),
+            RedisAttack::LongArray => (b"*2147483647\r\n".to_vec(), endless(b"$1\r\nx\r\n")),
+            RedisAttack::NestedArrays => (Vec::new(), endless(b"*1\r\n")),
+            RedisAttack::Noise => (Vec::new(), endless(&[0, 255, b'$', b'\n', 7, b'*', b'\r', b'-'])),
             _ if keyspace => (text("# Keyspace\r\ndb3:keys=1\r\n"), None),
-            Attack::ManyKeys => (text(&format!("ok mark 0\n{}", "61 a\n".repeat(3_300_000))), None),
-            Attack::EndlessScan => {
+            RedisAttack::ManyKeys => (text(&format!("ok mark 0\n{}", "61 a\n".repeat(3_300_000))), None),
+            RedisAttack::EndlessScan => {
                 let keys: String = (0..100).map(|of_page| key(number * 100 + of_page).replace('a', &long)).collect();
                 (text(&format!("ok mark {number}\n{keys}")), None)
             }
-            Attack::EmptyPages => (text(&format!("ok {number} {number}")), None),
-            Attack::HalfText => (b"$100\r\nhalf".to_vec(), None),
-            Attack::Silence => (Vec::new(), None),
-            Attack::Nothing => return None,
+            RedisAttack::EmptyPages => (text(&format!("ok {number} {number}")), None),
+            RedisAttack::HalfText => (b"$100\r\nhalf".to_vec(), None),
+            RedisAttack::Silence => (Vec::new(), None),
+            RedisAttack::Nothing => return None,
         };
         client.write_all(&once).await.ok()?;
         while let Some(piece) = &forever {
@@ -167,18 +167,18 @@ async fn hostile_key_value_servers_end_a_confined_process_at_most() {
     let _turn = TURN.lock().await;
     let before = memory();
     for (attacked, expected) in [
-        (Attack::EndlessLine, "which is no text"),
-        (Attack::LongText, "which is no text"),
-        (Attack::LongestText, "which is no text"),
-        (Attack::LongArray, "which is no text"),
-        (Attack::NestedArrays, "which is no text"),
-        (Attack::ManyKeys, "more than 100000 keys"),
-        (Attack::EndlessScan, "more than 192 MiB"),
-        (Attack::EmptyPages, "no end within 2s"),
-        (Attack::HalfText, "no end within 2s"),
-        (Attack::Noise, "which is no text"),
-        (Attack::Silence, "no end within 2s"),
-        (Attack::Nothing, "it hung up"),
+        (RedisAttack::EndlessLine, "which is no text"),
+        (RedisAttack::LongText, "which is no text"),
+        (RedisAttack::LongestText, "which is no text"),
+        (RedisAttack::LongArray, "which is no text"),
+        (RedisAttack::NestedArrays, "which is no text"),
+        (RedisAttack::ManyKeys, "more than 100000 keys"),
+        (RedisAttack::EndlessScan, "more than 192 MiB"),
+        (RedisAttack::EmptyPages, "no end within 2s"),
+        (RedisAttack::HalfText, "no end within 2s"),
+        (RedisAttack::Noise, "which is no text"),
+        (RedisAttack::Silence, "no end within 2s"),
+        (RedisAttack::Nothing, "it hung up"),
     ] {
         let (serving, address, _) = server(move |client| async move {
             attack(client, attacked).await;
@@ -204,7 +204,7 @@ async fn hostile_key_value_servers_end_a_confined_process_at_most() {
 async fn whoever_listens_to_a_key_value_server_has_given_everything_up() {
     let _turn = TURN.lock().await;
     let (serving, address, _) = server(|client| async move {
-        attack(client, Attack::Silence).await;
+        attack(client, RedisAttack::Silence).await;
     })
     .await;
     let stores = declared(address, "60s");

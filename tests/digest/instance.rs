@@ -16,7 +16,7 @@ use arenad_model::site::{ExecStep, Site};
 use crate::arena::Arena;
 
 /// The present containers of a site and their metadata.
-pub struct Instance {
+pub struct TestInstance {
     engine: DockerEngine,
     pub site: Site,
     incarnation: Incarnation,
@@ -24,7 +24,7 @@ pub struct Instance {
     pub lines: StoreConnections,
 }
 
-impl Instance {
+impl TestInstance {
     /// Finds the site's present containers.
     pub fn of(arena: &Arena, site: &str) -> Self {
         Self::of_containers(declared(site), arena.containers(site))
@@ -140,7 +140,7 @@ impl Instance {
 
 /// A container of a site's image without arenad; it is removed when the value is dropped.
 pub struct Alone {
-    pub instance: Instance,
+    pub instance: TestInstance,
     id: String,
 }
 
@@ -156,7 +156,7 @@ impl Alone {
         }
         let id = docker(&["run", "--detach", "--cap-drop", "ALL", &image]);
         let containers = vec![(service, id.clone())];
-        let alone = Self { instance: Instance::of_containers(site, containers), id };
+        let alone = Self { instance: TestInstance::of_containers(site, containers), id };
         let deadline = Instant::now() + Duration::from_secs(60);
         while let Err(error) = digest::take(&alone.instance.subject(), Known::default()).await {
             assert!(Instant::now() < deadline, "{}", arenad_model::error::describe(&error));

@@ -5,7 +5,7 @@ use arenad_digest::{Known, StoreConnections, Taken};
 use arenad_model::site::DatabaseAccess;
 use arenad_model::store::{RedisAccess, Store, StoreKind, Volatile, VolatilePart};
 
-use crate::instance::{Alone, Instance};
+use crate::instance::{Alone, TestInstance};
 use crate::subject::differences;
 
 /// Keeps only the site's store of this name, and excludes parts of it.
@@ -15,12 +15,12 @@ fn only(stores: &mut Vec<Store>, name: &str, volatile: Vec<VolatilePart>) {
     stores[0].volatile = volatile.into_iter().map(part).collect();
 }
 
-async fn take(instance: &Instance) -> Taken {
+async fn take(instance: &TestInstance) -> Taken {
     instance.take(Known::default()).await.0
 }
 
 /// Takes a digest with a mark, after the servers' background work has ended.
-async fn settled(instance: &Instance) -> Taken {
+async fn settled(instance: &TestInstance) -> Taken {
     for _ in 0..100 {
         let taken = take(instance).await;
         if instance.moved(&taken).await.0.is_empty() {

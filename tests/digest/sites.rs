@@ -6,7 +6,7 @@ use std::time::Duration;
 use arenad_digest::{Known, Taken, compare};
 
 use crate::arena::Arena;
-use crate::instance::Instance;
+use crate::instance::TestInstance;
 use crate::visitor;
 
 /// The sites that have stores.
@@ -27,7 +27,7 @@ async fn what_visitors_write_is_named_and_nothing_else_differs() {
     assert_equal(&first, &take_all(&arena, "recreated").await, "another instance of the same snapshot");
 
     for site in SITES {
-        let instance = Instance::of(&arena, site);
+        let instance = TestInstance::of(&arena, site);
         let (before, _) = instance.take(Known::default()).await;
         write(&arena, &instance).await;
         let (after, _) = instance.take(Known { last: Some(&before), ..Known::default() }).await;
@@ -50,7 +50,7 @@ async fn what_visitors_write_is_named_and_nothing_else_differs() {
 }
 
 /// Stops the writers, exchanges the stores and starts the writers; the digest must be the baseline's.
-async fn rewind(instance: &Instance, baseline: &Taken) {
+async fn rewind(instance: &TestInstance, baseline: &Taken) {
     let site = &instance.site;
     let writers = site.writers.as_ref().expect("declared");
     let stop = instance.run(&writers.stop).await;
@@ -69,7 +69,7 @@ async fn look(arena: &Arena, site: &str) {
     assert!(answer.status().is_success(), "{site}: {}", answer.status());
 }
 
-async fn write(arena: &Arena, instance: &Instance) {
+async fn write(arena: &Arena, instance: &TestInstance) {
     let url = arena.url(instance.site.name.as_str());
     match instance.site.name.as_str() {
         "shopping" => visitor::shop(&url).await,
@@ -122,7 +122,7 @@ fn may_differ(site: &str) -> &'static [&'static str] {
 async fn take_all(arena: &Arena, when: &str) -> BTreeMap<&'static str, Taken> {
     let mut all = BTreeMap::new();
     for site in SITES {
-        let instance = Instance::of(arena, site);
+        let instance = TestInstance::of(arena, site);
         let (full, took) = instance.take(Known::default()).await;
         let (moved, looked) = instance.moved(&full).await;
         let costs: Vec<String> =

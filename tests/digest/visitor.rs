@@ -7,13 +7,13 @@ use scraper::{ElementRef, Html, Selector};
 use url::Url;
 
 /// A visitor with its cookies and its present page.
-struct Visitor {
+struct PageVisitor {
     client: Client,
     at: Url,
     page: String,
 }
 
-impl Visitor {
+impl PageVisitor {
     async fn to(url: &str) -> Self {
         let client = Client::builder().cookie_store(true).no_proxy().build().expect("a client");
         let mut visitor = Self { client, at: Url::parse(url).expect("a URL"), page: String::new() };
@@ -76,7 +76,7 @@ fn fields(form: ElementRef<'_>) -> BTreeMap<String, String> {
 
 /// A customer reviews a product.
 pub async fn shop(url: &str) {
-    let mut visitor = Visitor::to(&format!("{url}/customer/account/login/")).await;
+    let mut visitor = PageVisitor::to(&format!("{url}/customer/account/login/")).await;
     let account =
         [("login-username", "emma.lopez@gmail.com"), ("login-password", "Password.123"), ("login_submit", "Sign In")];
     visitor.send("#login_form", &account).await;
@@ -95,14 +95,14 @@ pub async fn shop(url: &str) {
 /// The administrator opens the orders.
 pub async fn shop_admin(url: &str) {
     let origin = Url::parse(url).expect("a URL").origin().ascii_serialization();
-    let mut visitor = Visitor::to(&format!("{origin}/dashboard/login/")).await;
+    let mut visitor = PageVisitor::to(&format!("{origin}/dashboard/login/")).await;
     visitor.send("#dashboard_login_form", &[("username", "admin"), ("password", "admin1234")]).await;
     visitor.open("/dashboard/orders/").await;
 }
 
 /// A member starts a thread through the forum's API, as its pages do.
 pub async fn forum(url: &str) {
-    let mut visitor = Visitor::to(&format!("{url}/login")).await;
+    let mut visitor = PageVisitor::to(&format!("{url}/login")).await;
     visitor.send("form:has([name=password])", &[("username", "MarvelsGrantMan136"), ("password", "test1234")]).await;
     visitor.open("/f/museums").await;
     let token = between(&visitor.page, "csrfmiddlewaretoken\" value=\"", "\"").to_owned();
@@ -114,14 +114,14 @@ pub async fn forum(url: &str) {
 
 /// A worker accepts a task.
 pub async fn turkle(url: &str) {
-    let mut visitor = Visitor::to(&format!("{url}/login/")).await;
+    let mut visitor = PageVisitor::to(&format!("{url}/login/")).await;
     visitor.send("form:has([name=password])", &[("username", "worker"), ("password", "worker1234")]).await;
     visitor.send("form[action='/batch/1/accept_next_task/']", &[]).await;
 }
 
 /// Writes a note on the homepage.
 pub async fn homepage(url: &str) {
-    let mut visitor = Visitor::to(&format!("{url}/scratchpad.html")).await;
+    let mut visitor = PageVisitor::to(&format!("{url}/scratchpad.html")).await;
     let note = [("title", "A digest"), ("text", "of notes")];
     let request = visitor.client.post(visitor.at.clone()).form(&note);
     visitor.show(request).await;
@@ -129,7 +129,7 @@ pub async fn homepage(url: &str) {
 
 /// A member opens an issue and commits a file, which the worker processes.
 pub async fn forge(url: &str) {
-    let mut visitor = Visitor::to(&format!("{url}/users/sign_in")).await;
+    let mut visitor = PageVisitor::to(&format!("{url}/users/sign_in")).await;
     visitor.send("form:has([name=password])", &[("username", "byteblaze"), ("password", "hello1234")]).await;
     visitor.open("/byteblaze/heronry/-/issues/new").await;
     let issue = [("title", "A digest of herons"), ("issue_content", "There is none.")];

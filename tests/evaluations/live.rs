@@ -60,15 +60,20 @@ async fn the_page_where_the_agent_ended_is_looked_at_and_left_as_it_is() {
 }
 
 /// A request to the endpoint: path, key and document.
-type Asked = Vec<(String, String, Value)>;
+type EndpointRequests = Vec<(String, String, Value)>;
 
 #[derive(Clone, Default)]
-struct Endpoint {
+struct ScriptedEndpoint {
     script: Arc<Mutex<VecDeque<(u16, &'static str)>>>,
-    asked: Arc<Mutex<Asked>>,
+    asked: Arc<Mutex<EndpointRequests>>,
 }
 
-async fn answer(State(endpoint): State<Endpoint>, uri: Uri, headers: HeaderMap, body: String) -> (StatusCode, String) {
+async fn answer(
+    State(endpoint): State<ScriptedEndpoint>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: String,
+) -> (StatusCode, String) {
     let key = headers.get("authorization").and_then(|key| key.to_str().ok()).unwrap_or_default().to_owned();
     endpoint.asked.lock().unwrap().push((uri.path().to_owned(), key, serde_json::from_str(&body).unwrap()));
     let (status, reply) = endpoint.script.lock().unwrap().pop_front().unwrap_or((404, "the script is at its end"));
@@ -82,7 +87,7 @@ async fn answer(State(endpoint): State<Endpoint>, uri: Uri, headers: HeaderMap, 
     (StatusCode::from_u16(status).unwrap(), answer.to_string())
 }
 
-impl Endpoint {
+impl ScriptedEndpoint {
     /// Serves until the test ends, and returns the address.
     async fn serve(&self) -> String {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -96,7 +101,7 @@ impl Endpoint {
         self.script.lock().unwrap().extend(script);
     }
 
-    fn take_asked(&self) -> Asked {
+    fn take_asked(&self) -> EndpointRequests {
         std::mem::take(&mut self.asked.lock().unwrap())
     }
 }
@@ -108,7 +113,7 @@ async fn a_judge_decides_is_paid_once_and_its_silence_decides_nothing() {
     let task =
         json!({ "task_id": 1, "sites": [], "start_url": "http://h/", "intent": "How many mugs?", "eval": eval_spec });
     std::fs::write(world.root().join("tasks.json"), json!([task]).to_string()).unwrap();
-    let endpoint = Endpoint::default();
+    let endpoint = ScriptedEndpoint::default();
     let address = endpoint.serve().await;
     let judged = |answer: &str, more: &[&str]| {
         let judge = ["--judge", &address, "--judge-model", "a-model", "--judge-key", "hush", "--judge-folder", "judge"];

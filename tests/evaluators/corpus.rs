@@ -12,7 +12,7 @@ use crate::benchmark;
 
 /// The number of answers of a kind, and the numbers that each profile accepts.
 #[derive(Default)]
-struct Count {
+struct AcceptedCount {
     all: usize,
     compat: usize,
     strict: usize,
@@ -20,9 +20,9 @@ struct Count {
     mistakes: Vec<String>,
 }
 
-type Counts = BTreeMap<String, Count>;
+type Counts = BTreeMap<String, AcceptedCount>;
 
-impl Count {
+impl AcceptedCount {
     fn add(&mut self, is_right: bool, verdicts: [Verdict; 2], what: impl FnOnce() -> String) {
         let [compat, strict] = verdicts.map(|verdict| verdict == Verdict::Passed);
         self.all += 1;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::answers::{Lack, answer};
+use crate::answers::{MissingAnswer, answer};
 use crate::vectors::is_equal;
 
 /// `tests/vectors/mended.jsonl` has lines with a benchmark, a function, its input and the recorded answer.
@@ -19,8 +19,8 @@ fn what_was_mended_stays_mended() {
         match answer(&case, &BTreeMap::new()) {
             Ok(value) => assert!(is_equal(&value, expected) || (nought(&value) && nought(expected)), "{line}: {value}"),
             // If the benchmark's code raises, there is no score, which counts as zero.
-            Err(Lack::Raises(reason)) => assert!(nought(expected), "{line}: {reason}"),
-            Err(Lack::Undecided(reason)) => panic!("{line}: undecided: {reason}"),
+            Err(MissingAnswer::Raises(reason)) => assert!(nought(expected), "{line}: {reason}"),
+            Err(MissingAnswer::Undecided(reason)) => panic!("{line}: undecided: {reason}"),
         }
         count += 1;
     }

@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use crate::seen::look;
 use Verdict::{Failed, NeedsJudge, Passed, Unsupported};
 
-type Questions = fn(&EpisodeContext, &Eval, &KnownAnswers, Profile) -> Result<Vec<Question>, TaskError>;
-type Evaluate = fn(&EpisodeContext, &Eval, &KnownAnswers, Profile) -> Result<arenad_verdict::Report, TaskError>;
+type QuestionsFunction = fn(&EpisodeContext, &Eval, &KnownAnswers, Profile) -> Result<Vec<Question>, TaskError>;
+type EvaluateFunction = fn(&EpisodeContext, &Eval, &KnownAnswers, Profile) -> Result<arenad_verdict::Report, TaskError>;
 
 /// Returns both verdicts on the observations of a case; a question that the case does not answer is undecided.
-fn both(questions: Questions, evaluate: Evaluate, eval: &Value, case: &Value) -> (Verdict, Verdict) {
+fn both(questions: QuestionsFunction, evaluate: EvaluateFunction, eval: &Value, case: &Value) -> (Verdict, Verdict) {
     let eval: Eval = serde_json::from_value(eval.clone()).expect("a task");
     let text = |key: &str| case[key].as_str().unwrap_or_default().to_owned();
     let intent = case["intent"].as_str().unwrap_or("Do it").to_owned();
@@ -291,7 +291,7 @@ proptest! {
 fn references_pass_by_themselves() {
     let names = ["SHOPPING", "SHOPPING_ADMIN", "REDDIT", "GITLAB", "MAP", "WIKIPEDIA", "HOMEPAGE", "CLASSIFIEDS"];
     let urls = names.map(|name| (format!("__{name}__"), format!("http://{}.test", name.to_lowercase()))).into();
-    let files: [(&str, Questions, Evaluate); 4] = [
+    let files: [(&str, QuestionsFunction, EvaluateFunction); 4] = [
         ("webarena/test.raw.json", webarena::questions, webarena::evaluate),
         ("visualwebarena/test_classifieds.raw.json", visual::questions, visual::evaluate),
         ("visualwebarena/test_shopping.raw.json", visual::questions, visual::evaluate),

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// A case with its input.
 #[derive(Deserialize)]
-struct Case {
+struct VectorCase {
     id: String,
     function: String,
     input: Value,
@@ -17,17 +17,17 @@ struct Case {
 }
 
 /// The answer of one of arenad's functions: a value, or the reason for its absence.
-pub type Answer = Result<Value, String>;
+pub type FunctionAnswer = Result<Value, String>;
 
 /// Runs all cases of a file; fails with one line per mismatch and a summary per function.
-pub fn run(file: &str, ours: impl Fn(&str, &Value) -> Answer) {
+pub fn run(file: &str, ours: impl Fn(&str, &Value) -> FunctionAnswer) {
     let folder = std::env::var_os("ARENAD_VECTORS_DIR")
         .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors")), PathBuf::from);
     let path = folder.join(file);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut summary: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        let case: Case =
+        let case: VectorCase =
             serde_json::from_str(line).unwrap_or_else(|error| panic!("{}: {error}: {line}", path.display()));
         let answer = ours(&case.function, &case.input);
         let fits = match (&answer, case.expected.get("error")) {
@@ -52,7 +52,7 @@ pub fn run(file: &str, ours: impl Fn(&str, &Value) -> Answer) {
 }
 
 /// Returns the score of a report. If the benchmark's code raises an error, the task is failed, and a check says so.
-pub fn score(report: &Report) -> Answer {
+pub fn score(report: &Report) -> FunctionAnswer {
     let raises = |reason: &str| reason.starts_with("the benchmark's code raises");
     match report.checks.iter().filter_map(|check| check.reason.as_deref()).find(|reason| raises(reason)) {
         Some(reason) => Err(reason.to_owned()),

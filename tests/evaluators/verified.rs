@@ -11,14 +11,14 @@ use arenad_verdict::{Profile, Report, Verdict};
 use serde_json::{Value, json};
 
 use crate::benchmark;
-use crate::vectors::{Answer, run};
+use crate::vectors::{FunctionAnswer, run};
 
 #[test]
 fn webarena_verified_answers_as_the_benchmark_does() {
     run("webarena_verified.jsonl", ours);
 }
 
-fn ours(function: &str, input: &Value) -> Answer {
+fn ours(function: &str, input: &Value) -> FunctionAnswer {
     let patterns = Patterns::default();
     let reading = ReadingOptions::new(ValueOrigin::Expected, Profile::Compat, &patterns);
     let typed = |kind: &Value, value: &Value| {

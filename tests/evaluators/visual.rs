@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::benchmark;
 use crate::seen::{bytes, look, picture};
-use crate::vectors::{self, Answer, run};
+use crate::vectors::{self, FunctionAnswer, run};
 
 #[test]
 fn visualwebarena_answers_as_the_benchmark_does() {
@@ -70,7 +70,7 @@ fn anything(question: &Question) -> Seen {
     }
 }
 
-fn ours(function: &str, input: &Value) -> Answer {
+fn ours(function: &str, input: &Value) -> FunctionAnswer {
     let text = |key: &str| input[key].as_str().unwrap_or_default();
     match function {
         "clean_answer" => Ok(json!(strings::clean_answer(text("answer")))),
@@ -109,7 +109,7 @@ fn score(fits: bool) -> Value {
     json!(if fits { 1.0 } else { 0.0 })
 }
 
-fn judge(eval: &Value, input: &Value) -> Answer {
+fn judge(eval: &Value, input: &Value) -> FunctionAnswer {
     let eval: Eval = serde_json::from_value(eval.clone()).map_err(|error| error.to_string())?;
     let text = |key: &str| input[key].as_str().unwrap_or_default().to_owned();
     let context = EpisodeContext { intent: "the intent".to_owned(), answer: text("answer"), url: text("url") };

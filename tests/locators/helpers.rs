@@ -39,7 +39,7 @@ pub fn helpers_find_what_tasks_ask_for(arena: &Arena) {
 }
 
 /// A target of a task's `program_html`, and the question that evaluators ask about it.
-type Target = (Value, Question);
+type ProgramTarget = (Value, Question);
 
 /// The daemon's answers to the questions of evaluators, as an evaluation keeps them.
 pub fn evaluators_get_their_answers(arena: &Arena) {
@@ -53,7 +53,7 @@ pub fn evaluators_get_their_answers(arena: &Arena) {
         name: name.to_owned(),
         arguments: arguments.iter().map(|text| (*text).to_owned()).collect(),
     };
-    let target = |url: &str, locator: &str, prepare: &[&str], question: Question| -> Target {
+    let target = |url: &str, locator: &str, prepare: &[&str], question: Question| -> ProgramTarget {
         let required = json!({ "must_include": ["x"] });
         (json!({ "url": url, "locator": locator, "prep_actions": prepare, "required_contents": required }), question)
     };
@@ -128,7 +128,7 @@ pub fn evaluators_get_their_answers(arena: &Arena) {
 }
 
 /// Evaluates a task with these targets, and returns the answers to their questions, in order.
-fn answers(arena: &Arena, targets: &[Target]) -> Vec<Answer> {
+fn answers(arena: &Arena, targets: &[ProgramTarget]) -> Vec<Answer> {
     let folder = tempfile::tempdir().expect("a folder");
     let [tasks, evidence] = ["tasks.json", "evidence.json"].map(|file| folder.path().join(file).display().to_string());
     let written: Vec<&Value> = targets.iter().map(|(target, _)| target).collect();

@@ -3,33 +3,33 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use crate::stage::Stage;
+use crate::stage::AgentStage;
 
 /// The outcome of an agent's work that is not stored on the sites.
 #[derive(Debug, Clone, Default)]
-pub struct Done {
+pub struct AttemptOutcome {
     /// The agent's final answer.
     pub answer: String,
     /// The URL of the agent's page; an empty string stands for the page on which the task began.
     pub url: String,
 }
 
-type Script = Box<dyn FnOnce(Stage) -> Pin<Box<dyn Future<Output = Done> + Send>> + Send>;
+type AgentScript = Box<dyn FnOnce(AgentStage) -> Pin<Box<dyn Future<Output = AttemptOutcome> + Send>> + Send>;
 
-pub struct Attempt {
+pub struct AgentAttempt {
     /// The attempt's name in reports.
     pub name: &'static str,
     pub is_oracle: bool,
-    script: Script,
+    script: AgentScript,
 }
 
-impl Attempt {
+impl AgentAttempt {
     /// The attempt that solves the task.
     pub fn oracle<F, R>(script: F) -> Self
     where
-        F: FnOnce(Stage) -> R + Send + 'static,
+        F: FnOnce(AgentStage) -> R + Send + 'static,
         R: Future + Send + 'static,
-        R::Output: Into<Done>,
+        R::Output: Into<AttemptOutcome>,
     {
         Self { name: "the oracle", is_oracle: true, script: boxed(script) }
     }
@@ -37,9 +37,9 @@ impl Attempt {
     /// An attempt that does not solve the task.
     pub fn miss<F, R>(name: &'static str, script: F) -> Self
     where
-        F: FnOnce(Stage) -> R + Send + 'static,
+        F: FnOnce(AgentStage) -> R + Send + 'static,
         R: Future + Send + 'static,
-        R::Output: Into<Done>,
+        R::Output: Into<AttemptOutcome>,
     {
         Self { name, is_oracle: false, script: boxed(script) }
     }
@@ -47,20 +47,20 @@ impl Attempt {
     /// A near miss that answers without touching a site.
     pub fn answers(name: &'static str, answer: impl Into<String>) -> Self {
         let answer = answer.into();
-        Self::miss(name, async move |_| Done { answer, ..Done::default() })
+        Self::miss(name, async move |_| AttemptOutcome { answer, ..AttemptOutcome::default() })
     }
 
     /// Runs the scripted agent.
-    pub fn run(self, stage: Stage) -> Pin<Box<dyn Future<Output = Done> + Send>> {
+    pub fn run(self, stage: AgentStage) -> Pin<Box<dyn Future<Output = AttemptOutcome> + Send>> {
         (self.script)(stage)
     }
 }
 
-fn boxed<F, R>(script: F) -> Script
+fn boxed<F, R>(script: F) -> AgentScript
 where
-    F: FnOnce(Stage) -> R + Send + 'static,
+    F: FnOnce(AgentStage) -> R + Send + 'static,
     R: Future + Send + 'static,
-    R::Output: Into<Done>,
+    R::Output: Into<AttemptOutcome>,
 {
     Box::new(move |stage| {
         let work = script(stage);
@@ -69,22 +69,22 @@ where
 }
 
 /// A script that changes a site may return nothing.
-impl From<()> for Done {
+impl From<()> for AttemptOutcome {
     fn from((): ()) -> Self {
         Self::default()
     }
 }
 
 /// A script may return its answer alone.
-impl From<String> for Done {
+impl From<String> for AttemptOutcome {
     fn from(answer: String) -> Self {
         Self { answer, url: String::new() }
     }
 }
 
 /// A script may return the page on which it ends.
-impl From<crate::visitor::Page> for Done {
-    fn from(page: crate::visitor::Page) -> Self {
+impl From<crate::visitor::VisitedPage> for AttemptOutcome {
+    fn from(page: crate::visitor::VisitedPage) -> Self {
         Self { answer: String::new(), url: page.url.to_string() }
     }
 }

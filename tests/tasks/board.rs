@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::visitor::Visitor;
+use crate::visitor::TaskVisitor;
 
 /// The cookie that holds the forum's CSRF token.
 const TOKEN: &str = "forum_csrf";
@@ -35,22 +35,22 @@ pub struct Post {
 }
 
 /// Follows a link and returns the number in the path of the final page: the id of a forum or of a member.
-async fn number_of(visitor: &Visitor, link: &str) -> u64 {
+async fn number_of(visitor: &TaskVisitor, link: &str) -> u64 {
     let page = visitor.open(link).await;
     let mut parts = page.url.path().trim_end_matches('/').rsplit('/');
     parts.find_map(|part| part.parse().ok()).unwrap_or_else(|| panic!("no number in {}", page.url))
 }
 
-pub async fn forum(visitor: &Visitor, name: &str) -> u64 {
+pub async fn forum(visitor: &TaskVisitor, name: &str) -> u64 {
     number_of(visitor, &format!("/f/{name}")).await
 }
 
-pub async fn member(visitor: &Visitor, name: &str) -> u64 {
+pub async fn member(visitor: &TaskVisitor, name: &str) -> u64 {
     number_of(visitor, &format!("/user/{name}")).await
 }
 
 /// Returns all threads of a forum: pinned threads first, then the others by their latest posts.
-pub async fn threads(visitor: &Visitor, name: &str) -> Vec<Thread> {
+pub async fn threads(visitor: &TaskVisitor, name: &str) -> Vec<Thread> {
     let forum = forum(visitor, name).await;
     let (mut all, mut start) = (Vec::new(), 0);
     loop {
@@ -77,13 +77,13 @@ fn listed(thread: &Value) -> Thread {
 }
 
 /// Returns the thread with this title.
-pub async fn thread(visitor: &Visitor, forum: &str, title: &str) -> Thread {
+pub async fn thread(visitor: &TaskVisitor, forum: &str, title: &str) -> Thread {
     let threads = threads(visitor, forum).await;
     threads.into_iter().find(|thread| thread.title == title).unwrap_or_else(|| panic!("no thread {title:?} in {forum}"))
 }
 
 /// Returns all posts of a thread, oldest first.
-pub async fn posts(visitor: &Visitor, thread: u64) -> Vec<Post> {
+pub async fn posts(visitor: &TaskVisitor, thread: u64) -> Vec<Post> {
     let (mut all, mut number) = (Vec::new(), 1);
     loop {
         let answer = visitor.json(&format!("/api/threads/{thread}/posts/?page={number}")).await;
@@ -105,49 +105,49 @@ fn shown(post: &Value) -> Post {
 }
 
 /// Returns the first post of a member in a thread.
-pub async fn post_of(visitor: &Visitor, thread: u64, poster: &str) -> Post {
+pub async fn post_of(visitor: &TaskVisitor, thread: u64, poster: &str) -> Post {
     let posts = posts(visitor, thread).await;
     posts.into_iter().find(|post| post.poster == poster).unwrap_or_else(|| panic!("no post of {poster} in {thread}"))
 }
 
 /// Starts a thread and returns its number.
-pub async fn start(visitor: &Visitor, forum: &str, title: &str, text: &str) -> u64 {
+pub async fn start(visitor: &TaskVisitor, forum: &str, title: &str, text: &str) -> u64 {
     let forum = self::forum(visitor, forum).await;
     let body = json!({ "category": forum, "title": title, "post": text });
     visitor.call(Method::POST, "/api/threads/", TOKEN, &body).await["id"].as_u64().expect("a number")
 }
 
-pub async fn reply(visitor: &Visitor, thread: u64, text: &str) {
+pub async fn reply(visitor: &TaskVisitor, thread: u64, text: &str) {
     visitor.call(Method::POST, &format!("/api/threads/{thread}/posts/"), TOKEN, &json!({ "post": text })).await;
 }
 
 /// Replaces the text of a post.
-pub async fn edit(visitor: &Visitor, thread: u64, post: u64, text: &str) {
+pub async fn edit(visitor: &TaskVisitor, thread: u64, post: u64, text: &str) {
     let path = format!("/api/threads/{thread}/posts/{post}/");
     visitor.call(Method::PUT, &path, TOKEN, &json!({ "post": text })).await;
 }
 
 /// Likes a post or removes the like.
-pub async fn like(visitor: &Visitor, thread: u64, post: u64, value: bool) {
+pub async fn like(visitor: &TaskVisitor, thread: u64, post: u64, value: bool) {
     let path = format!("/api/threads/{thread}/posts/{post}/");
     let body = json!([{ "op": "replace", "path": "is-liked", "value": value }]);
     visitor.call(Method::PATCH, &path, TOKEN, &body).await;
 }
 
-pub async fn hide_post(visitor: &Visitor, thread: u64, post: u64) {
+pub async fn hide_post(visitor: &TaskVisitor, thread: u64, post: u64) {
     let path = format!("/api/threads/{thread}/posts/{post}/");
     let body = json!([{ "op": "replace", "path": "is-hidden", "value": true }]);
     visitor.call(Method::PATCH, &path, TOKEN, &body).await;
 }
 
 /// Changes one property of a thread: `title`, `weight`, `category`, `is-closed` or `is-hidden`.
-pub async fn change(visitor: &Visitor, thread: u64, what: &str, value: Value) {
+pub async fn change(visitor: &TaskVisitor, thread: u64, what: &str, value: Value) {
     let body = json!([{ "op": "replace", "path": what, "value": value }]);
     visitor.call(Method::PATCH, &format!("/api/threads/{thread}/"), TOKEN, &body).await;
 }
 
 /// Opens a poll in a thread for `days` days (0: no end). Each voter has one choice.
-pub async fn start_poll(visitor: &Visitor, thread: u64, question: &str, choices: &[&str], days: u32) {
+pub async fn start_poll(visitor: &TaskVisitor, thread: u64, question: &str, choices: &[&str], days: u32) {
     let choices: Vec<Value> = choices.iter().map(|choice| json!({ "label": choice })).collect();
     let body = json!({
         "question": question, "choices": choices, "length": days, "allowed_choices": 1,
@@ -157,19 +157,19 @@ pub async fn start_poll(visitor: &Visitor, thread: u64, question: &str, choices:
 }
 
 /// Starts a private conversation.
-pub async fn write_to(visitor: &Visitor, names: &[&str], title: &str, text: &str) {
+pub async fn write_to(visitor: &TaskVisitor, names: &[&str], title: &str, text: &str) {
     let body = json!({ "to": names, "title": title, "post": text });
     visitor.call(Method::POST, "/api/private-threads/", TOKEN, &body).await;
 }
 
 /// Follows a member, or stops following.
-pub async fn follow(visitor: &Visitor, name: &str) {
+pub async fn follow(visitor: &TaskVisitor, name: &str) {
     let member = member(visitor, name).await;
     visitor.call(Method::POST, &format!("/api/users/{member}/follow/"), TOKEN, &json!({})).await;
 }
 
 /// Changes fields of a member's profile and sends the other fields unchanged.
-pub async fn edit_profile(visitor: &Visitor, name: &str, changes: &[(&str, &str)]) {
+pub async fn edit_profile(visitor: &TaskVisitor, name: &str, changes: &[(&str, &str)]) {
     let path = format!("/api/users/{}/edit-details/", member(visitor, name).await);
     let mut fields = serde_json::Map::new();
     for group in visitor.json(&path).await.as_array().expect("groups of fields") {

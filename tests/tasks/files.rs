@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 #[derive(Debug)]
-pub struct Task {
+pub struct TemplateTask {
     /// The template's name, followed by a number if the template has variables.
     pub name: String,
     pub template: String,
@@ -19,7 +19,7 @@ pub struct Task {
     variables: Value,
 }
 
-impl Task {
+impl TemplateTask {
     /// Returns a variable as text. Panics if it is a number in the YAML file.
     pub fn text(&self, name: &str) -> &str {
         self.variables[name].as_str().unwrap_or_else(|| panic!("{} has no text {name}", self.name))
@@ -45,7 +45,7 @@ impl Task {
 
 /// Reads every task of a folder, in the order of files and lines. The tasks are leaked, so that they live as long as
 /// the tests.
-pub fn read(folder: &Path) -> &'static [Task] {
+pub fn read(folder: &Path) -> &'static [TemplateTask] {
     let entries = std::fs::read_dir(folder).expect("the task files").map(|entry| entry.expect("a file").path());
     let mut files: Vec<_> = entries.filter(|file| file.extension().is_some_and(|kind| kind == "yaml")).collect();
     files.sort();
@@ -58,12 +58,12 @@ pub fn read(folder: &Path) -> &'static [Task] {
     Vec::leak(tasks)
 }
 
-fn instances(template: &Value) -> Vec<Task> {
+fn instances(template: &Value) -> Vec<TemplateTask> {
     let text = |key: &str| template[key].as_str().expect("a text").to_owned();
     let sites = template["sites"].as_array().expect("sites").iter();
     let sites: Vec<String> = sites.map(|site| site.as_str().expect("a name").to_owned()).collect();
     let each = template["each"].as_array().cloned().unwrap_or_default();
-    let task = |name: String, place, variables| Task {
+    let task = |name: String, place, variables| TemplateTask {
         name,
         template: text("name"),
         kind: text("kind"),

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::visitor::{Form, Page, Visitor};
+use crate::visitor::{PageForm, TaskVisitor, VisitedPage};
 
 /// The time limit for a job that a page gives to the forge's worker.
 const WORKER_LIMIT: Duration = Duration::from_secs(120);
 
 /// Waits until the worker has finished the job of a form, and returns the page that then follows.
-async fn finished(visitor: &Visitor, mut page: Page) -> Page {
+async fn finished(visitor: &TaskVisitor, mut page: VisitedPage) -> VisitedPage {
     let deadline = Instant::now() + WORKER_LIMIT;
     while page.url.path().starts_with("/wait/") {
         assert!(Instant::now() < deadline, "the worker has finished {}", page.url);
@@ -21,7 +21,7 @@ async fn finished(visitor: &Visitor, mut page: Page) -> Page {
 }
 
 /// Opens an issue and returns its page.
-pub async fn open_issue(visitor: &Visitor, project: &str, title: &str, text: &str) -> Page {
+pub async fn open_issue(visitor: &TaskVisitor, project: &str, title: &str, text: &str) -> VisitedPage {
     let form = visitor.open(&format!("/{project}/new_issue")).await.form("form:has([name=issue_content])");
     let page = visitor.send(form.set("title", title).set("issue_content", text)).await;
     assert!(page.url.path().contains("/issue/"), "the issue is opened: {}", page.url);
@@ -29,16 +29,16 @@ pub async fn open_issue(visitor: &Visitor, project: &str, title: &str, text: &st
 }
 
 /// Returns the number of the issue with this title.
-pub async fn issue(visitor: &Visitor, project: &str, title: &str) -> u64 {
+pub async fn issue(visitor: &TaskVisitor, project: &str, title: &str) -> u64 {
     number_with(visitor, &format!("/api/0/{project}/issues?status=all&per_page=100"), "issues", title).await
 }
 
 /// Returns the number of the pull request with this title.
-pub async fn request(visitor: &Visitor, project: &str, title: &str) -> u64 {
+pub async fn request(visitor: &TaskVisitor, project: &str, title: &str) -> u64 {
     number_with(visitor, &format!("/api/0/{project}/pull-requests?status=all&per_page=100"), "requests", title).await
 }
 
-async fn number_with(visitor: &Visitor, path: &str, list: &str, title: &str) -> u64 {
+async fn number_with(visitor: &TaskVisitor, path: &str, list: &str, title: &str) -> u64 {
     let answer = visitor.json(path).await;
     let entries = answer[list].as_array().expect("a list");
     let found = entries.iter().find(|entry| entry["title"] == title);
@@ -47,13 +47,18 @@ async fn number_with(visitor: &Visitor, path: &str, list: &str, title: &str) -> 
 
 /// Edits an issue. `change` fills its form: `comment`, `status`, `close_status`, `assignee`, `tag`, `milestone`,
 /// `priority`.
-pub async fn update_issue(visitor: &Visitor, project: &str, number: u64, change: impl FnOnce(Form) -> Form) {
+pub async fn update_issue(
+    visitor: &TaskVisitor,
+    project: &str,
+    number: u64,
+    change: impl FnOnce(PageForm) -> PageForm,
+) {
     let page = visitor.open(&format!("/{project}/issue/{number}")).await;
     visitor.send(change(page.form("form.mainform"))).await;
 }
 
 /// Creates a project that belongs to the visitor.
-pub async fn new_project(visitor: &Visitor, name: &str, description: &str, with_readme: bool) {
+pub async fn new_project(visitor: &TaskVisitor, name: &str, description: &str, with_readme: bool) {
     let form = visitor.open("/new/").await.form("form:has([name=create_readme])");
     let form = form.set("name", name).set("description", description);
     let form = if with_readme { form.set("create_readme", "y") } else { form.untick("create_readme") };
@@ -62,7 +67,7 @@ pub async fn new_project(visitor: &Visitor, name: &str, description: &str, with_
     assert!(page.url.path().ends_with(name), "the project is made: {}", page.url);
 }
 
-pub async fn fork(visitor: &Visitor, project: &str) {
+pub async fn fork(visitor: &TaskVisitor, project: &str) {
     let form = visitor.open(&format!("/{project}")).await.form("#fork_project");
     let page = visitor.send(form).await;
     let page = finished(visitor, page).await;
@@ -70,14 +75,14 @@ pub async fn fork(visitor: &Visitor, project: &str) {
 }
 
 /// Marks a project with a star.
-pub async fn star(visitor: &Visitor, project: &str) {
+pub async fn star(visitor: &TaskVisitor, project: &str) {
     let form = visitor.open(&format!("/{project}")).await.form("#star_project");
     visitor.send(form).await;
 }
 
 /// Edits a file of the main branch with `change` and commits the edit, to the same branch or to a new one.
 pub async fn edit_file(
-    visitor: &Visitor,
+    visitor: &TaskVisitor,
     project: &str,
     file: &str,
     title: &str,
@@ -96,26 +101,26 @@ pub async fn edit_file(
     finished(visitor, page).await;
 }
 
-pub async fn merge(visitor: &Visitor, project: &str, number: u64) {
+pub async fn merge(visitor: &TaskVisitor, project: &str, number: u64) {
     let page = visitor.open(&format!("/{project}/pull-request/{number}")).await;
     let page = visitor.send(page.form("form[action$='/merge']")).await;
     finished(visitor, page).await;
 }
 
 /// Closes a pull request without merging it.
-pub async fn close_request(visitor: &Visitor, project: &str, number: u64) {
+pub async fn close_request(visitor: &TaskVisitor, project: &str, number: u64) {
     let page = visitor.open(&format!("/{project}/pull-request/{number}")).await;
     let page = visitor.send(page.form("form[action*='/pull-request/close/']")).await;
     finished(visitor, page).await;
 }
 
-pub async fn comment_request(visitor: &Visitor, project: &str, number: u64, text: &str) {
+pub async fn comment_request(visitor: &TaskVisitor, project: &str, number: u64, text: &str) {
     let page = visitor.open(&format!("/{project}/pull-request/{number}")).await;
     visitor.send(page.form("form[action$='/comment']:has([name=comment])").set("comment", text)).await;
 }
 
 /// Gives a user access to a project.
-pub async fn add_user(visitor: &Visitor, project: &str, name: &str, access: &str) {
+pub async fn add_user(visitor: &TaskVisitor, project: &str, name: &str, access: &str) {
     let form = visitor.open(&format!("/{project}/adduser")).await.form("form:has([name=access])");
     let page = visitor.send(form.set("user", name).set("access", access)).await;
     finished(visitor, page).await;

@@ -33,10 +33,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use arena::Arena;
-use attempt::{Attempt, Done};
-use files::Task;
+use attempt::{AgentAttempt, AttemptOutcome};
+use files::TemplateTask;
 use queue::Queue;
-use stage::Stage;
+use stage::AgentStage;
 
 /// The sites that the tasks use.
 const SITES: [&str; 8] = ["shopping", "shopping_admin", "wikipedia", "reddit", "gitlab", "map", "turkle", "homepage"];
@@ -47,11 +47,11 @@ const LANES: usize = 3;
 /// An environment variable with a prefix of task names: only the tasks that match it are tried.
 const ONLY: &str = "ARENAD_TASKS";
 
-fn tasks() -> &'static [Task] {
+fn tasks() -> &'static [TemplateTask] {
     files::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("environments/mini/tasks"))
 }
 
-fn attempts(task: &'static Task) -> Option<Vec<Attempt>> {
+fn attempts(task: &'static TemplateTask) -> Option<Vec<AgentAttempt>> {
     shopping::attempts(task)
         .or_else(|| shopping_admin::attempts(task))
         .or_else(|| wikipedia::attempts(task))
@@ -88,11 +88,11 @@ async fn every_oracle_passes_and_every_near_miss_fails() {
     let linted = arena.arenad(&["tasks", "lint", "mini", "--live"]);
     assert!(linted.status.success(), "{}", String::from_utf8_lossy(&linted.stderr));
 
-    let stage = Stage::new(&arena, &SITES).await;
+    let stage = AgentStage::new(&arena, &SITES).await;
     let only = std::env::var(ONLY).unwrap_or_default();
     let queue = Arc::new(Queue::new(tasks().iter().filter(|task| task.name.starts_with(&only)).collect()));
     let lanes = [(); LANES].map(|()| tokio::spawn(lane(stage.clone(), queue.clone())));
-    let mut tally = Tally::default();
+    let mut tally = AttemptTally::default();
     for lane in lanes {
         tally = tally.and(lane.await.expect("the lane ends"));
     }
@@ -102,13 +102,13 @@ async fn every_oracle_passes_and_every_near_miss_fails() {
 
 /// Counts of the attempts, and of those with an unexpected outcome.
 #[derive(Default)]
-struct Tally {
+struct AttemptTally {
     oracles: usize,
     misses: usize,
     wrong: usize,
 }
 
-impl Tally {
+impl AttemptTally {
     fn and(mut self, other: Self) -> Self {
         self.oracles += other.oracles;
         self.misses += other.misses;
@@ -116,7 +116,7 @@ impl Tally {
         self
     }
 
-    fn note(&mut self, task: &Task, name: &str, is_oracle: bool, done: &Done, report: &Value) {
+    fn note(&mut self, task: &TemplateTask, name: &str, is_oracle: bool, done: &AttemptOutcome, report: &Value) {
         *(if is_oracle { &mut self.oracles } else { &mut self.misses }) += 1;
         let wanted = if is_oracle { "passed" } else { "failed" };
         if report["verdict"] != wanted {
@@ -135,8 +135,8 @@ impl Tally {
 }
 
 /// Tries tasks one after the other until none is left.
-async fn lane(stage: Stage, queue: Arc<Queue>) -> Tally {
-    let mut tally = Tally::default();
+async fn lane(stage: AgentStage, queue: Arc<Queue>) -> AttemptTally {
+    let mut tally = AttemptTally::default();
     while let Some(task) = queue.next().await {
         // The attempt runs in a task of its own, so that the sites are returned to the queue even if it panics.
         match tokio::spawn(tried(stage.clone(), task)).await {
@@ -149,8 +149,8 @@ async fn lane(stage: Stage, queue: Arc<Queue>) -> Tally {
 }
 
 /// Tries a task with its oracle and with the near misses that are assigned to it.
-async fn tried(stage: Stage, task: &'static Task) -> Tally {
-    let mut tally = Tally::default();
+async fn tried(stage: AgentStage, task: &'static TemplateTask) -> AttemptTally {
+    let mut tally = AttemptTally::default();
     let mut begun = Value::Null;
     for (index, attempt) in attempts(task).expect("a test says so").into_iter().enumerate() {
         let is_dealt = index == 0 || (index - 1) % task.place.1 == task.place.0;
@@ -162,7 +162,7 @@ async fn tried(stage: Stage, task: &'static Task) -> Tally {
             begun = stage.begin(task, true).await;
         }
         if index == 0 {
-            let nothing = Done::default();
+            let nothing = AttemptOutcome::default();
             tally.note(task, "nothing done", false, &nothing, &stage.check(task, &begun, &nothing).await);
         }
         let (name, is_oracle) = (attempt.name, attempt.is_oracle);

@@ -5,21 +5,21 @@ use std::sync::Mutex;
 
 use tokio::sync::Notify;
 
-use crate::files::Task;
+use crate::files::TemplateTask;
 
 /// The waiting tasks and the sites in use.
 pub struct Queue {
-    state: Mutex<(Vec<&'static Task>, BTreeSet<&'static str>)>,
+    state: Mutex<(Vec<&'static TemplateTask>, BTreeSet<&'static str>)>,
     released: Notify,
 }
 
 impl Queue {
-    pub fn new(tasks: Vec<&'static Task>) -> Self {
+    pub fn new(tasks: Vec<&'static TemplateTask>) -> Self {
         Self { state: Mutex::new((tasks, BTreeSet::new())), released: Notify::new() }
     }
 
     /// Returns the first task whose sites are all free and takes these sites, or returns `None` if no task is left.
-    pub async fn next(&self) -> Option<&'static Task> {
+    pub async fn next(&self) -> Option<&'static TemplateTask> {
         loop {
             let released = self.released.notified();
             tokio::pin!(released);
@@ -31,7 +31,7 @@ impl Queue {
                 if tasks.is_empty() {
                     return None;
                 }
-                let free = |task: &&'static Task| !task.sites.iter().any(|site| taken.contains(site.as_str()));
+                let free = |task: &&'static TemplateTask| !task.sites.iter().any(|site| taken.contains(site.as_str()));
                 if let Some(place) = tasks.iter().position(free) {
                     let task = tasks.remove(place);
                     taken.extend(task.sites.iter().map(String::as_str));
@@ -43,7 +43,7 @@ impl Queue {
     }
 
     /// Frees the sites of a task.
-    pub fn done(&self, task: &'static Task) {
+    pub fn done(&self, task: &'static TemplateTask) {
         let mut state = self.state.lock().expect("no lane panics here");
         for site in &task.sites {
             state.1.remove(site.as_str());

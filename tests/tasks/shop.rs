@@ -1,10 +1,10 @@
 //! Actions of a customer in the shop, through its pages and forms.
 
-use crate::visitor::{Page, Visitor};
+use crate::visitor::{TaskVisitor, VisitedPage};
 
 /// A delivery address of an order, or an address in a customer's address book.
 #[derive(Clone, Copy)]
-pub struct Address {
+pub struct DeliveryAddress {
     pub first: &'static str,
     pub last: &'static str,
     /// House number and street.
@@ -36,12 +36,12 @@ pub fn number(upc: &str) -> u32 {
 }
 
 /// Returns the page of a product; its address contains the number in the UPC.
-pub async fn product(visitor: &Visitor, upc: &str) -> Page {
+pub async fn product(visitor: &TaskVisitor, upc: &str) -> VisitedPage {
     visitor.open(&format!("/catalogue/_{}/", number(upc))).await
 }
 
 /// Returns the page of a product, found by its title.
-pub async fn search_product(visitor: &Visitor, title: &str) -> Page {
+pub async fn search_product(visitor: &TaskVisitor, title: &str) -> VisitedPage {
     let form = visitor.open("/").await.form("form[action='/search/']");
     let found = visitor.send(form.set("q", title)).await;
     let link = found.link_with(title);
@@ -49,7 +49,7 @@ pub async fn search_product(visitor: &Visitor, title: &str) -> Page {
 }
 
 /// Puts a product into the basket and sets its quantity there.
-pub async fn put_in_basket(visitor: &Visitor, upc: &str, quantity: u32) {
+pub async fn put_in_basket(visitor: &TaskVisitor, upc: &str, quantity: u32) {
     let page = product(visitor, upc).await;
     visitor.send(page.form("#add_to_basket_form")).await;
     if quantity == 1 {
@@ -63,7 +63,7 @@ pub async fn put_in_basket(visitor: &Visitor, upc: &str, quantity: u32) {
 }
 
 /// Orders the contents of the basket, for delivery to this address or to the customer's own.
-pub async fn check_out(visitor: &Visitor, to: Option<Address>) {
+pub async fn check_out(visitor: &TaskVisitor, to: Option<DeliveryAddress>) {
     let page = visitor.open("/checkout/shipping-address/").await;
     let form = match to {
         None => page.form("form:has([name=address_id])"),
@@ -76,18 +76,18 @@ pub async fn check_out(visitor: &Visitor, to: Option<Address>) {
 }
 
 /// Orders one product in this quantity.
-pub async fn order(visitor: Visitor, upc: &'static str, quantity: u32, to: Option<Address>) {
+pub async fn order(visitor: TaskVisitor, upc: &'static str, quantity: u32, to: Option<DeliveryAddress>) {
     put_in_basket(&visitor, upc, quantity).await;
     check_out(&visitor, to).await;
 }
 
-fn fill(form: crate::visitor::Form, address: Address) -> crate::visitor::Form {
-    let Address { first, last, line, town, postcode } = address;
+fn fill(form: crate::visitor::PageForm, address: DeliveryAddress) -> crate::visitor::PageForm {
+    let DeliveryAddress { first, last, line, town, postcode } = address;
     let form = form.set("first_name", first).set("last_name", last).set("line1", line).set("line4", town);
     form.set("postcode", postcode).set("country", "US")
 }
 
-pub async fn review(visitor: Visitor, upc: &'static str, review: Review) {
+pub async fn review(visitor: TaskVisitor, upc: &'static str, review: Review) {
     let path = product(&visitor, upc).await.url.path().to_owned();
     let form = visitor.open(&format!("{path}reviews/add/")).await.form("#add_review_form");
     let form = form.set("title", review.title).set("score", review.stars).set("body", review.text);
@@ -96,7 +96,12 @@ pub async fn review(visitor: Visitor, upc: &'static str, review: Review) {
 }
 
 /// Creates a wish list and puts products on it, found by their titles.
-pub async fn make_wish_list(visitor: Visitor, name: &'static str, visibility: &'static str, titles: Vec<&'static str>) {
+pub async fn make_wish_list(
+    visitor: TaskVisitor,
+    name: &'static str,
+    visibility: &'static str,
+    titles: Vec<&'static str>,
+) {
     let form = visitor.open("/accounts/wishlists/create/").await.form("form:has([name=visibility])");
     visitor.send(form.set("name", name).set("visibility", visibility)).await;
     for title in titles {
@@ -106,20 +111,20 @@ pub async fn make_wish_list(visitor: Visitor, name: &'static str, visibility: &'
     }
 }
 
-pub async fn add_address(visitor: &Visitor, address: Address) {
+pub async fn add_address(visitor: &TaskVisitor, address: DeliveryAddress) {
     let page = visitor.open("/accounts/addresses/add/").await;
     let end = visitor.send(fill(page.form("form:has([name=line1])"), address)).await;
     assert!(!end.url.path().ends_with("/add/"), "the address is taken: {}", end.url);
 }
 
 /// Makes the address that is not yet the default for deliveries the default.
-pub async fn deliver_there_by_default(visitor: &Visitor) {
+pub async fn deliver_there_by_default(visitor: &TaskVisitor) {
     let page = visitor.open("/accounts/addresses/").await;
     visitor.open(&page.link("a[href$='/default_for_shipping/']")).await;
 }
 
 /// Overwrites the customer's only address.
-pub async fn overwrite_address(visitor: Visitor, address: Address) {
+pub async fn overwrite_address(visitor: TaskVisitor, address: DeliveryAddress) {
     let page = visitor.open("/accounts/addresses/").await;
     let link = page.link_with("Edit");
     let page = visitor.open(&link).await;
@@ -127,7 +132,7 @@ pub async fn overwrite_address(visitor: Visitor, address: Address) {
 }
 
 /// Changes fields of the customer's profile.
-pub async fn change_profile(visitor: Visitor, fields: Vec<(&'static str, &'static str)>) {
+pub async fn change_profile(visitor: TaskVisitor, fields: Vec<(&'static str, &'static str)>) {
     let form = visitor.open("/accounts/profile/edit/").await.form("#profile_form");
     let form = fields.into_iter().fold(form, |form, (name, value)| form.set(name, value));
     let end = visitor.send(form).await;
@@ -135,25 +140,25 @@ pub async fn change_profile(visitor: Visitor, fields: Vec<(&'static str, &'stati
 }
 
 /// Puts all products of an order into the basket.
-pub async fn reorder(visitor: &Visitor, order: &str) {
+pub async fn reorder(visitor: &TaskVisitor, order: &str) {
     let page = visitor.open(&format!("/accounts/orders/{order}/")).await;
     visitor.send(page.form("form:has([name=order_id])")).await;
 }
 
 /// Puts the first line of an order into the basket.
-pub async fn reorder_first_line(visitor: Visitor, order: &'static str) {
+pub async fn reorder_first_line(visitor: TaskVisitor, order: &'static str) {
     let page = visitor.open(&format!("/accounts/orders/{order}/")).await;
     visitor.send(page.form("form[id^=line_form]")).await;
 }
 
 /// Subscribes to an alert for a product that is out of stock.
-pub async fn ask_for_alert(visitor: Visitor, upc: &'static str) {
+pub async fn ask_for_alert(visitor: TaskVisitor, upc: &'static str) {
     let page = product(&visitor, upc).await;
     visitor.send(page.form("#alert_form")).await;
 }
 
 /// Returns titles, links and prices of a category's products in the order of the category's page.
-pub async fn products_in(visitor: &Visitor, category: &str) -> Vec<(String, String, String)> {
+pub async fn products_in(visitor: &TaskVisitor, category: &str) -> Vec<(String, String, String)> {
     let home = visitor.open("/").await;
     let page = visitor.open(&home.link_with(category)).await;
     let titles = page.attributes(".product_pod h3 a", "title");
@@ -164,7 +169,7 @@ pub async fn products_in(visitor: &Visitor, category: &str) -> Vec<(String, Stri
 }
 
 /// Returns every order of the customer, latest first.
-pub async fn orders(visitor: &Visitor) -> Vec<Listed> {
+pub async fn orders(visitor: &TaskVisitor) -> Vec<Listed> {
     let (mut all, mut number) = (Vec::new(), 1);
     loop {
         let page = visitor.open(&format!("/accounts/orders/?page={number}")).await;

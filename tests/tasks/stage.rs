@@ -9,9 +9,9 @@ use reqwest::Client;
 use serde_json::{Value, json};
 
 use crate::arena::Arena;
-use crate::attempt::Done;
-use crate::files::Task;
-use crate::visitor::Visitor;
+use crate::attempt::AttemptOutcome;
+use crate::files::TemplateTask;
+use crate::visitor::TaskVisitor;
 
 /// A customer other than the one that the tasks use.
 const STRANGER: (&str, &str) = ("rowan.lindqvist@courier.test", "Password.123");
@@ -39,13 +39,13 @@ const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The sites, sessions and API client that agents share; cheap to clone.
 #[derive(Clone)]
-pub struct Stage {
+pub struct AgentStage {
     api: Client,
     origins: Arc<BTreeMap<&'static str, &'static str>>,
     sessions: Arc<BTreeMap<(&'static str, &'static str), Vec<String>>>,
 }
 
-impl Stage {
+impl AgentStage {
     /// Connects to the API of an arena with these sites and obtains the session of every account.
     pub async fn new(arena: &Arena, sites: &[&'static str]) -> Self {
         let socket = arena.state_dir().join("arenad.sock");
@@ -64,12 +64,12 @@ impl Stage {
     }
 
     /// The shop customer that the tasks use, signed in with the session of the baseline as agents are.
-    pub fn customer(&self) -> Visitor {
+    pub fn customer(&self) -> TaskVisitor {
         self.signed_in("shopping", "customer")
     }
 
     /// Another customer, who signs in through the form.
-    pub async fn stranger(&self) -> Visitor {
+    pub async fn stranger(&self) -> TaskVisitor {
         let visitor = self.guest("shopping");
         let form = visitor.open("/customer/account/login/").await.form("#login_form");
         let form = form.set("login-username", STRANGER.0).set("login-password", STRANGER.1);
@@ -79,27 +79,27 @@ impl Stage {
     }
 
     /// The administrator in the back office.
-    pub fn administrator(&self) -> Visitor {
+    pub fn administrator(&self) -> TaskVisitor {
         self.signed_in("shopping_admin", "administrator")
     }
 
     /// A visitor of the encyclopaedia without an account.
-    pub fn reader(&self) -> Visitor {
+    pub fn reader(&self) -> TaskVisitor {
         self.guest("wikipedia")
     }
 
     /// The forum member that the tasks use.
-    pub fn member(&self) -> Visitor {
+    pub fn member(&self) -> TaskVisitor {
         self.signed_in("reddit", "member")
     }
 
     /// The moderator of the forum.
-    pub fn moderator(&self) -> Visitor {
+    pub fn moderator(&self) -> TaskVisitor {
         self.signed_in("reddit", "moderator")
     }
 
     /// Another member of the forum, who signs in through the form.
-    pub async fn other_member(&self, name: &str) -> Visitor {
+    pub async fn other_member(&self, name: &str) -> TaskVisitor {
         let visitor = self.guest("reddit");
         let form = visitor.open("/login").await.form("form:has([name=password])");
         let page = visitor.send(form.set("username", name).set("password", FORUM_PASSWORD)).await;
@@ -108,12 +108,12 @@ impl Stage {
     }
 
     /// The developer in the forge that the tasks use.
-    pub fn developer(&self) -> Visitor {
+    pub fn developer(&self) -> TaskVisitor {
         self.signed_in("gitlab", "byteblaze")
     }
 
     /// Another developer, who signs in through the form.
-    pub async fn other_developer(&self, name: &str) -> Visitor {
+    pub async fn other_developer(&self, name: &str) -> TaskVisitor {
         let visitor = self.guest("gitlab");
         let form = visitor.open("/login/").await.form("form:has([name=password])");
         let page = visitor.send(form.set("username", name).set("password", FORGE_PASSWORD)).await;
@@ -122,36 +122,36 @@ impl Stage {
     }
 
     /// The Turkle worker that the tasks use.
-    pub fn worker(&self) -> Visitor {
+    pub fn worker(&self) -> TaskVisitor {
         self.signed_in("turkle", "worker")
     }
 
     /// The second worker in Turkle.
-    pub fn other_worker(&self) -> Visitor {
+    pub fn other_worker(&self) -> TaskVisitor {
         self.signed_in("turkle", "second")
     }
 
     /// The administrator who publishes the work in Turkle.
-    pub fn requester(&self) -> Visitor {
+    pub fn requester(&self) -> TaskVisitor {
         self.signed_in("turkle", "administrator")
     }
 
     /// A visitor of the map without an account.
-    pub fn traveller(&self) -> Visitor {
+    pub fn traveller(&self) -> TaskVisitor {
         self.guest("map")
     }
 
     /// A visitor of the homepage without an account.
-    pub fn host(&self) -> Visitor {
+    pub fn host(&self) -> TaskVisitor {
         self.guest("homepage")
     }
 
-    fn guest(&self, site: &'static str) -> Visitor {
-        Visitor::new(self.origins[site], &[])
+    fn guest(&self, site: &'static str) -> TaskVisitor {
+        TaskVisitor::new(self.origins[site], &[])
     }
 
-    fn signed_in(&self, site: &'static str, account: &'static str) -> Visitor {
-        Visitor::new(self.origins[site], &self.sessions[&(site, account)])
+    fn signed_in(&self, site: &'static str, account: &'static str) -> TaskVisitor {
+        TaskVisitor::new(self.origins[site], &self.sessions[&(site, account)])
     }
 
     /// Returns the session cookies of an account. The session is part of the baseline, so every reset restores it.
@@ -165,12 +165,12 @@ impl Stage {
 
     /// Begins a check of the task, with a reset of its sites if `reset` is set, and returns the state that the check
     /// compares with.
-    pub async fn begin(&self, task: &Task, reset: bool) -> Value {
+    pub async fn begin(&self, task: &TemplateTask, reset: bool) -> Value {
         self.post("checks/begin", &json!({ "task": task.name, "reset": reset })).await
     }
 
     /// Checks the outcome of an agent's work and returns the report.
-    pub async fn check(&self, task: &Task, begun: &Value, done: &Done) -> Value {
+    pub async fn check(&self, task: &TemplateTask, begun: &Value, done: &AttemptOutcome) -> Value {
         let url = if done.url.is_empty() { begun["start"].as_str().expect("a URL") } else { &done.url };
         let request = json!({ "task": task.name, "begun": begun, "answer": done.answer, "url": url });
         self.post("checks", &request).await["report"].take()

@@ -9,28 +9,28 @@ use serde_json::Value;
 
 /// The cookies of one browser for one site.
 #[derive(Clone)]
-pub struct Visitor {
+pub struct TaskVisitor {
     client: Client,
     jar: Arc<Jar>,
     origin: &'static str,
 }
 
 /// The response to a request, after redirects.
-pub struct Page {
+pub struct VisitedPage {
     /// The URL after redirects.
     pub url: Url,
     html: String,
 }
 
 /// A form of a page, to be filled in and sent.
-pub struct Form {
+pub struct PageForm {
     page: Url,
     action: Url,
     is_post: bool,
     fields: Vec<(String, String)>,
 }
 
-impl Visitor {
+impl TaskVisitor {
     /// Creates a visitor of `origin` with these cookies, each as `name=value`.
     pub fn new(origin: &'static str, cookies: &[String]) -> Self {
         let (jar, url) = (Arc::new(Jar::default()), Url::parse(origin).expect("an origin"));
@@ -42,13 +42,13 @@ impl Visitor {
     }
 
     /// Opens a page by its path or by a link from another page.
-    pub async fn open(&self, path: &str) -> Page {
+    pub async fn open(&self, path: &str) -> VisitedPage {
         let url = Url::parse(self.origin).and_then(|origin| origin.join(path)).expect("an address");
         self.open_url(url).await
     }
 
-    async fn open_url(&self, url: Url) -> Page {
-        Page::read(self.client.get(url.clone()), &url).await
+    async fn open_url(&self, url: Url) -> VisitedPage {
+        VisitedPage::read(self.client.get(url.clone()), &url).await
     }
 
     /// Sends a GET request to the site's API.
@@ -75,18 +75,18 @@ impl Visitor {
     }
 
     /// Sends a form with its current values.
-    pub async fn send(&self, form: Form) -> Page {
-        let Form { page, mut action, is_post, fields } = form;
+    pub async fn send(&self, form: PageForm) -> VisitedPage {
+        let PageForm { page, mut action, is_post, fields } = form;
         if is_post {
             let request = self.client.post(action.clone()).header("Referer", page.as_str()).form(&fields);
-            return Page::read(request, &action).await;
+            return VisitedPage::read(request, &action).await;
         }
         action.query_pairs_mut().clear().extend_pairs(fields);
         self.open_url(action).await
     }
 }
 
-impl Page {
+impl VisitedPage {
     async fn read(request: reqwest::RequestBuilder, asked: &Url) -> Self {
         let answer = request.send().await.unwrap_or_else(|error| panic!("{asked}: {error}"));
         assert!(answer.status().is_success(), "{asked}: {}", answer.status());
@@ -155,18 +155,18 @@ impl Page {
     }
 
     /// Returns the first form that a selector finds, with the values that the site put in.
-    pub fn form(&self, css: &str) -> Form {
+    pub fn form(&self, css: &str) -> PageForm {
         let html = Html::parse_document(&self.html);
         let found = html.select(&selector(css)).next();
         let form = found.unwrap_or_else(|| panic!("no form {css} on {}: {}", self.url, self.html));
         let action = self.url.join(form.attr("action").unwrap_or_default()).expect("an address");
         let is_post = form.attr("method").is_some_and(|method| method.eq_ignore_ascii_case("post"));
         let controls = selector("input[name], textarea[name], select[name]");
-        Form { page: self.url.clone(), action, is_post, fields: form.select(&controls).flat_map(values).collect() }
+        PageForm { page: self.url.clone(), action, is_post, fields: form.select(&controls).flat_map(values).collect() }
     }
 }
 
-impl Form {
+impl PageForm {
     /// Returns the value of a field.
     pub fn value(&self, name: &str) -> &str {
         let field = self.fields.iter().find(|(known, _)| known == name);
