@@ -1,34 +1,34 @@
 //! Observations that a case describes, in place of a browser, sites and a judge.
 
-use arenad_verdict::question::{Answer as Seen, PagePlace, Picture, Question};
+use arenad_verdict::question::{Answer, PagePlace, Picture, Question};
 use serde_json::Value;
 
 /// Answers a question from the pages, pictures, helpers and judge that the case describes.
-pub fn look(question: &Question, input: &Value) -> Seen {
+pub fn look(question: &Question, input: &Value) -> Answer {
     match question {
-        Question::Content { place: PagePlace::Last } => Seen::Value(input["content"].clone()),
+        Question::Content { place: PagePlace::Last } => Answer::Value(input["content"].clone()),
         Question::Content { place: PagePlace::Url(url) } => {
-            Seen::Value(input["pages"].get(url).unwrap_or(&input["every_page"]).clone())
+            Answer::Value(input["pages"].get(url).unwrap_or(&input["every_page"]).clone())
         }
         Question::Script { expression, .. } => match input["evaluate"].get(expression) {
-            Some(value) => Seen::Value(value.clone()),
-            None => Seen::Threw("not listed".to_owned()),
+            Some(value) => Answer::Value(value.clone()),
+            None => Answer::Threw("not listed".to_owned()),
         },
         Question::Helper { call, .. } => match input["helpers"].get(&call.name) {
-            Some(value) => Seen::Value(value.clone()),
-            None => Seen::Threw("not listed".to_owned()),
+            Some(value) => Answer::Value(value.clone()),
+            None => Answer::Threw("not listed".to_owned()),
         },
         Question::Judge(comparison) => {
             let said =
                 input["judge"].get(&comparison.reference).or(input.get("judge_default")).and_then(Value::as_bool);
-            said.map_or_else(|| panic!("unexpected question {comparison:?}"), |said| Seen::Value(said.into()))
+            said.map_or_else(|| panic!("unexpected question {comparison:?}"), |said| Answer::Value(said.into()))
         }
         Question::Pictures { selector, .. } => {
             let found = input["pictures"][selector].as_array().cloned().unwrap_or_default();
-            Seen::Pictures(found.iter().map(|hex| picture(&bytes(hex))).collect())
+            Answer::Pictures(found.iter().map(|hex| picture(&bytes(hex))).collect())
         }
-        Question::Reference { source } => Seen::Pictures(vec![picture(&bytes(&input["references"][source]))]),
-        Question::Look { question, .. } => Seen::Value(input["replies"][question].clone()),
+        Question::Reference { source } => Answer::Pictures(vec![picture(&bytes(&input["references"][source]))]),
+        Question::Look { question, .. } => Answer::Value(input["replies"][question].clone()),
         other => panic!("unexpected question {other:?}"),
     }
 }

@@ -3,7 +3,7 @@
 use arenad_evaluators::visualwebarena::similarity::{Pixels, similarity};
 use arenad_evaluators::visualwebarena::{EpisodeContext, Eval, evaluate, questions, read, satisfies, strings};
 use arenad_verdict::Profile;
-use arenad_verdict::question::{Answer as Seen, KnownAnswers, Question};
+use arenad_verdict::question::{Answer, KnownAnswers, Question};
 use serde_json::{Value, json};
 
 use crate::benchmark;
@@ -56,17 +56,19 @@ fn all_tasks_are_understood() {
 }
 
 /// Returns an answer of the right kind.
-fn anything(question: &Question) -> Seen {
+fn anything(question: &Question) -> Answer {
     match question {
-        Question::Content { .. } | Question::Script { .. } => Seen::Value(json!("7")),
+        Question::Content { .. } | Question::Script { .. } => Answer::Value(json!("7")),
         Question::Helper { call, .. } if call.name.contains("quantity") || call.name.contains("num_reviews") => {
-            Seen::Value(json!(7))
+            Answer::Value(json!(7))
         }
-        Question::Helper { call, .. } if call.name.contains("price") => Seen::Value(json!(7.5)),
-        Question::Helper { .. } => Seen::Value(json!("7")),
-        Question::Pictures { .. } | Question::Reference { .. } => Seen::Pictures(vec![picture(&bytes(&SQUARE.into()))]),
-        Question::Look { .. } => Seen::Value(json!(["yes"])),
-        Question::Judge(_) => Seen::Value(json!(true)),
+        Question::Helper { call, .. } if call.name.contains("price") => Answer::Value(json!(7.5)),
+        Question::Helper { .. } => Answer::Value(json!("7")),
+        Question::Pictures { .. } | Question::Reference { .. } => {
+            Answer::Pictures(vec![picture(&bytes(&SQUARE.into()))])
+        }
+        Question::Look { .. } => Answer::Value(json!(["yes"])),
+        Question::Judge(_) => Answer::Value(json!(true)),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   form:   GET page ─► cookies, hidden fields ─► POST action ─► redirects ┐
-//!   header: headers ───────────────────────────────────────────────────────┼─► GET proof ─► Session
+//!   header: headers ───────────────────────────────────────────────────────┼─► GET proof ─► LoginSession
 //!   token:  POST account ─► token ─► headers ──────────────────────────────┘
 //! ```
 //! Requests go to the entry point of one instance, with the public host and port as `Host`, so that cookies and

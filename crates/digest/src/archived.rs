@@ -10,8 +10,8 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::budget::FolderBudget;
 use super::content::{FileEntry, FileKind, StoreContent};
-use super::extent::FolderBudget;
 use super::rules::FileRules;
 use super::sqlite::COPY_MAX;
 use super::tree::{StoreFolder, shown};
@@ -69,7 +69,7 @@ fn content<R: Read>(
     mut archive: ArchiveReader<R>,
     rules: &FileRules,
     store: &str,
-    mut extent: FolderBudget,
+    mut budget: FolderBudget,
 ) -> Result<StoreContent, DigestError> {
     let failed = |path: &str, cause: StorageError| DigestError::File {
         store: store.to_owned(),
@@ -83,7 +83,7 @@ fn content<R: Read>(
         let top = top.get_or_insert_with(|| member.path.clone());
         let Some(parts) = below(top, &member.path) else { continue };
         let path = as_path(parts);
-        extent.add(path.as_os_str().len() + member.link.len())?;
+        budget.add(path.as_os_str().len() + member.link.len())?;
         if path.ancestors().any(|folder| left_out.contains(folder)) {
             continue;
         }
@@ -203,7 +203,7 @@ mod tests {
     fn files_that_are_left_out_count() {
         let bytes = archive(&[("data/a", 1), ("data/left", 1), ("data/left/b", 1), ("data/left/c", 1), ("data/z", 1)]);
         let rules = FileRules::leaving_out(["left"].into_iter());
-        let read = |extent| content(ArchiveReader::new(bytes.as_slice()), &rules, "files", extent);
+        let read = |budget| content(ArchiveReader::new(bytes.as_slice()), &rules, "files", budget);
         let found = read(FolderBudget::limited("files", 6, 100)).expect("six, the folder among them");
         assert_eq!(found.files.keys().collect::<Vec<_>>(), [".", "a", "z"]);
         assert!(matches!(read(FolderBudget::limited("files", 5, 100)), Err(DigestError::TooMany { .. })));

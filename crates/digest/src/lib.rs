@@ -15,12 +15,12 @@
 //! links are never followed, and the number and length of names are bounded.
 
 mod archived;
+mod budget;
 mod catalog;
 pub mod container_socket;
 mod content;
 mod database;
 mod difference;
-mod extent;
 mod lines;
 mod mysql;
 mod postgres;

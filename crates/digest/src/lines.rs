@@ -2,8 +2,8 @@
 //! time on signing in or on starting a client, so the connections of one check are kept for the next.
 //!
 //! A check takes a connection out and puts it back once it has read every answer. If the check is abandoned, its
-//! connection is closed. A connection that has broken in the meantime is replaced. [`StoreConnections::close`] must be called
-//! before a server is stopped or becomes reachable for clients.
+//! connection is closed. A connection that has broken in the meantime is replaced. [`StoreConnections::close`] must be
+//! called before a server is stopped or becomes reachable for clients.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

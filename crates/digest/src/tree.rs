@@ -15,8 +15,8 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
+use super::budget::{ENTRIES_MAX, FolderBudget};
 use super::content::{FileEntry, FileKind, StoreContent};
-use super::extent::{ENTRIES_MAX, FolderBudget};
 use super::rules::FileRules;
 use super::stat_mark::{FinishedMark, StatMark};
 use super::{DigestError, Stop, StoreReading, blocking};
@@ -169,7 +169,7 @@ impl Walk {
         let stat = rustix::fs::fstat(&root).map_err(|cause| self.failed(here, cause))?;
         visit(&FolderEntry { parent: root.as_fd(), name: here.as_os_str(), path: here, stat: &stat })?;
         let mut waiting = vec![PathBuf::new()];
-        let mut extent = FolderBudget::of(&self.store);
+        let mut budget = FolderBudget::of(&self.store);
         while let Some(path) = waiting.pop() {
             let opened = match beneath::open_folder(&root, &path) {
                 Ok(opened) => opened,
@@ -179,7 +179,7 @@ impl Walk {
             for name in names(&opened).map_err(|cause| self.failed(&path, cause))? {
                 let name = OsStr::from_bytes(&name);
                 let path = path.join(name);
-                extent.add(path.as_os_str().len())?;
+                budget.add(path.as_os_str().len())?;
                 stop.check().map_err(|cause| self.failed(&path, cause))?;
                 if self.rules.leave_out(&path) {
                     continue;

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //!   TaskFiles ──task──►┐
-//!   an answer, a URL ──┼─► Evidence ──► Case ──► questions ──► sites, judge, files ──► Told ──► Evidence
-//!   results/ ──────────┘                   └──► reports: what was told, under one profile or both
+//!   an answer, a URL ──┼─► EpisodeEvidence ──► EvaluationCase ──► questions ──► sites, judge, files ──► KnownAnswers
+//!   results/ ──────────┘                          └──► reports: from the known answers, under one profile or both
 //! ```
-//! [`Evidence`](arenad_verdict::EpisodeEvidence) holds all that is known of an episode, and the judgement depends on nothing
-//! else: the same file gives the same reports without the sites, today and in a year. This crate does not decide who
-//! answers questions: the daemon reads the sites, and the caller supplies a judge and files.
+//! [`EpisodeEvidence`](arenad_verdict::EpisodeEvidence) holds all that is known of an episode, including the known
+//! answers, and the judgement depends on nothing else: the same file gives the same reports without the sites, today
+//! and in a year. This crate does not decide who answers questions: the daemon reads the sites, and the caller supplies
+//! a judge and files.
 
 mod case;
 pub mod pictures;

@@ -1,21 +1,22 @@
 //! Evaluators that judge what an agent did. They perform no I/O: they turn values into verdicts.
 //!
 //! The caller asks an evaluator for its questions ([`arenad_verdict::question::Question`]) and answers them
-//! ([`arenad_verdict::question::KnownAnswers`]) until none is left. It then asks for the report ([`arenad_verdict::Report`]).
-//! `docs/reference/evaluators.md` lists the differences of the strict profile.
+//! ([`arenad_verdict::question::KnownAnswers`]) until none is left. It then asks for the report
+//! ([`arenad_verdict::Report`]). `docs/reference/evaluators.md` lists the differences of the strict profile.
 //!
 //! ```no_run
-//! use arenad_verdict::question::{Answer, Told};
+//! use arenad_verdict::question::{Answer, KnownAnswers};
 //! use arenad_verdict::{Profile, SideBySide};
-//! use arenad_evaluators::visualwebarena::{Context, evaluate, questions, read};
+//! use arenad_evaluators::visualwebarena::{EpisodeContext, evaluate, questions, read};
 //!
 //! # fn look(_: &arenad_verdict::question::Question) -> Answer { unimplemented!() }
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let urls = [("__SHOPPING__".to_owned(), "http://localhost:7770".to_owned())].into();
 //! let tasks = read(&std::fs::read_to_string("test_shopping.raw.json")?, &urls)?;
 //! let task = &tasks[35];
-//! let context = Context { intent: task.intent.clone(), answer: "gold".to_owned(), url: "http://localhost:7770/".to_owned() };
-//! let mut told = Told::default();
+//! let (answer, url) = ("gold".to_owned(), "http://localhost:7770/".to_owned());
+//! let context = EpisodeContext { intent: task.intent.clone(), answer, url };
+//! let mut told = KnownAnswers::default();
 //! for profile in [Profile::Compat, Profile::Strict] {
 //!     loop {
 //!         let asked = questions(&context, &task.eval, &told, profile)?;

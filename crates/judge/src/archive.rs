@@ -4,8 +4,9 @@
 //! {"about": {"comparison": {"kind": "answer", "wording": "strict", "intent": "…", "reference": "…", "answer": "…"}},
 //!  "reply": "correct", "model": "…", "usage": {"prompt_tokens": 210, "completion_tokens": 1}, "at": "2026-01-31T12:00:00Z"}
 //! ```
-//! A file that is written by hand needs only `about` and `reply`. The file of an [`Endpoint`](super::EndpointJudge) has the
-//! same format, so [`RecordedJudge`] can use it to judge the same episodes again without the endpoint.
+//! A file that is written by hand needs only `about` and `reply`. The file of an
+//! [`EndpointJudge`](super::EndpointJudge) has the same format, so [`RecordedJudge`] can use it to judge the same
+//! episodes again without the endpoint.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};

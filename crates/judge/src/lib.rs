@@ -2,15 +2,15 @@
 //! ask questions ([`Question::Judge`], [`Question::Look`]). The evaluators' caller passes each question to a [`Judge`]
 //! by [`answer`], and passes the resulting [`Answer`] back.
 //! There are three judges: [`Off`], which leaves the verdict open (`needs_judge`); [`EndpointJudge`], a model behind an
-//! OpenAI-compatible interface; and [`RecordedJudge`], which takes replies from a file. A judge's own failure never becomes
-//! a verdict on the agent.
+//! OpenAI-compatible interface; and [`RecordedJudge`], which takes replies from a file. A judge's own failure never
+//! becomes a verdict on the agent.
 //!
 //! ```no_run
 //! use std::time::Duration;
-//! use arenad_judge::{Endpoint, Settings};
+//! use arenad_judge::{EndpointJudge, Settings};
 //!
-//! # use arenad_verdict::question::{Question, Told};
-//! # async fn f(question: Question, told: &mut Told) -> Result<(), Box<dyn std::error::Error>> {
+//! # use arenad_verdict::question::{KnownAnswers, Question};
+//! # async fn f(question: Question, told: &mut KnownAnswers) -> Result<(), Box<dyn std::error::Error>> {
 //! let judge = EndpointJudge::new(Settings {
 //!     url: "http://localhost:11434/v1".to_owned(),
 //!     model: "qwen2.5:32b".to_owned(),

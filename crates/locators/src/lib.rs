@@ -1,7 +1,7 @@
 //! Execution of locators: each reads one value from an instance and returns it with evidence of how it was found.
 //!
 //! ```text
-//!   text ─► arenad_model::locator ─► Locators::locate(scene, locator) ─► Located: value + evidence
+//!   text ─► arenad_model::locator ─► Locators::locate(scene, locator) ─► LocatorReading: value + evidence
 //!                                 │ sql   account, guard, read-only transaction, server's own time limit
 //!                                 │ http  the entry only, an account's session, then JSONPath, jq, CSS, header
 //!                                 │ js    a running browser, a context per page, no address but the site's

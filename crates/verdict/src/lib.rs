@@ -1,6 +1,6 @@
 //! The input and output of judging: the questions of evaluators ([`question::Question`]), the evidence of an episode
-//! ([`EpisodeEvidence`]) and the result ([`Report`]). Files and the API's JSON have these shapes, so every change of them
-//! belongs in the changelog.
+//! ([`EpisodeEvidence`]) and the result ([`Report`]). Files and the API's JSON have these shapes, so every change of
+//! them belongs in the changelog.
 //!
 //! This crate judges nothing. `arenad-evaluators` contains the evaluators, and `arenad-evaluation` applies them to
 //! tasks and evidence.

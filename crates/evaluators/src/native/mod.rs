@@ -19,7 +19,7 @@ use std::time::Duration;
 use serde_json::Value as Json;
 
 use self::matching::Fit;
-use super::strict::addresses::NormalUrl as Found;
+use super::strict::addresses::NormalUrl;
 use arenad_model::locator::Value;
 use arenad_model::task::{Address, Criterion, CriterionKind, PathRule, Reading, Rule, Task};
 use arenad_verdict::{Check, Profile, Report, Verdict, excerpt};
@@ -185,8 +185,8 @@ fn is_at(address: &Address, url: &str) -> Fit {
     if !address.query.is_empty() {
         reference.query_pairs_mut().extend_pairs(&address.query);
     }
-    let found = Found::of(url);
-    let is_there = found.is_at(&Found::of(reference.as_str()), matches!(address.path, PathRule::Is(_)));
+    let found = NormalUrl::of(url);
+    let is_there = found.is_at(&NormalUrl::of(reference.as_str()), matches!(address.path, PathRule::Is(_)));
     match &address.path {
         PathRule::Matches(pattern) if is_there => matching::matches(pattern, found.path(), false),
         _ => Fit::of(is_there),

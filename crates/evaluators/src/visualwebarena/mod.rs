@@ -1,7 +1,7 @@
 //! VisualWebArena's evaluators: `string_match`, `url_match`, `program_html`, `page_image_query`.
 //!
-//! They began as a copy of WebArena's and now differ in many places. Tasks have the same form, so [`read`], [`WebArenaTask`]
-//! and [`EpisodeContext`] are WebArena's.
+//! They began as a copy of WebArena's and now differ in many places. Tasks have the same form, so [`read`],
+//! [`WebArenaTask`] and [`EpisodeContext`] are WebArena's.
 //!
 //! Pictures are not reproduced to the bit. JPEG files are decoded by another library, which changes the value of a
 //! pixel by one or two of 256; formats that this library does not know (AVIF) count as unreadable.

@@ -6,12 +6,12 @@ use fancy_regex::Regex;
 use serde_json::{Map, Value};
 
 use super::compare::{ComparisonRules, ValueMismatch};
+use super::failure::ReadingFailure;
 use super::node::ValueNode;
 use super::reading::{ReadingOptions, ValueOrigin};
 use super::schema;
 use super::submission::SubmittedAnswer;
 use super::task::AgentResponse;
-use super::trouble::ReadingFailure;
 use super::values::{TypedValue, is_falsy};
 use crate::text::{json, python};
 use arenad_verdict::Profile;

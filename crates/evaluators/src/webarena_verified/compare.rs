@@ -2,9 +2,9 @@
 //!
 //! Source: `webarena_verified/core/evaluation/value_comparator.py`.
 
+use super::failure::ReadingFailure;
 use super::node::ValueNode;
 use super::reading::ReadingOptions;
-use super::trouble::ReadingFailure;
 use arenad_verdict::Profile;
 
 /// A difference from the expected value, under the benchmark's name.

@@ -5,8 +5,8 @@
 
 use serde_json::{Map, Value};
 
+use super::failure::ReadingFailure;
 use super::reading::{ReadingOptions, is_pattern};
-use super::trouble::ReadingFailure;
 use crate::text::patterns::{Mode, PatternError};
 use crate::text::{json, numbers};
 

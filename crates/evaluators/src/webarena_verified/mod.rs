@@ -30,6 +30,7 @@
 
 mod agent_response;
 mod compare;
+mod failure;
 mod jsonpath;
 mod network_event;
 mod node;
@@ -39,13 +40,13 @@ mod sites;
 mod submission;
 mod task;
 mod trace;
-mod trouble;
 mod values;
 
 use serde_json::{Map, Value, json as object};
 
 pub use agent_response::retrieved_data;
 pub use compare::ValueMismatch;
+pub use failure::ReadingFailure;
 pub use reading::{ReadingOptions, UrlOptions, ValueOrigin};
 pub use sites::{Environments, SiteUrls, placeholder};
 pub use submission::{Submission, SubmittedAnswer};
@@ -54,7 +55,6 @@ pub use task::{
     read_one,
 };
 pub use trace::{Trace, TraceError};
-pub use trouble::ReadingFailure;
 pub use values::{TypedValue, ValueKind};
 
 use super::strict::leniency::Leniency;
@@ -101,8 +101,8 @@ pub fn evaluate(task: &VerifiedTask, submission: &Submission, profile: Profile) 
         Ok(environments) => environments,
         // Without traffic, no check of the traffic takes place, and checks of the answer need no addresses.
         Err(_) if submission.trace.is_err() => task.environments.clone(),
-        Err(trouble) => {
-            let checks = task.eval.iter().map(|evaluator| troubled(evaluator, submission, &trouble)).collect();
+        Err(failure) => {
+            let checks = task.eval.iter().map(|evaluator| undecided(evaluator, submission, &failure)).collect();
             return Report::of(profile, checks);
         }
     };
@@ -138,7 +138,7 @@ pub fn evaluate(task: &VerifiedTask, submission: &Submission, profile: Profile) 
             {
                 checks.push(failed(evaluator, submission, format!("what the agent left cannot be read: {reason}")));
             }
-            Err(trouble) => checks.push(troubled(evaluator, submission, &trouble)),
+            Err(failure) => checks.push(undecided(evaluator, submission, &failure)),
         }
     }
     Report::of(profile, checks)
@@ -252,15 +252,15 @@ fn place(config: &NetworkEvent) -> String {
 }
 
 /// Returns the check of an evaluator that could not reach a verdict.
-fn troubled(evaluator: &Evaluator, submission: &Submission, trouble: &ReadingFailure) -> Check {
-    let verdict = match trouble {
+fn undecided(evaluator: &Evaluator, submission: &Submission, failure: &ReadingFailure) -> Check {
+    let verdict = match failure {
         ReadingFailure::Raised(reason) => {
             return failed(evaluator, submission, format!("the benchmark's code raises an error: {reason}"));
         }
         ReadingFailure::Unsupported(_) => Verdict::Unsupported,
         ReadingFailure::Unseen(_) => Verdict::Inconclusive,
     };
-    Check { verdict, found: None, ..failed(evaluator, submission, trouble.to_string()) }
+    Check { verdict, found: None, ..failed(evaluator, submission, failure.to_string()) }
 }
 
 fn failed(evaluator: &Evaluator, submission: &Submission, reason: String) -> Check {

@@ -3,13 +3,13 @@
 use serde_json::{Map, Value};
 
 use super::compare::ComparisonRules;
+use super::failure::ReadingFailure;
 use super::jsonpath;
 use super::node::ValueNode;
 use super::reading::{ReadingOptions, UrlOptions, ValueOrigin};
 use super::schema;
 use super::task::NetworkEvent;
 use super::trace::{Trace, TraceEvent};
-use super::trouble::ReadingFailure;
 use super::values::url::{as_it_is, have_same_path};
 use super::values::{TypedValue, ValueKind, is_falsy};
 use crate::text::patterns::Mode;
@@ -140,7 +140,7 @@ impl TrafficJudge<'_> {
                     Ok(from) => have_same_path(referer, &from, &self.reading)?,
                     // The benchmark then compares the text itself, as if it were a normalised URL.
                     Err(ReadingFailure::Raised(_)) => have_same_path(referer, &as_it_is(&from), &self.reading)?,
-                    Err(trouble) => return Err(trouble),
+                    Err(failure) => return Err(failure),
                 };
                 if !is_from {
                     continue;
@@ -238,7 +238,7 @@ impl TrafficJudge<'_> {
                     match self.reading.patterns.is_match(pattern, Mode::Search, name).map_err(ReadingFailure::from) {
                         Ok(is_match) => is_match,
                         Err(ReadingFailure::Raised(_)) => false,
-                        Err(trouble) => return Err(trouble),
+                        Err(failure) => return Err(failure),
                     };
             }
             if !is_ignored {

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::failure::ReadingFailure;
 use super::reading::{ReadingOptions, ValueOrigin};
-use super::trouble::ReadingFailure;
 use super::values::{TypedValue, ValueKind};
 use crate::text::json;
 

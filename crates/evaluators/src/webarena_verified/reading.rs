@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use super::failure::ReadingFailure;
 use super::sites::Environments;
-use super::trouble::ReadingFailure;
 use crate::text::dates::{self, Day};
 use crate::text::patterns::Patterns;
 use arenad_verdict::Profile;

@@ -4,9 +4,9 @@
 
 use serde_json::{Map, Value};
 
+use super::failure::ReadingFailure;
 use super::node::ValueNode;
 use super::reading::ReadingOptions;
-use super::trouble::ReadingFailure;
 use super::values::{TypedValue, ValueKind, is_falsy};
 use crate::text::json;
 

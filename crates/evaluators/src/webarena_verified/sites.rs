@@ -1,6 +1,6 @@
 //! The addresses of the sites, and the placeholders that stand for them.
 
-use super::trouble::ReadingFailure;
+use super::failure::ReadingFailure;
 use arenad_verdict::Profile;
 
 /// The benchmark's sites, spelt as in its task file.

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::text::{json, python, urls};
-use crate::webarena_verified::trouble::ReadingFailure;
+use crate::webarena_verified::failure::ReadingFailure;
 use crate::webarena_verified::values::is_falsy;
 
 /// A body in a HAR.

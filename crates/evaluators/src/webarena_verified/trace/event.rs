@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::body::{self, Body};
 use crate::text::{json, numbers, python, urls};
-use crate::webarena_verified::trouble::ReadingFailure;
+use crate::webarena_verified::failure::ReadingFailure;
 
 /// Path endings of files that are neither pages nor data.
 const ASSETS: [&str; 12] =

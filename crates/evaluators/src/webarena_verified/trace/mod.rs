@@ -9,7 +9,7 @@ use serde_json::Value;
 
 pub(crate) use event::TraceEvent;
 
-use super::trouble::ReadingFailure;
+use super::failure::ReadingFailure;
 use crate::text::json;
 use arenad_har::{Coverage, Own};
 use event::Plain;

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Normal, is_falsy, location, normalise_text};
 use crate::text::python;
+use crate::webarena_verified::failure::ReadingFailure;
 use crate::webarena_verified::reading::ReadingOptions;
-use crate::webarena_verified::trouble::ReadingFailure;
 
 /// An address, each part in its normal form.
 #[derive(Debug, Clone)]

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Normal, is_falsy, refuse_empty};
 use crate::text::{json, python};
-use crate::webarena_verified::trouble::ReadingFailure;
+use crate::webarena_verified::failure::ReadingFailure;
 
 /// Reads a `boolean`: a truth value, a number, or one of the words for them.
 pub(super) fn normalise(value: &Value) -> Result<Normal, ReadingFailure> {

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{Normal, is_falsy};
 use crate::text::{json, numbers};
-use crate::webarena_verified::trouble::ReadingFailure;
+use crate::webarena_verified::failure::ReadingFailure;
 
 /// The largest difference between equal coordinates, in degrees.
 const TOLERANCE: f64 = 1e-5;

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::{Normal, finite, refuse_empty};
 use crate::text::numbers::Decimal;
 use crate::text::python;
-use crate::webarena_verified::trouble::ReadingFailure;
+use crate::webarena_verified::failure::ReadingFailure;
 
 /// The largest difference between equal amounts: 0.1.
 static TOLERANCE: LazyLock<BigDecimal> = LazyLock::new(|| BigDecimal::new(1.into(), 1));

@@ -9,8 +9,8 @@ use super::{Normal, is_falsy};
 use crate::text::dates::{self, ParsedDate};
 use crate::text::numbers;
 use crate::text::python;
+use crate::webarena_verified::failure::ReadingFailure;
 use crate::webarena_verified::reading::ReadingOptions;
-use crate::webarena_verified::trouble::ReadingFailure;
 use arenad_verdict::Profile;
 
 /// Reads a `date`: year, month and day.

@@ -13,7 +13,7 @@ use self::expression::Quantity;
 use super::{Normal, currency, finite, refuse_empty};
 use crate::text::numbers::{self, Decimal};
 use crate::text::python;
-use crate::webarena_verified::trouble::ReadingFailure;
+use crate::webarena_verified::failure::ReadingFailure;
 
 pub(super) fn normalise(value: &Value) -> Result<Normal, ReadingFailure> {
     static KILO: LazyLock<Regex> =

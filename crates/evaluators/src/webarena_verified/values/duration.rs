@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{Normal, is_falsy};
 use crate::text::numbers;
 use crate::text::python;
-use crate::webarena_verified::trouble::ReadingFailure;
+use crate::webarena_verified::failure::ReadingFailure;
 
 /// Seconds of each unit, by the name of its group in the formats.
 const UNITS: [(&str, f64); 8] = [

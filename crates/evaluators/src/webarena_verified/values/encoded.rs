@@ -9,8 +9,8 @@ use super::{Normal, TypedValue};
 use crate::text::json;
 use crate::text::patterns::{Mode, Patterns};
 use crate::text::python;
+use crate::webarena_verified::failure::ReadingFailure;
 use crate::webarena_verified::reading::ReadingOptions;
-use crate::webarena_verified::trouble::ReadingFailure;
 use arenad_verdict::Profile;
 
 /// Without padding, which is checked separately.

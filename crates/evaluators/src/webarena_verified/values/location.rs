@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Normal, is_falsy};
 use crate::text::python;
-use crate::webarena_verified::trouble::ReadingFailure;
+use crate::webarena_verified::failure::ReadingFailure;
 
 /// The least similarity of equal names, in per cent.
 const THRESHOLD: f64 = 80.0;

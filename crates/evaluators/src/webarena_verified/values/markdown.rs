@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Normal;
 use crate::text::python;
-use crate::webarena_verified::trouble::ReadingFailure;
+use crate::webarena_verified::failure::ReadingFailure;
 
 pub(super) fn normalise(value: &Value) -> Result<Normal, ReadingFailure> {
     static STEPS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {

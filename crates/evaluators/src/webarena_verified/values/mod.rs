@@ -23,8 +23,8 @@ use serde_json::{Value, json};
 
 use self::address::PostalAddress;
 use self::url::Url;
+use super::failure::ReadingFailure;
 use super::reading::{ReadingOptions, is_pattern};
-use super::trouble::ReadingFailure;
 use crate::text::numbers::Decimal;
 use crate::text::patterns::{Mode, PatternError, Patterns};
 use crate::text::python;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Normal, refuse_empty};
 use crate::text::{json, number_words, numbers, python};
-use crate::webarena_verified::trouble::ReadingFailure;
+use crate::webarena_verified::failure::ReadingFailure;
 
 pub(super) fn normalise(value: &Value) -> Result<Normal, ReadingFailure> {
     refuse_empty(value)?;

@@ -10,8 +10,8 @@ use super::{Normal, TypedValue, is_falsy};
 use crate::text::patterns::{Mode, Patterns};
 use crate::text::python;
 use crate::text::transliteration::transliterate;
+use crate::webarena_verified::failure::ReadingFailure;
 use crate::webarena_verified::reading::ReadingOptions;
-use crate::webarena_verified::trouble::ReadingFailure;
 use arenad_verdict::Profile;
 
 /// Any hyphen beside a letter. Hyphens between digits are kept.

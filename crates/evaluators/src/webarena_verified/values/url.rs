@@ -16,10 +16,10 @@ use crate::text::json;
 use crate::text::patterns::{Mode, PatternError};
 use crate::text::python;
 use crate::text::urls::{self, Split};
+use crate::webarena_verified::failure::ReadingFailure;
 use crate::webarena_verified::node::ValueNode;
 use crate::webarena_verified::reading::{ReadingOptions, is_pattern};
 use crate::webarena_verified::schema;
-use crate::webarena_verified::trouble::ReadingFailure;
 use arenad_verdict::Profile;
 
 /// A URL; `base` is the URL without its query.

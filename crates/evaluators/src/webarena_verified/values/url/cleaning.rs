@@ -4,7 +4,7 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::text::python;
 use crate::text::urls::{Split, quote, unquote, urlsplit};
-use crate::webarena_verified::trouble::ReadingFailure;
+use crate::webarena_verified::failure::ReadingFailure;
 
 /// Returns the URL with scheme and host in lower case, without default port and dot segments, and with uniform quoting.
 ///

@@ -49,9 +49,9 @@ mod tests {
 
     #[test]
     fn there_is_an_end_to_names_and_to_their_length() {
-        let mut extent = FolderBudget::limited("files", 2, 100);
-        assert!(extent.add(40).is_ok() && extent.add(60).is_ok());
-        assert!(matches!(extent.add(0), Err(DigestError::TooMany { limit: 2, .. })));
+        let mut budget = FolderBudget::limited("files", 2, 100);
+        assert!(budget.add(40).is_ok() && budget.add(60).is_ok());
+        assert!(matches!(budget.add(0), Err(DigestError::TooMany { limit: 2, .. })));
         assert!(matches!(
             FolderBudget::limited("files", 2, 100).add(101),
             Err(DigestError::TooLong { limit: 100, .. })
