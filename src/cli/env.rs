@@ -10,7 +10,7 @@
 use super::args::{EnvArgs, EnvFormat, EnvReader, Global};
 use super::failure::Failure;
 use super::{definition, exit_code, output};
-use arenad_model::site::{Benchmark, Environment};
+use arenad_model::site::{BenchmarkFamily, Environment};
 
 /// The value for a site that the environment does not have.
 const ABSENT: &str = "todo";
@@ -96,7 +96,7 @@ fn of_benchmark(environment: &Environment) -> Vec<(String, String)> {
     let names = names(environment.benchmark);
     let mut found: Vec<(String, String)> =
         names.common.iter().map(|name| ((*name).to_owned(), value(environment, name))).collect();
-    if environment.benchmark == Benchmark::VisualWebArena {
+    if environment.benchmark == BenchmarkFamily::VisualWebArena {
         // VisualWebArena's code reads the first before any other variable, and requires the second without using it.
         found.insert(0, ("DATASET".to_owned(), "visualwebarena".to_owned()));
         found.push(("REDDIT_RESET_URL".to_owned(), format!("{}/reset", reset_server(environment))));
@@ -117,10 +117,10 @@ fn of_browsergym(environment: &Environment) -> Vec<(String, String)> {
     sites.chain([(format!("{prefix}FULL_RESET"), reset_server(environment))]).collect()
 }
 
-fn names(benchmark: Benchmark) -> Names {
+fn names(benchmark: BenchmarkFamily) -> Names {
     match benchmark {
-        Benchmark::WebArena => WEBARENA,
-        Benchmark::VisualWebArena => VISUALWEBARENA,
+        BenchmarkFamily::WebArena => WEBARENA,
+        BenchmarkFamily::VisualWebArena => VISUALWEBARENA,
     }
 }
 

@@ -12,7 +12,7 @@ use super::client::Client;
 use super::failure::Failure;
 use super::{exit_code, find, output};
 use arenad_api::{Event, Events, EventsGone, GONE, Site};
-use arenad_model::lines::Lines;
+use arenad_model::lines::LineSplitter;
 
 /// The number of events that are requested if only some of them will be shown.
 const EVENTS_MAX: u32 = 1000;
@@ -56,7 +56,7 @@ pub async fn logs(global: &Global, args: &LogsArgs) -> Result<u8, Failure> {
         let ended = stream::iter([None]);
         merged.push(Box::pin(chunks.map(Some).chain(ended).map(move |chunk| (index, chunk))));
         let name = output::site_name(&site.environment, &site.name, is_alone);
-        sources.push(Source { site: site.name.clone(), name, lines: Lines::new(LINE_MAX) });
+        sources.push(Source { site: site.name.clone(), name, lines: LineSplitter::new(LINE_MAX) });
     }
     let form = if global.json {
         Form::Json
@@ -91,7 +91,7 @@ enum Form {
 struct Source {
     site: String,
     name: String,
-    lines: Lines,
+    lines: LineSplitter,
 }
 
 impl Source {
@@ -242,8 +242,11 @@ mod tests {
 
     #[test]
     fn lines_of_several_sites_begin_with_the_site_and_stay_whole() {
-        let mut source =
-            Source { site: "shopping".to_owned(), name: "mini/shopping".to_owned(), lines: Lines::new(LINE_MAX) };
+        let mut source = Source {
+            site: "shopping".to_owned(),
+            name: "mini/shopping".to_owned(),
+            lines: LineSplitter::new(LINE_MAX),
+        };
         let mut out = Vec::new();
         for chunk in ["GET /a", " 200\nGET /b 200\nlast"] {
             source.push(chunk.as_bytes(), Form::Named, &mut out).expect("memory");

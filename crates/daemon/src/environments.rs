@@ -22,9 +22,9 @@ use arenad_instance::{self as instance, AskError, InstanceHandle, OperationOutco
 use arenad_launch::{GenerationSelector, Remains, RemoveError};
 use arenad_model::error::describe;
 use arenad_model::ids::{EnvironmentName, SiteName};
-use arenad_model::instance::{InstanceId, InstanceState, InstanceStatus, Trouble};
-use arenad_model::request_queue::{Purpose, Request, Want};
-use arenad_model::site::{Environment, Recorded, Site};
+use arenad_model::instance::{InstanceFailure, InstanceId, InstanceState, InstanceStatus};
+use arenad_model::request_queue::{InstanceRequest, Purpose, Want};
+use arenad_model::site::{Environment, RecordedRequests, Site};
 use arenad_store::{StoreError, StoredEnvironment};
 
 /// The reason why an environment could not be brought up, taken down or found.
@@ -81,7 +81,7 @@ pub(crate) enum EnvironmentError {
         /// The name of the environment.
         name: String,
         /// The reason why it could not be restored.
-        trouble: Trouble,
+        trouble: InstanceFailure,
     },
     /// Sites that are up would be recreated, because variables with which they were brought up are not set now.
     #[error(
@@ -98,7 +98,7 @@ pub(crate) enum EnvironmentError {
     },
     /// Sites could not be taken down.
     #[error("take down {}", .0.iter().map(|(site, trouble)| format!("{site}: {}", trouble.reason)).collect::<Vec<_>>().join("; "))]
-    NotDown(Vec<(String, Trouble)>),
+    NotDown(Vec<(String, InstanceFailure)>),
 }
 
 /// A public port on which another process listens.
@@ -405,7 +405,7 @@ impl EnvironmentRegistry {
         };
         let mut begun = Vec::new();
         for handle in handles {
-            let ticket = handle.ask_for(Request { want: Want::Up, purpose }).await?;
+            let ticket = handle.ask_for(InstanceRequest { want: Want::Up, purpose }).await?;
             begun.push((handle, ticket));
         }
         Ok(begun)
@@ -768,13 +768,17 @@ impl EnvironmentRegistry {
 }
 
 /// Returns the reason why a site is not down; `None` only if the `down` operation completed.
-fn not_done(outcome: OperationOutcome) -> Option<Trouble> {
+fn not_done(outcome: OperationOutcome) -> Option<InstanceFailure> {
     let hint = "`arenad down` again takes down what is left".to_owned();
     match outcome {
         OperationOutcome::Done { .. } => None,
         OperationOutcome::Failed(trouble) => Some(trouble),
-        OperationOutcome::Superseded => Some(Trouble { reason: "something else was asked for".to_owned(), hint }),
-        OperationOutcome::Stopped => Some(Trouble { reason: "the daemon ended before it was done".to_owned(), hint }),
+        OperationOutcome::Superseded => {
+            Some(InstanceFailure { reason: "something else was asked for".to_owned(), hint })
+        }
+        OperationOutcome::Stopped => {
+            Some(InstanceFailure { reason: "the daemon ended before it was done".to_owned(), hint })
+        }
     }
 }
 
@@ -792,9 +796,9 @@ fn write_rules(site: &Site) -> WriteRules {
 
 fn record(site: &Site) -> Record {
     match site.public.recorded {
-        Recorded::Nothing => Record::Nothing,
-        Recorded::Writes => Record::Writes,
-        Recorded::All => Record::All,
+        RecordedRequests::Nothing => Record::Nothing,
+        RecordedRequests::Writes => Record::Writes,
+        RecordedRequests::All => Record::All,
     }
 }
 

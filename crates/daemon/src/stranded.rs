@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::environments::EnvironmentError;
 use arenad_model::error::describe;
-use arenad_model::instance::Trouble;
+use arenad_model::instance::InstanceFailure;
 use arenad_model::site::Environment;
 use arenad_store::StoredInstance;
 
@@ -23,7 +23,7 @@ pub(crate) struct Stranded {
     /// The rows of the sites that should be up.
     pub instances: Vec<StoredInstance>,
     /// The reason why the environment could not be restored.
-    pub trouble: Trouble,
+    pub trouble: InstanceFailure,
     /// The time when restoring first failed for this reason.
     pub since: Timestamp,
 }
@@ -45,7 +45,7 @@ impl Stranded {
             name: name.to_owned(),
             definition,
             instances,
-            trouble: Trouble {
+            trouble: InstanceFailure {
                 reason: describe(error),
                 hint: format!("{first}, then `arenad up {name}`; `arenad down` removes what is left of it"),
             },
@@ -66,7 +66,7 @@ impl Stranded {
             name: name.to_owned(),
             definition,
             instances,
-            trouble: Trouble {
+            trouble: InstanceFailure {
                 reason: format!("its containers are on another engine, which was at {endpoint}"),
                 hint: format!(
                     "start arenad with `--engine {endpoint}`, or `arenad up {name}` to have it on this engine"

@@ -45,7 +45,7 @@ pub use source::{SOURCE_MAX_BYTES, SourceFile};
 pub use variables::{VariableOrigin, VariableUse};
 
 use arenad_model::ids::EnvironmentName;
-use arenad_model::site::{Benchmark, Environment};
+use arenad_model::site::{BenchmarkFamily, Environment};
 use problems::Problems;
 use raw::compose::RawCompose;
 use raw::environment::{RawBenchmark, RawEnvironment};
@@ -201,8 +201,8 @@ fn build(
         host: raw.host.clone().unwrap_or_else(|| HOST.to_owned()),
         listen: context.listen,
         benchmark: match raw.benchmark.unwrap_or(RawBenchmark::Webarena) {
-            RawBenchmark::Webarena => Benchmark::WebArena,
-            RawBenchmark::Visualwebarena => Benchmark::VisualWebArena,
+            RawBenchmark::Webarena => BenchmarkFamily::WebArena,
+            RawBenchmark::Visualwebarena => BenchmarkFamily::VisualWebArena,
         },
         reset_port: raw.reset_port.as_ref().and_then(Port::number).unwrap_or(RESET_PORT),
         sites,

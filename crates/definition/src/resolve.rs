@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::scope::Scope;
 use super::values::period_text;
-use arenad_model::archive::{Archive, DataSource, ImageSource, Placement};
+use arenad_model::archive::{DataSource, ImageSource, Placement, SourceArchive};
 use arenad_model::clock::{Clock, ClockMode, ClockStart};
 use arenad_model::coverage::{Scratch, ScratchPlace};
 use arenad_model::health::HealthProbes;
@@ -18,7 +18,7 @@ use arenad_model::login::{Login, LoginRecipe, Template};
 use arenad_model::probe::{HttpProbe, JsonExpectation, Probe, ProbeKind};
 use arenad_model::schedule::{CronSchedule, Schedule};
 use arenad_model::site::{
-    BaselineSpec, Benchmark, ConfigureAction, Database, DatabaseAccess, DatabaseEngine, DependencyCondition,
+    BaselineSpec, BenchmarkFamily, ConfigureAction, Database, DatabaseAccess, DatabaseEngine, DependencyCondition,
     Environment, ExecStep, HttpStep, MountSpec, PublicAddress, Readiness, ResetStrategyName, ServiceSpec, Site,
 };
 use arenad_model::standby_schedule::StandbyTime;
@@ -94,8 +94,8 @@ pub(crate) fn resolved(environment: &Environment, compose_path: &Path, scope: Sc
             "host": environment.host,
             "listen": environment.listen.to_string(),
             "benchmark": match environment.benchmark {
-                Benchmark::WebArena => "webarena",
-                Benchmark::VisualWebArena => "visualwebarena",
+                BenchmarkFamily::WebArena => "webarena",
+                BenchmarkFamily::VisualWebArena => "visualwebarena",
             },
             "reset_port": environment.reset_port,
             "sites": sites.collect::<Map<_, _>>(),
@@ -156,7 +156,7 @@ impl SourceSections<'_> {
         self.environment.data.iter().map(entry).collect()
     }
 
-    fn archive(key: &str, archive: &Archive) -> Json {
+    fn archive(key: &str, archive: &SourceArchive) -> Json {
         json!({ key: archive.file, "size": archive.size_bytes, "sha256": archive.sha256, "mirrors": archive.mirrors })
     }
 

@@ -7,7 +7,7 @@ use super::load::{Works, matches_record};
 use super::place::is_placed;
 use super::shelf::{ArchivePaths, ShelfRecord};
 use arenad_engine::Image;
-use arenad_model::archive::{Archive, DataSource, NeededImage, Origin};
+use arenad_model::archive::{DataSource, ImageProvenance, NeededImage, SourceArchive};
 
 /// Progress of an image or data on its way to the engine or its folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Works {
     pub async fn standing(&self, image: &NeededImage) -> Result<InventoryStatus, ImagesError> {
         let found = self.engine.image(&image.reference).await?;
         let standing = match &image.origin {
-            Origin::Built | Origin::Registry => {
+            ImageProvenance::Built | ImageProvenance::Registry => {
                 let state = if found.is_some() { InventoryState::Present } else { InventoryState::Missing };
                 InventoryStatus {
                     state,
@@ -73,7 +73,7 @@ impl Works {
                     sha256: None,
                 }
             }
-            Origin::Archive(archive) => {
+            ImageProvenance::Archive(archive) => {
                 let place = self.shelf.place(archive);
                 let mut standing = of_archive(archive, &place);
                 standing.loaded_bytes = image.loaded_bytes;
@@ -118,7 +118,7 @@ fn compared(record: Option<&ShelfRecord>, reference: &str, found: &Image) -> Inv
     }
 }
 
-fn of_archive(archive: &Archive, place: &ArchivePaths) -> InventoryStatus {
+fn of_archive(archive: &SourceArchive, place: &ArchivePaths) -> InventoryStatus {
     let length =
         |path: &std::path::Path| fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|found| found.len());
     let record = place.record();

@@ -14,7 +14,7 @@ use super::space::{self, Need};
 use super::watch::WorkProgress;
 use super::{ImagesError, compression, file};
 use arenad_engine::{Engine, Image};
-use arenad_model::archive::{Archive, full_reference};
+use arenad_model::archive::{SourceArchive, full_reference};
 
 /// Number of bytes that are sent to the engine at a time.
 const CHUNK: usize = 1 << 20;
@@ -82,7 +82,7 @@ impl Works {
     pub async fn load(
         &self,
         reference: &str,
-        archive: &Archive,
+        archive: &SourceArchive,
         from: Option<&Path>,
         watch: &Arc<WorkProgress>,
     ) -> Result<Done, ImagesError> {
@@ -219,7 +219,7 @@ impl ArchiveSelection<'_> {
 /// The record pins the content, so it is written last.
 pub(crate) async fn proven(
     place: &ArchivePaths,
-    archive: &Archive,
+    archive: &SourceArchive,
     path: &Path,
     wanted: ArchiveSelection<'_>,
     source: &str,
@@ -266,7 +266,7 @@ pub(crate) async fn proven(
 /// Compares a digest with that of the definition or of the first copy.
 pub(crate) fn check_pin(
     place: &ArchivePaths,
-    archive: &Archive,
+    archive: &SourceArchive,
     before: Option<&ShelfRecord>,
     path: &Path,
     found: &str,

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::docker_archive::ArchivedImage;
 use super::{ImagesError, file};
 use arenad_folders as folders;
-use arenad_model::archive::{Archive, DataSource, Placement};
+use arenad_model::archive::{DataSource, Placement, SourceArchive};
 
 /// The folder of archives and their records.
 #[derive(Debug, Clone)]
@@ -109,7 +109,7 @@ impl Shelf {
     }
 
     /// Returns the paths of an archive on the shelf.
-    pub fn place(&self, archive: &Archive) -> ArchivePaths {
+    pub fn place(&self, archive: &SourceArchive) -> ArchivePaths {
         self.place_in(&self.folder, archive)
     }
 
@@ -121,7 +121,7 @@ impl Shelf {
         }
     }
 
-    fn place_in(&self, folder: &Path, archive: &Archive) -> ArchivePaths {
+    fn place_in(&self, folder: &Path, archive: &SourceArchive) -> ArchivePaths {
         let beside = |ending: &str| self.folder.join(format!("{}.{ending}", archive.file));
         ArchivePaths {
             name: archive.file.clone(),

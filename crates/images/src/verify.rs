@@ -7,7 +7,7 @@ use super::ImagesError;
 use super::load::{ArchiveSelection, Works, matches_record, proven};
 use super::shelf::{ArchivePaths, ShelfRecord};
 use super::watch::WorkProgress;
-use arenad_model::archive::{Archive, DataSource, NeededImage, Origin, Placement};
+use arenad_model::archive::{DataSource, ImageProvenance, NeededImage, Placement, SourceArchive};
 
 /// The result of a verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Works {
     ) -> Result<VerificationReport, ImagesError> {
         let mut report = VerificationReport::default();
         let found = self.engine.image(&image.reference).await?;
-        if let Origin::Archive(archive) = &image.origin {
+        if let ImageProvenance::Archive(archive) = &image.origin {
             let place = self.shelf.place(archive);
             let path = from.map_or_else(|| place.file.clone(), Path::to_owned);
             self.archive(archive, &place, &path, ArchiveSelection::Image(&image.reference), &mut report, watch).await?;
@@ -87,7 +87,7 @@ impl Works {
     /// Reads an archive from end to end, even if its record says that it has been read before.
     async fn archive(
         &self,
-        archive: &Archive,
+        archive: &SourceArchive,
         place: &ArchivePaths,
         path: &Path,
         wanted: ArchiveSelection<'_>,

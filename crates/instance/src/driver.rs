@@ -17,8 +17,8 @@ use super::{AskError, DriverMessage, EVENTS, INBOX, InstanceHandle, OperationOut
 use crate::shared::SharedParts;
 use arenad_engine::EngineEvent;
 use arenad_gateway::Route;
-use arenad_model::instance::{InstanceId, Trouble};
-use arenad_model::request_queue::{Purpose, Refusal, Request, RequestQueue};
+use arenad_model::instance::{InstanceFailure, InstanceId};
+use arenad_model::request_queue::{InstanceRequest, Purpose, RequestQueue, RequestRefusal};
 use arenad_model::site::Site;
 use arenad_seams::ordered_watch as channel;
 use arenad_store::StoredInstance;
@@ -107,7 +107,7 @@ impl Driver {
         self.desk.context.note_later("instance.panicked", format!("{id}: {panicked}"));
         if let Some((_, operation)) = self.desk.queue.current() {
             let hint = format!("`arenad reset {}` brings it back", id.site);
-            operation.end(OperationOutcome::Failed(Trouble { reason: panicked.to_string(), hint }));
+            operation.end(OperationOutcome::Failed(InstanceFailure { reason: panicked.to_string(), hint }));
             self.desk.finish(&self.instance);
         }
         // A panic that repeats at once would fill the log.
@@ -143,7 +143,7 @@ impl Driver {
             }
             happened = self.instance.next_happening() => {
                 if let Some(want) = self.instance.attend_to(happened).await {
-                    let request = Request { want, purpose: Purpose::Upkeep };
+                    let request = InstanceRequest { want, purpose: Purpose::Upkeep };
                     // No client waits for this request.
                     let message = DriverMessage::Ask { request, reply: oneshot::channel().0 };
                     self.desk.admit(message, &self.instance.service.state());
@@ -154,7 +154,7 @@ impl Driver {
     }
 
     /// Works on one operation, and admits requests meanwhile.
-    async fn work(&mut self, request: &Request, operation: &TrackedOperation) -> OperationOutcome {
+    async fn work(&mut self, request: &InstanceRequest, operation: &TrackedOperation) -> OperationOutcome {
         let cancel = self.shutdown.child_token();
         let Self { instance, desk, .. } = self;
         desk.progress.restart();
@@ -212,16 +212,16 @@ impl DriverQueue {
         for (operation, refusal) in self.queue.finish(&instance.service.state()) {
             let reason = self.error(refusal).to_string();
             let hint = format!("bring it up first with `arenad up {}`", self.context.id.environment);
-            operation.end(OperationOutcome::Failed(Trouble { reason, hint }));
+            operation.end(OperationOutcome::Failed(InstanceFailure { reason, hint }));
         }
     }
 
-    fn error(&self, refusal: Refusal) -> AskError {
+    fn error(&self, refusal: RequestRefusal) -> AskError {
         let instance = self.context.id.to_string();
         match refusal {
-            Refusal::NotUp { state } => AskError::NotUp { instance, state },
-            Refusal::Busy { doing } => AskError::Busy { instance, doing },
-            Refusal::Full => AskError::Full { instance },
+            RequestRefusal::NotUp { state } => AskError::NotUp { instance, state },
+            RequestRefusal::Busy { doing } => AskError::Busy { instance, doing },
+            RequestRefusal::Full => AskError::Full { instance },
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::standby_error::StandbyError;
 use arenad_launch::{LaunchError, RemoveError};
 use arenad_model::cause::Cause;
 use arenad_model::error::describe;
-use arenad_model::instance::{InstanceId, Refused, Trouble};
+use arenad_model::instance::{InstanceFailure, InstanceId, Refused};
 use arenad_reset::ResetError;
 use arenad_store::StoreError;
 use arenad_telemetry::supervised::Panicked;
@@ -90,7 +90,7 @@ impl OperationFailure {
 }
 
 /// Returns the cause chain on one line and a hint.
-pub(super) fn of(failure: &OperationFailure, id: &InstanceId) -> Trouble {
+pub(super) fn of(failure: &OperationFailure, id: &InstanceId) -> InstanceFailure {
     let mut reason = describe(failure);
     if let OperationFailure::Reset(error) = failure {
         reason.push_str(error.log());
@@ -106,7 +106,7 @@ pub(super) fn of(failure: &OperationFailure, id: &InstanceId) -> Trouble {
         ),
         _ => hint(failure.cause(), id),
     };
-    Trouble { hint, reason }
+    InstanceFailure { hint, reason }
 }
 
 /// Returns the next step for a person.

@@ -57,8 +57,8 @@ use crate::pristine::Pristine;
 use arenad_engine::EngineEvent;
 use arenad_gateway::{Recorder, Recording};
 use arenad_launch::Incarnation;
-use arenad_model::instance::{InstanceId, InstanceState, Trouble};
-use arenad_model::request_queue::{Request, Want};
+use arenad_model::instance::{InstanceFailure, InstanceId, InstanceState};
+use arenad_model::request_queue::{InstanceRequest, Want};
 use arenad_model::site::Site;
 use arenad_model::snapshot::{Snapshot, SnapshotId};
 use arenad_seams::ordered_watch as channel;
@@ -128,7 +128,7 @@ pub enum OperationOutcome {
         snapshot: Option<Box<Snapshot>>,
     },
     /// The operation failed; the state of the instance tells whether it still serves.
-    Failed(Trouble),
+    Failed(InstanceFailure),
     /// A `down` cancelled the operation before it ended.
     Superseded,
     /// The daemon stopped before the operation ended.
@@ -200,7 +200,7 @@ enum DriverMessage {
     /// A request to admit.
     Ask {
         /// The goal, and on whose behalf it is wanted.
-        request: Request,
+        request: InstanceRequest,
         /// Receives the ticket or the refusal.
         reply: oneshot::Sender<Result<Ticket, AskError>>,
     },
@@ -249,11 +249,11 @@ impl InstanceHandle {
     /// Makes a request on behalf of a client. The ticket arrives when the request has been admitted, not when the work
     /// is done.
     pub async fn ask(&self, want: Want) -> Result<Ticket, AskError> {
-        self.ask_for(Request::of_client(want)).await
+        self.ask_for(InstanceRequest::of_client(want)).await
     }
 
     /// Makes a request for any purpose; otherwise like [`Self::ask`].
-    pub async fn ask_for(&self, request: Request) -> Result<Ticket, AskError> {
+    pub async fn ask_for(&self, request: InstanceRequest) -> Result<Ticket, AskError> {
         let (reply, answer) = oneshot::channel();
         self.inbox.try_send(DriverMessage::Ask { request, reply }).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => AskError::Full { instance: self.id.to_string() },

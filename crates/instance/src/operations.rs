@@ -29,10 +29,10 @@ use arenad_gateway::Route;
 use arenad_launch::{self as launch, GenerationSelector, Remains, RemoveError};
 use arenad_model::error::describe;
 use arenad_model::instance::InstanceState;
-use arenad_model::request_queue::{Purpose, Request, Want};
+use arenad_model::request_queue::{InstanceRequest, Purpose, Want};
 use arenad_model::reset::ResetWay;
 use arenad_model::snapshot::Snapshot;
-use arenad_model::verify::Extent;
+use arenad_model::verify::ComparisonExtent;
 use arenad_reset::ResetError;
 use arenad_seams::fault::{self, Point};
 use arenad_store::{NewGeneration, StoredInstance, StoredResetRequest};
@@ -114,7 +114,7 @@ impl Instance {
     /// Performs a request and returns how it ended.
     pub(super) async fn perform(
         &mut self,
-        request: &Request,
+        request: &InstanceRequest,
         id: &str,
         requested_at: Timestamp,
         cancel: &CancellationToken,
@@ -149,7 +149,7 @@ impl Instance {
 
     async fn attempt(
         &mut self,
-        request: &Request,
+        request: &InstanceRequest,
         operation: OperationStart<'_>,
         cancel: &CancellationToken,
     ) -> Result<Option<Box<Snapshot>>, OperationFailure> {
@@ -166,7 +166,7 @@ impl Instance {
     }
 
     /// Makes state, route and containers consistent after a failed operation.
-    async fn settle(&mut self, failure: OperationFailure) -> arenad_model::instance::Trouble {
+    async fn settle(&mut self, failure: OperationFailure) -> arenad_model::instance::InstanceFailure {
         let mut trouble = failure::of(&failure, &self.context.id);
         if self.context.shared.kept_builds.has(&self.context.id) {
             trouble.hint = failure::hint_of_kept(&trouble.hint, &self.context.id);
@@ -257,7 +257,7 @@ impl Instance {
         };
         self.service.start().await?;
         self.take_up_standbys().await?;
-        let proven = unless(cancel, self.recreate(None, &target, Extent::Everything)).await??;
+        let proven = unless(cancel, self.recreate(None, &target, ComparisonExtent::Everything)).await??;
         self.record_up(proven).await
     }
 
@@ -281,7 +281,7 @@ impl Instance {
             // The instance is unhealthy, or two sets of its containers would destroy each other's data.
             self.service.pause("is being started anew");
             self.baseline = Some(prepared.clone());
-            let proven = unless(cancel, self.recreate(None, &prepared, Extent::Everything)).await??;
+            let proven = unless(cancel, self.recreate(None, &prepared, ComparisonExtent::Everything)).await??;
             return self.record_up(proven).await;
         }
         let proven = unless(cancel, self.make_beside(&prepared)).await??;
@@ -313,9 +313,9 @@ impl Instance {
         let (proof, extent) = match proof {
             Some(proof) => {
                 proof.end().await;
-                (Some(proof.taken().clone()), Extent::Everything)
+                (Some(proof.taken().clone()), ComparisonExtent::Everything)
             }
-            None => (None, Extent::Nothing),
+            None => (None, ComparisonExtent::Nothing),
         };
         Ok(Proven { incarnation, snapshot: prepared.clone(), proof, extent, renewals: 0, is_standby: true })
     }

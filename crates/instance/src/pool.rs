@@ -21,7 +21,7 @@ use crate::proof::StandbyProof;
 use arenad_digest::Taken;
 use arenad_engine::EngineHandle;
 use arenad_launch::Incarnation;
-use arenad_model::pool::{Lack, Member, Standing};
+use arenad_model::pool::{PoolMember, StandbyShortage, Standing};
 use arenad_model::site::ResetSpec;
 use arenad_model::snapshot::SnapshotId;
 
@@ -48,7 +48,7 @@ pub(super) struct InstancePool {
     renewal_took: Option<Duration>,
     /// Whether the instance has been written to or reset at all. An instance that is only read needs no standby.
     pub(super) is_wanted: bool,
-    lack: Option<Lack>,
+    lack: Option<StandbyShortage>,
     /// When the pool is to be checked; `None` if it is not to be checked on its own.
     tend_at: Option<Instant>,
 }
@@ -311,7 +311,7 @@ impl InstancePool {
     }
 
     /// Notes the reason why no more standbys are made; returns the previous one.
-    pub(super) fn note_lack(&mut self, lack: Option<Lack>) -> Option<Lack> {
+    pub(super) fn note_lack(&mut self, lack: Option<StandbyShortage>) -> Option<StandbyShortage> {
         std::mem::replace(&mut self.lack, lack)
     }
 
@@ -384,10 +384,10 @@ impl InstancePool {
     }
 
     /// Returns the members for the plan.
-    pub(super) fn observed(&self) -> Vec<Member> {
+    pub(super) fn observed(&self) -> Vec<PoolMember> {
         let members = self.members.iter();
         members
-            .map(|(made, standby)| Member {
+            .map(|(made, standby)| PoolMember {
                 generation: *made,
                 snapshot: standby.snapshot.clone(),
                 standing: standby.standing,
@@ -427,12 +427,12 @@ fn worth_waiting(since: Instant, took: Duration, now: Instant) -> Option<Instant
 }
 
 /// Describes the reason why no more standbys are made.
-pub(super) fn told(lack: Lack) -> String {
+pub(super) fn told(lack: StandbyShortage) -> String {
     match lack {
-        Lack::Memory { needed, free } => {
+        StandbyShortage::Memory { needed, free } => {
             format!("{} MiB of memory are free, a standby needs {} MiB", free >> 20, needed >> 20)
         }
-        Lack::Pause(left) => format!("the last attempt failed, the next is in {} s", left.as_secs() + 1),
+        StandbyShortage::Pause(left) => format!("the last attempt failed, the next is in {} s", left.as_secs() + 1),
     }
 }
 

@@ -21,7 +21,7 @@ use arenad_model::ids::ServiceName;
 use arenad_model::instance::InstanceId;
 use arenad_model::site::Site;
 use arenad_model::snapshot::Snapshot;
-use arenad_model::verify::Extent;
+use arenad_model::verify::ComparisonExtent;
 use arenad_store::StoreError;
 
 /// The number of differences that an error names; `arenad verify` names more.
@@ -292,11 +292,15 @@ impl StandbyProof {
     }
 
     /// Compares again as much as `extent` says. After an error the standby must not serve.
-    pub(crate) async fn again(&mut self, candidate: &ProofCandidate<'_>, extent: Extent) -> Result<(), ProofError> {
+    pub(crate) async fn again(
+        &mut self,
+        candidate: &ProofCandidate<'_>,
+        extent: ComparisonExtent,
+    ) -> Result<(), ProofError> {
         match extent {
-            Extent::Everything => self.taken = candidate.compare(Known::default(), &self.lines, None).await?,
-            Extent::Moved => drop(self.renew(candidate).await?),
-            Extent::Nothing => {}
+            ComparisonExtent::Everything => self.taken = candidate.compare(Known::default(), &self.lines, None).await?,
+            ComparisonExtent::Moved => drop(self.renew(candidate).await?),
+            ComparisonExtent::Nothing => {}
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ use arenad_digest::Taken;
 use arenad_gateway::{Route, RouteStats, Target};
 use arenad_launch::Incarnation;
 use arenad_model::error::describe;
-use arenad_model::instance::{InstanceEvent, InstanceState, Trouble};
+use arenad_model::instance::{InstanceEvent, InstanceFailure, InstanceState};
 use arenad_model::snapshot::Snapshot;
 use arenad_seams::ordered_watch as channel;
 use arenad_store::StoredInstance;
@@ -365,7 +365,7 @@ impl InstanceService {
     }
 
     /// Fails the instance after a step that ran once the serving generation had left service: nothing serves.
-    pub(super) async fn fail(&mut self, trouble: Trouble) -> Result<(), OperationFailure> {
+    pub(super) async fn fail(&mut self, trouble: InstanceFailure) -> Result<(), OperationFailure> {
         self.route.refuse(format!("{} has failed: {}", self.context.site.name, trouble.reason), RETRY_AFTER);
         self.leave();
         self.accept(InstanceEvent::StepFailed(trouble)).await
@@ -405,7 +405,7 @@ impl InstanceService {
     }
 
     /// Changes the state by the trouble that the probes of the serving generation report, or by its absence.
-    pub(super) async fn judge(&mut self, trouble: Option<Trouble>) {
+    pub(super) async fn judge(&mut self, trouble: Option<InstanceFailure>) {
         let state = self.state();
         let event = match trouble {
             // The instance is already in this state.

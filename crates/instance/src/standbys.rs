@@ -16,7 +16,7 @@ use super::pool::{Finished, MOST_RENEWALS, PoolTaskOutcome, PooledGeneration, WO
 use crate::baseline::snapshot;
 use arenad_launch as launch;
 use arenad_model::error::describe;
-use arenad_model::pool::{self, Lack, PoolAction, PoolBudget, Standing, Wanted};
+use arenad_model::pool::{self, PoolAction, PoolBudget, PoolIntent, StandbyShortage, Standing};
 use arenad_model::site::Site;
 use arenad_model::snapshot::{Snapshot, SnapshotId};
 use arenad_model::standby_schedule::count_at;
@@ -54,7 +54,8 @@ impl Instance {
         let Some(current) = self.baseline.clone() else { return };
         let just_reset = self.pool.was_reset_within(RESETS_COME_IN_ROWS);
         let most_renewals = if self.can_rewind(&current) { MOST_RENEWALS } else { 0 };
-        let wanted = Wanted { count, snapshot: &current.id, expects_reset: is_written || just_reset, most_renewals };
+        let wanted =
+            PoolIntent { count, snapshot: &current.id, expects_reset: is_written || just_reset, most_renewals };
         let budget = PoolBudget {
             memory_free: self.context.shared.machine.free_memory(),
             memory_each: expected_memory(&self.context.site),
@@ -63,8 +64,8 @@ impl Instance {
         };
         let plan = pool::plan(wanted, &self.pool.observed(), budget);
         let lacked = self.pool.note_lack(plan.lack);
-        if let Some(lack @ Lack::Memory { .. }) = plan.lack
-            && !matches!(lacked, Some(Lack::Memory { .. }))
+        if let Some(lack @ StandbyShortage::Memory { .. }) = plan.lack
+            && !matches!(lacked, Some(StandbyShortage::Memory { .. }))
         {
             let message = format!("{} has fewer standbys than it wants: {}", self.context.id, told(lack));
             self.context.note_later("standby.lacking", message);

@@ -22,7 +22,7 @@ use super::round::{self, ProbeRound, RoundResult};
 use super::writes::BackgroundComparison;
 use arenad_engine::EngineEvent;
 use arenad_model::health::{Depth, Moment, Vigils};
-use arenad_model::instance::Trouble;
+use arenad_model::instance::InstanceFailure;
 use arenad_model::request_queue::Want;
 use arenad_seams::wall_clock::WallClock;
 use arenad_store::NewRound;
@@ -239,7 +239,7 @@ impl Instance {
             }
         });
         let id = &self.context.id;
-        let trouble = reported.map(|miss| Trouble { hint: failure::hint(miss.cause, id), reason: miss.reason });
+        let trouble = reported.map(|miss| InstanceFailure { hint: failure::hint(miss.cause, id), reason: miss.reason });
         self.service.judge(trouble).await;
         self.watch_the_row();
         let instance = self.context.id.to_string();

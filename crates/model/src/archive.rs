@@ -7,7 +7,7 @@ use super::site::{Environment, MountSpec, ServiceSpec};
 
 /// A file that is downloaded from a mirror or supplied by the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Archive {
+pub struct SourceArchive {
     /// The file name, without a folder.
     pub file: String,
     /// The approximate size, in bytes. `None` means that the definition does not state it.
@@ -25,7 +25,7 @@ pub struct ImageSource {
     /// The reference, as written in the Compose file.
     pub reference: String,
     /// The archive, in the format of `docker save`. `None` means that the image comes from a registry.
-    pub archive: Option<Archive>,
+    pub archive: Option<SourceArchive>,
     /// The approximate size in the engine, in bytes. `None` means that the definition does not state it.
     pub loaded_bytes: Option<u64>,
 }
@@ -36,7 +36,7 @@ pub struct DataSource {
     /// The name in the environment file.
     pub name: String,
     /// The archive that contains the data.
-    pub archive: Archive,
+    pub archive: SourceArchive,
     /// The place to which the data is written for the services.
     pub placement: Placement,
 }
@@ -72,13 +72,13 @@ impl DataSource {
 
 /// The origin of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum ImageProvenance {
     /// The image is built by arenad.
     Built,
     /// The image is pulled from a registry.
     Registry,
     /// The image is loaded from an archive.
-    Archive(Archive),
+    Archive(SourceArchive),
 }
 
 /// An image that an environment needs.
@@ -87,7 +87,7 @@ pub struct NeededImage {
     /// The reference, as written in the Compose file.
     pub reference: String,
     /// The origin of the image.
-    pub origin: Origin,
+    pub origin: ImageProvenance,
     /// The approximate size in the engine, in bytes. `None` means that the definition does not state it.
     pub loaded_bytes: Option<u64>,
     /// The sites that need the image.
@@ -113,9 +113,9 @@ impl Environment {
         let wanted = full_reference(&service.image);
         let source = self.images.iter().find(|source| full_reference(&source.reference) == wanted);
         let origin = match (source.and_then(|source| source.archive.clone()), &service.build) {
-            (Some(archive), _) => Origin::Archive(archive),
-            (None, Some(_)) => Origin::Built,
-            (None, None) => Origin::Registry,
+            (Some(archive), _) => ImageProvenance::Archive(archive),
+            (None, Some(_)) => ImageProvenance::Built,
+            (None, None) => ImageProvenance::Registry,
         };
         NeededImage {
             reference: service.image.clone(),

@@ -47,7 +47,7 @@ impl fmt::Display for InstanceId {
 
 /// A failure, and an action that the operator can take.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trouble {
+pub struct InstanceFailure {
     /// The description of the failure, with its causes.
     pub reason: String,
     /// The action, as an instruction for the operator.
@@ -66,13 +66,13 @@ pub enum InstanceState {
     /// The instance passed its start-up probes and still passes its periodic ones.
     Ready,
     /// The instance was ready and no longer passes its probes.
-    Unhealthy(Trouble),
+    Unhealthy(InstanceFailure),
     /// The instance is being brought back to its snapshot.
     Resetting,
     /// The instance is being removed.
     Stopping,
     /// The last attempt to bring the instance up, to reset it or to remove it failed. No client can reach it.
-    Failed(Trouble),
+    Failed(InstanceFailure),
 }
 
 /// A state without the description of a failure, in the form in which it is stored.
@@ -154,7 +154,7 @@ impl InstanceState {
     }
 
     /// Returns the failure, in the states that have one.
-    pub fn trouble(&self) -> Option<&Trouble> {
+    pub fn trouble(&self) -> Option<&InstanceFailure> {
         match self {
             Self::Unhealthy(trouble) | Self::Failed(trouble) => Some(trouble),
             _ => None,
@@ -180,9 +180,9 @@ pub enum InstanceEvent {
     /// All containers of the instance were removed.
     Removed,
     /// A step of bringing the instance up, resetting it or removing it failed.
-    StepFailed(Trouble),
+    StepFailed(InstanceFailure),
     /// The instance failed enough rounds of its periodic probes, or one of its containers ended.
-    ProbesFailed(Trouble),
+    ProbesFailed(InstanceFailure),
     /// The instance passes its periodic probes again.
     Recovered,
 }
@@ -224,8 +224,8 @@ impl InstanceState {
 mod tests {
     use super::*;
 
-    fn trouble() -> Trouble {
-        Trouble { reason: "r".into(), hint: "h".into() }
+    fn trouble() -> InstanceFailure {
+        InstanceFailure { reason: "r".into(), hint: "h".into() }
     }
 
     fn states() -> Vec<InstanceState> {

@@ -11,14 +11,14 @@ pub struct Line<'a> {
 
 /// Splits chunks of a stream into lines.
 #[derive(Debug, Clone)]
-pub struct Lines {
+pub struct LineSplitter {
     rest: Vec<u8>,
     most: usize,
     /// Whether the present line was already passed on in part, so that its remaining bytes are skipped.
     is_skipping: bool,
 }
 
-impl Lines {
+impl LineSplitter {
     /// Creates a splitter for lines of at most `most` bytes. The rest of a longer line is left out.
     pub fn new(most: usize) -> Self {
         Self { rest: Vec::new(), most, is_skipping: false }
@@ -68,7 +68,7 @@ mod tests {
 
     fn cut(most: usize, chunks: &[&[u8]]) -> Vec<(String, bool)> {
         let mut found = Vec::new();
-        let mut lines = Lines::new(most);
+        let mut lines = LineSplitter::new(most);
         let mut note = |line: Line<'_>| found.push((String::from_utf8_lossy(line.bytes).into_owned(), line.is_cut));
         for chunk in chunks {
             lines.push(chunk, &mut note);
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded() {
-        let mut lines = Lines::new(1 << 10);
+        let mut lines = LineSplitter::new(1 << 10);
         for _ in 0..100 {
             lines.push(&[b'y'; 1 << 16], |_| {});
             assert!(lines.rest.capacity() <= 2 << 10, "{}", lines.rest.capacity());

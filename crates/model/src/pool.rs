@@ -49,7 +49,7 @@ impl Standing {
 
 /// One member of the pool, as observed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
+pub struct PoolMember {
     /// The generation, which identifies the member within its instance.
     pub generation: u64,
     /// The snapshot from which the member was created; `None` while the member is being removed.
@@ -60,7 +60,7 @@ pub struct Member {
 
 /// The intended state of the pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted<'a> {
+pub struct PoolIntent<'a> {
     /// The number of standbys.
     pub count: usize,
     /// The snapshot that the standbys must equal.
@@ -101,7 +101,7 @@ pub enum PoolAction {
 
 /// The reason why there are fewer standbys than intended while no action increases their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lack {
+pub enum StandbyShortage {
     /// The host has too little unused memory.
     Memory {
         /// The memory that another standby and the reserve need, in bytes.
@@ -119,15 +119,15 @@ pub struct PoolPlan {
     /// The actions, in order of execution.
     pub actions: Vec<PoolAction>,
     /// The reason why no standby is created although more are intended.
-    pub lack: Option<Lack>,
+    pub lack: Option<StandbyShortage>,
 }
 
 /// Plans the next actions.
 #[must_use]
-pub fn plan(wanted: Wanted<'_>, members: &[Member], budget: PoolBudget) -> PoolPlan {
+pub fn plan(wanted: PoolIntent<'_>, members: &[PoolMember], budget: PoolBudget) -> PoolPlan {
     let mut plan = PoolPlan::default();
     let mut coming = 0;
-    let mut ready: Vec<&Member> = Vec::new();
+    let mut ready: Vec<&PoolMember> = Vec::new();
     for member in members {
         let is_current = member.snapshot.as_ref() == Some(wanted.snapshot);
         match member.standing {
@@ -157,7 +157,7 @@ pub fn plan(wanted: Wanted<'_>, members: &[Member], budget: PoolBudget) -> PoolP
         }
     }
     let keep_running = usize::from(wanted.expects_reset);
-    let running: Vec<&&Member> = ready.iter().filter(|member| member.standing == Standing::Running).collect();
+    let running: Vec<&&PoolMember> = ready.iter().filter(|member| member.standing == Standing::Running).collect();
     plan.actions.extend(running.iter().skip(keep_running).map(|member| PoolAction::Freeze(member.generation)));
     if running.len() < keep_running
         && let Some(frozen) = ready.iter().find(|member| member.standing == Standing::Frozen)
@@ -167,14 +167,14 @@ pub fn plan(wanted: Wanted<'_>, members: &[Member], budget: PoolBudget) -> PoolP
     plan
 }
 
-fn lack(budget: PoolBudget) -> Option<Lack> {
+fn lack(budget: PoolBudget) -> Option<StandbyShortage> {
     if let Some((failures, since)) = budget.failures
         && let Some(left) = pause(failures).checked_sub(since).filter(|left| !left.is_zero())
     {
-        return Some(Lack::Pause(left));
+        return Some(StandbyShortage::Pause(left));
     }
     let needed = budget.memory_each.saturating_add(budget.memory_reserve);
-    (budget.memory_free < needed).then_some(Lack::Memory { needed, free: budget.memory_free })
+    (budget.memory_free < needed).then_some(StandbyShortage::Memory { needed, free: budget.memory_free })
 }
 
 fn pause(failures: u32) -> Duration {
@@ -200,12 +200,12 @@ mod tests {
 
     static NOW: LazyLock<SnapshotId> = LazyLock::new(|| "now".to_owned().into());
 
-    fn wanted(count: usize) -> Wanted<'static> {
-        Wanted { count, snapshot: &NOW, expects_reset: false, most_renewals: 3 }
+    fn wanted(count: usize) -> PoolIntent<'static> {
+        PoolIntent { count, snapshot: &NOW, expects_reset: false, most_renewals: 3 }
     }
 
-    fn member(generation: u64, standing: Standing) -> Member {
-        Member { generation, snapshot: Some(NOW.clone()), standing }
+    fn member(generation: u64, standing: Standing) -> PoolMember {
+        PoolMember { generation, snapshot: Some(NOW.clone()), standing }
     }
 
     #[test]
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn standbys_of_another_snapshot_go() {
-        let old = Member { snapshot: Some("before".to_owned().into()), ..member(1, Standing::Frozen) };
+        let old = PoolMember { snapshot: Some("before".to_owned().into()), ..member(1, Standing::Frozen) };
         assert_eq!(plan(wanted(1), &[old], PLENTY).actions, [PoolAction::Discard(1), PoolAction::Make]);
     }
 
@@ -234,7 +234,7 @@ mod tests {
     fn one_runs_when_a_reset_is_expected_and_none_otherwise() {
         let both = [member(1, Standing::Frozen), member(2, Standing::Running)];
         assert_eq!(plan(wanted(2), &both, PLENTY).actions, [PoolAction::Freeze(2)]);
-        let expecting = Wanted { expects_reset: true, ..wanted(2) };
+        let expecting = PoolIntent { expects_reset: true, ..wanted(2) };
         assert_eq!(plan(expecting, &both, PLENTY).actions, []);
         assert_eq!(plan(expecting, &[member(1, Standing::Frozen)], PLENTY).actions[1], PoolAction::Thaw(1));
     }
@@ -244,16 +244,16 @@ mod tests {
         let poor = PoolBudget { memory_free: 600 << 20, ..PLENTY };
         let plan = plan(wanted(1), &[], poor);
         assert_eq!(plan.actions, []);
-        assert_eq!(plan.lack, Some(Lack::Memory { needed: (1 << 28) + MEMORY_RESERVE, free: 600 << 20 }));
+        assert_eq!(plan.lack, Some(StandbyShortage::Memory { needed: (1 << 28) + MEMORY_RESERVE, free: 600 << 20 }));
     }
 
     #[test]
     fn failures_delay_the_next_attempt_and_only_that() {
         let failed =
             |failures, seconds| PoolBudget { failures: Some((failures, Duration::from_secs(seconds))), ..PLENTY };
-        assert_eq!(plan(wanted(1), &[], failed(1, 4)).lack, Some(Lack::Pause(Duration::from_secs(1))));
+        assert_eq!(plan(wanted(1), &[], failed(1, 4)).lack, Some(StandbyShortage::Pause(Duration::from_secs(1))));
         assert_eq!(plan(wanted(1), &[], failed(1, 5)).actions, [PoolAction::Make]);
-        assert_eq!(plan(wanted(1), &[], failed(3, 15)).lack, Some(Lack::Pause(Duration::from_secs(5))));
+        assert_eq!(plan(wanted(1), &[], failed(3, 15)).lack, Some(StandbyShortage::Pause(Duration::from_secs(5))));
         assert_eq!(plan(wanted(1), &[], failed(u32::MAX, 300)).actions, [PoolAction::Make]);
     }
 
@@ -266,11 +266,11 @@ mod tests {
         ]
     }
 
-    fn members() -> impl Strategy<Value = Vec<Member>> {
+    fn members() -> impl Strategy<Value = Vec<PoolMember>> {
         proptest::collection::vec((standing(), prop_oneof![Just("now"), Just("before")]), 0..8).prop_map(|all| {
             let numbered = all.into_iter().zip(1..);
             numbered
-                .map(|((standing, snapshot), generation)| Member {
+                .map(|((standing, snapshot), generation)| PoolMember {
                     generation,
                     snapshot: Some(snapshot.to_owned().into()),
                     standing,
@@ -280,10 +280,10 @@ mod tests {
     }
 
     /// Returns the pool after all actions have completed.
-    fn done(members: &[Member], plan: &PoolPlan) -> Vec<Member> {
+    fn done(members: &[PoolMember], plan: &PoolPlan) -> Vec<PoolMember> {
         let mut after = members.to_vec();
         for action in &plan.actions {
-            let set = |after: &mut Vec<Member>, generation: u64, standing| {
+            let set = |after: &mut Vec<PoolMember>, generation: u64, standing| {
                 for member in after.iter_mut().filter(|member| member.generation == generation) {
                     member.standing = standing;
                 }
@@ -310,7 +310,7 @@ mod tests {
         /// From any pool, the plans lead to the intended pool, after which no actions are left.
         #[test]
         fn plans_come_to_an_end(count in 0..4usize, expects_reset: bool, most_renewals in 0..4u32, start in members()) {
-            let wanted = Wanted { expects_reset, most_renewals, ..wanted(count) };
+            let wanted = PoolIntent { expects_reset, most_renewals, ..wanted(count) };
             let mut now = start;
             for _ in 0..20 {
                 now = done(&now, &plan(wanted, &now, PLENTY));
@@ -326,7 +326,7 @@ mod tests {
         /// intended.
         #[test]
         fn plans_are_consistent(count in 0..4usize, expects_reset: bool, memory_free: u64, start in members()) {
-            let wanted = Wanted { expects_reset, ..wanted(count) };
+            let wanted = PoolIntent { expects_reset, ..wanted(count) };
             let plan = plan(wanted, &start, PoolBudget { memory_free, ..PLENTY });
             let mut told = BTreeSet::new();
             let mut begun = 0;
@@ -344,7 +344,7 @@ mod tests {
             }
             let making = start.iter().filter(|member| member.standing == Standing::Making);
             prop_assert!(making.clone().all(|member| !told.contains(&member.generation)));
-            let current = |member: &&Member| member.snapshot.as_ref() == Some(&*NOW);
+            let current = |member: &&PoolMember| member.snapshot.as_ref() == Some(&*NOW);
             let ready = start.iter().filter(current).filter(|member| matches!(member.standing, Standing::Running | Standing::Frozen));
             prop_assert!(begun == 0 || begun + ready.count() + making.filter(current).count() <= count);
             if memory_free < PLENTY.memory_each + MEMORY_RESERVE {

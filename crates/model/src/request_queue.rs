@@ -83,14 +83,14 @@ pub enum Purpose {
 
 /// A request to an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct InstanceRequest {
     /// The goal of the request.
     pub want: Want,
     /// The originator of the request.
     pub purpose: Purpose,
 }
 
-impl Request {
+impl InstanceRequest {
     /// Creates a request of a client.
     pub fn of_client(want: Want) -> Self {
         Self { want, purpose: Purpose::Client }
@@ -110,7 +110,7 @@ pub enum Cover {
 
 /// The reason why a request is not admitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
+pub enum RequestRefusal {
     /// The instance is in a state that rules the request out.
     NotUp {
         /// The name of the state.
@@ -140,7 +140,7 @@ pub struct Admitted<O> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct QueueEntry<O> {
-    request: Request,
+    request: InstanceRequest,
     operation: O,
 }
 
@@ -163,36 +163,36 @@ impl<O: Clone> RequestQueue<O> {
     /// request that does not join one.
     pub fn admit(
         &mut self,
-        request: Request,
+        request: InstanceRequest,
         state: &InstanceState,
         make: impl FnOnce() -> O,
-    ) -> Result<Admitted<O>, Refusal> {
+    ) -> Result<Admitted<O>, RequestRefusal> {
         if request.want == Want::Down {
             return Ok(self.admit_down(request, make));
         }
         if self.is_going_down() {
             if request.want != Want::Up {
-                return Err(Refusal::NotUp { state: InstanceState::Stopping.name() });
+                return Err(RequestRefusal::NotUp { state: InstanceState::Stopping.name() });
             }
         } else if let Some(current) = &self.current {
             if matches!(request.want, Want::Take { .. }) {
-                return Err(Refusal::Busy { doing: current.request.want.doing() });
+                return Err(RequestRefusal::Busy { doing: current.request.want.doing() });
             }
         } else if !request.want.is_possible_in(state) {
-            return Err(Refusal::NotUp { state: state.name() });
+            return Err(RequestRefusal::NotUp { state: state.name() });
         }
         if let Some(operation) = self.joinable(&request) {
             return Ok(Admitted { operation, is_joined: true, superseded: Vec::new(), cancels_current: false });
         }
         if self.waiting.len() >= MOST_WAITING {
-            return Err(Refusal::Full);
+            return Err(RequestRefusal::Full);
         }
         let operation = self.enqueue(request, make());
         Ok(Admitted { operation, is_joined: false, superseded: Vec::new(), cancels_current: false })
     }
 
     /// Admits a `down`, which is always possible. It replaces all waiting operations and cancels the current one.
-    fn admit_down(&mut self, request: Request, make: impl FnOnce() -> O) -> Admitted<O> {
+    fn admit_down(&mut self, request: InstanceRequest, make: impl FnOnce() -> O) -> Admitted<O> {
         let superseded = |waiting: VecDeque<QueueEntry<O>>| waiting.into_iter().map(|entry| entry.operation).collect();
         let is_down = |entry: &QueueEntry<O>| entry.request.want == Want::Down;
         if let Some(current) = self.current.as_ref().filter(|current| is_down(current)) {
@@ -214,7 +214,7 @@ impl<O: Clone> RequestQueue<O> {
         Admitted { operation, is_joined: false, superseded: superseded(waiting), cancels_current }
     }
 
-    fn enqueue(&mut self, request: Request, operation: O) -> O {
+    fn enqueue(&mut self, request: InstanceRequest, operation: O) -> O {
         let entry = QueueEntry { request, operation: operation.clone() };
         match &self.current {
             None => {
@@ -231,7 +231,7 @@ impl<O: Clone> RequestQueue<O> {
     }
 
     /// Returns the last operation in the queue if it has exactly the requested result.
-    fn joinable(&self, request: &Request) -> Option<O> {
+    fn joinable(&self, request: &InstanceRequest) -> Option<O> {
         if let Some(last) = self.waiting.back() {
             let is_same = last.request == *request && !matches!(request.want, Want::Take { .. });
             return is_same.then(|| last.operation.clone());
@@ -251,13 +251,13 @@ impl<O: Clone> RequestQueue<O> {
     }
 
     /// Returns the current request and its operation.
-    pub fn current(&self) -> Option<(&Request, &O)> {
+    pub fn current(&self) -> Option<(&InstanceRequest, &O)> {
         self.current.as_ref().map(|current| (&current.request, &current.operation))
     }
 
     /// Ends the current operation, and begins the next one that is possible in the resulting `state`. Returns the
     /// operations that were not possible, each with the reason.
-    pub fn finish(&mut self, state: &InstanceState) -> Vec<(O, Refusal)> {
+    pub fn finish(&mut self, state: &InstanceState) -> Vec<(O, RequestRefusal)> {
         self.current = None;
         self.cover = Cover::Undecided;
         let mut refused = Vec::new();
@@ -266,7 +266,7 @@ impl<O: Clone> RequestQueue<O> {
                 self.current = Some(next);
                 break;
             }
-            refused.push((next.operation, Refusal::NotUp { state: state.name() }));
+            refused.push((next.operation, RequestRefusal::NotUp { state: state.name() }));
         }
         refused
     }
@@ -281,8 +281,8 @@ mod tests {
         RequestQueue::default()
     }
 
-    fn ask(queue: &mut RequestQueue<u32>, want: Want, number: u32) -> Result<(u32, bool), Refusal> {
-        let admitted = queue.admit(Request::of_client(want), &InstanceState::Ready, || number)?;
+    fn ask(queue: &mut RequestQueue<u32>, want: Want, number: u32) -> Result<(u32, bool), RequestRefusal> {
+        let admitted = queue.admit(InstanceRequest::of_client(want), &InstanceState::Ready, || number)?;
         Ok((admitted.operation, admitted.is_joined))
     }
 
@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn resets_of_different_purposes_do_not_join() {
         let mut queue = queue();
-        let upkeep = Request { want: Want::RESET, purpose: Purpose::Upkeep };
+        let upkeep = InstanceRequest { want: Want::RESET, purpose: Purpose::Upkeep };
         let _ = queue.admit(upkeep, &InstanceState::Ready, || 1);
         queue.note_cover(Cover::Fresh);
         assert_eq!(ask(&mut queue, Want::RESET, 2), Ok((2, false)));
@@ -354,7 +354,7 @@ mod tests {
                 let _ = ask(&mut queue, Want::RESET, 1);
             }
             let _ = ask(&mut queue, Want::Down, 2);
-            let stopping = Err(Refusal::NotUp { state: "stopping" });
+            let stopping = Err(RequestRefusal::NotUp { state: "stopping" });
             for want in [Want::RESET, Want::ResetIfDirty, to("a"), Want::Take { name: "a".to_owned() }] {
                 assert_eq!(ask(&mut queue, want, 3), stopping);
             }
@@ -369,12 +369,14 @@ mod tests {
         for (number, want) in [(1, Want::Up), (2, Want::RESET)] {
             let _ = ask(&mut queue, want, number);
         }
-        let down =
-            queue.admit(Request::of_client(Want::Down), &InstanceState::Starting, || 3).expect("always admitted");
+        let down = queue
+            .admit(InstanceRequest::of_client(Want::Down), &InstanceState::Starting, || 3)
+            .expect("always admitted");
         assert_eq!(down, Admitted { operation: 3, is_joined: false, superseded: vec![2], cancels_current: true });
         let _ = ask(&mut queue, Want::Up, 4);
-        let again =
-            queue.admit(Request::of_client(Want::Down), &InstanceState::Starting, || 5).expect("always admitted");
+        let again = queue
+            .admit(InstanceRequest::of_client(Want::Down), &InstanceState::Starting, || 5)
+            .expect("always admitted");
         assert_eq!(again, Admitted { operation: 3, is_joined: true, superseded: vec![4], cancels_current: false });
     }
 
@@ -384,7 +386,7 @@ mod tests {
         let _ = ask(&mut queue, Want::Up, 1);
         let _ = ask(&mut queue, Want::RESET, 2);
         let _ = ask(&mut queue, Want::Up, 3);
-        assert_eq!(queue.finish(&InstanceState::Down), [(2, Refusal::NotUp { state: "down" })]);
+        assert_eq!(queue.finish(&InstanceState::Down), [(2, RequestRefusal::NotUp { state: "down" })]);
         assert_eq!(queue.current().map(|(request, _)| request.want.clone()), Some(Want::Up));
     }
 
@@ -395,24 +397,24 @@ mod tests {
         for number in 0..MOST_WAITING as u32 {
             assert!(ask(&mut queue, to(&number.to_string()), number).is_ok());
         }
-        assert_eq!(ask(&mut queue, to("one more"), 99), Err(Refusal::Full));
+        assert_eq!(ask(&mut queue, to("one more"), 99), Err(RequestRefusal::Full));
         assert!(ask(&mut queue, Want::Down, 100).is_ok(), "a down is admitted even then");
     }
 
     /// A step of the property test: a request, progress of the current operation, or the end of that operation, which
     /// may fail.
     #[derive(Debug, Clone, Copy)]
-    enum Step {
+    enum QueueStep {
         Ask(usize),
         Cover(Cover),
         Finish(bool),
     }
 
-    fn step() -> impl Strategy<Value = Step> {
+    fn step() -> impl Strategy<Value = QueueStep> {
         prop_oneof![
-            4 => (0..7usize).prop_map(Step::Ask),
-            2 => prop_oneof![Just(Step::Cover(Cover::Fresh)), Just(Step::Cover(Cover::Open))],
-            3 => any::<bool>().prop_map(Step::Finish),
+            4 => (0..7usize).prop_map(QueueStep::Ask),
+            2 => prop_oneof![Just(QueueStep::Cover(Cover::Fresh)), Just(QueueStep::Cover(Cover::Open))],
+            3 => any::<bool>().prop_map(QueueStep::Finish),
         ]
     }
 
@@ -433,10 +435,10 @@ mod tests {
             let mut was_down_asked = false;
             for (now, step) in steps.into_iter().enumerate() {
                 match step {
-                    Step::Ask(kind) => {
+                    QueueStep::Ask(kind) => {
                         let want = kinds[kind].clone();
                         let number = made.len() as u32;
-                        let Ok(admitted) = queue.admit(Request::of_client(want.clone()), &state, || number) else { continue };
+                        let Ok(admitted) = queue.admit(InstanceRequest::of_client(want.clone()), &state, || number) else { continue };
                         if !admitted.is_joined {
                             made.push(want.clone());
                             opened.push(None);
@@ -446,13 +448,13 @@ mod tests {
                         was_down_asked = want == Want::Down || (was_down_asked && want != Want::Up);
                         callers.push((admitted.operation, want, now));
                     }
-                    Step::Cover(cover) => {
+                    QueueStep::Cover(cover) => {
                         queue.note_cover(cover);
                         if let (Cover::Open, Some((_, operation))) = (cover, queue.current()) {
                             opened[*operation as usize].get_or_insert(now);
                         }
                     }
-                    Step::Finish(is_good) => {
+                    QueueStep::Finish(is_good) => {
                         let Some((request, operation)) = queue.current().map(|(r, o)| (r.clone(), *o)) else { continue };
                         prop_assert!(!was_down_asked || request.want != Want::Up || queue.waiting.iter().any(|w| w.request.want == Want::Down));
                         prop_assert!(!ended.contains(&operation));
@@ -471,7 +473,7 @@ mod tests {
                         state = match (&request.want, is_good) {
                             (Want::Down, true) => InstanceState::Down,
                             (_, true) => InstanceState::Ready,
-                            (_, false) => InstanceState::Failed(crate::instance::Trouble { reason: String::new(), hint: String::new() }),
+                            (_, false) => InstanceState::Failed(crate::instance::InstanceFailure { reason: String::new(), hint: String::new() }),
                         };
                         for (refused, _) in queue.finish(&state) {
                             ended.push(refused);

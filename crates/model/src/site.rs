@@ -36,7 +36,7 @@ pub struct Environment {
     /// The IP address on which the gateway's public ports listen.
     pub listen: IpAddr,
     /// The benchmark whose variable names are printed for the addresses of the sites.
-    pub benchmark: Benchmark,
+    pub benchmark: BenchmarkFamily,
     /// The port that harnesses are given for reset requests.
     pub reset_port: u16,
     /// The sites, in file order.
@@ -49,7 +49,7 @@ pub struct Environment {
 
 /// A benchmark with its own variable names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Benchmark {
+pub enum BenchmarkFamily {
     /// WebArena and WebArena-Verified, which uses the same names.
     WebArena,
     /// VisualWebArena, whose names have the prefix `VWA_` in some harnesses.
@@ -66,7 +66,7 @@ pub struct Site {
     /// The services in start order: each follows the services that it depends on.
     pub services: Vec<ServiceSpec>,
     /// The container port to which the gateway sends requests.
-    pub entry: Entry,
+    pub entry: EntryPort,
     /// The address at which browsers find the site.
     pub public: PublicAddress,
     /// Further variables that harnesses read for this site, by name.
@@ -151,7 +151,7 @@ impl Site {
 
 /// The container port that serves the site's pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct EntryPort {
     /// The service that listens.
     pub service: ServiceName,
     /// The port inside the container.
@@ -175,12 +175,12 @@ pub struct PublicAddress {
     /// Paths whose requests only read, whatever their method. `*` matches anything but `/`, and `**` matches anything.
     pub reads: Vec<String>,
     /// The requests that the gateway records.
-    pub recorded: Recorded,
+    pub recorded: RecordedRequests,
 }
 
 /// The requests of a site that the gateway records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Recorded {
+pub enum RecordedRequests {
     /// No requests are recorded.
     #[default]
     Nothing,
@@ -190,7 +190,7 @@ pub enum Recorded {
     All,
 }
 
-impl Recorded {
+impl RecordedRequests {
     /// Returns the name in definitions.
     pub fn name(self) -> &'static str {
         match self {

@@ -7,7 +7,7 @@ use super::store::VolatilePart;
 
 /// The extent of the comparison at a reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
+pub enum ComparisonExtent {
     /// Every store is compared in full.
     Everything,
     /// The parts that were written to since the last comparison are compared.
@@ -16,7 +16,7 @@ pub enum Extent {
     Nothing,
 }
 
-impl Extent {
+impl ComparisonExtent {
     /// Returns the extent of that name.
     pub fn named(name: &str) -> Option<Self> {
         [Self::Everything, Self::Moved, Self::Nothing].into_iter().find(|extent| extent.name() == name)
@@ -36,7 +36,7 @@ impl Extent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
     /// The extent to which the stores were compared.
-    pub extent: Extent,
+    pub extent: ComparisonExtent,
     /// The number of stores that the definition declares.
     pub declared: usize,
     /// The names of the stores that were compared, in the definition's order.
@@ -58,11 +58,11 @@ pub struct LeftOut {
 
 impl Verified {
     /// Returns the coverage of a comparison to this extent. If no store has a part that can be compared, the extent
-    /// becomes [`Extent::Nothing`].
-    pub fn of(site: &Site, extent: Extent) -> Self {
+    /// becomes [`ComparisonExtent::Nothing`].
+    pub fn of(site: &Site, extent: ComparisonExtent) -> Self {
         let declared = site.stores.len();
-        if extent == Extent::Nothing || !site.can_be_compared() {
-            return Self { extent: Extent::Nothing, declared, stores: Vec::new(), left_out: Vec::new() };
+        if extent == ComparisonExtent::Nothing || !site.can_be_compared() {
+            return Self { extent: ComparisonExtent::Nothing, declared, stores: Vec::new(), left_out: Vec::new() };
         }
         let (mut stores, mut left_out) = (Vec::new(), Vec::new());
         for store in &site.stores {
@@ -124,14 +124,14 @@ impl VerifyPolicy {
     /// Returns the extent of the comparison at the reset with this number, counted from 0.
     ///
     /// `is_proven` states that the instance was compared before, so that only parts that were written to since can
-    /// differ. Such an instance is always compared at least to [`Extent::Moved`], because that costs very little.
-    pub fn extent(self, number: u64, is_proven: bool) -> Extent {
+    /// differ. Such an instance is always compared at least to [`ComparisonExtent::Moved`], because that costs very little.
+    pub fn extent(self, number: u64, is_proven: bool) -> ComparisonExtent {
         let is_its_turn = number.is_multiple_of(u64::from(self.every.get()));
         match (is_its_turn, is_proven) {
-            (true, true) if !self.is_full => Extent::Moved,
-            (true, _) => Extent::Everything,
-            (false, true) => Extent::Moved,
-            (false, false) => Extent::Nothing,
+            (true, true) if !self.is_full => ComparisonExtent::Moved,
+            (true, _) => ComparisonExtent::Everything,
+            (false, true) => ComparisonExtent::Moved,
+            (false, false) => ComparisonExtent::Nothing,
         }
     }
 }
@@ -147,8 +147,8 @@ mod tests {
 
     #[test]
     fn by_default_whatever_serves_is_proven() {
-        assert_eq!(VerifyPolicy::default().extent(7, true), Extent::Moved);
-        assert_eq!(VerifyPolicy::default().extent(7, false), Extent::Everything);
+        assert_eq!(VerifyPolicy::default().extent(7, true), ComparisonExtent::Moved);
+        assert_eq!(VerifyPolicy::default().extent(7, false), ComparisonExtent::Everything);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use regex::bytes::Regex;
 
 use super::Unmet;
 use arenad_engine::{Engine, EngineError, EngineHandle, EngineStream, LogChunk, LogRange};
-use arenad_model::lines::{Line, Lines};
+use arenad_model::lines::{Line, LineSplitter};
 
 /// The maximum length of a line's part that is matched, in bytes.
 const LINE_MAX: usize = 64 << 10;
@@ -119,7 +119,7 @@ struct LogScan {
 }
 
 async fn look(mut log: EngineStream<LogChunk>, regex: &Regex) -> Result<LogScan, EngineError> {
-    let mut lines = Lines::new(LINE_MAX);
+    let mut lines = LineSplitter::new(LINE_MAX);
     let mut has_matched = false;
     let mut bytes = 0;
     let mut matches = |line: Line<'_>| has_matched |= regex.is_match(line.bytes);
@@ -139,7 +139,7 @@ async fn look(mut log: EngineStream<LogChunk>, regex: &Regex) -> Result<LogScan,
 pub(super) async fn tail(engine: &dyn Engine, handle: &EngineHandle, lines: u32) -> Vec<String> {
     let range = LogRange { tail: Some(lines), since: None, follow: false, timestamps: false };
     let mut log = engine.logs(handle, range);
-    let mut cutter = Lines::new(TAIL_LINE_MAX);
+    let mut cutter = LineSplitter::new(TAIL_LINE_MAX);
     let mut found = Vec::new();
     let mut kept = 0;
     let mut keep = |line: Line<'_>| {

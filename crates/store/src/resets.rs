@@ -9,7 +9,7 @@ use super::connection::Transaction;
 use super::{Doing, Retention, Store, StoreError, json, time_text, timestamp, to_json, word};
 use arenad_model::instance::InstanceId;
 use arenad_model::reset::{ResetOutcome, ResetWay};
-use arenad_model::verify::{Extent, Verified};
+use arenad_model::verify::{ComparisonExtent, Verified};
 
 /// The duration of one stage of a reset. Stages may overlap, so their sum may differ from the total.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub struct StoredReset {
     /// The durations of the reset's stages.
     pub stages: Vec<StageTime>,
     /// The extent of the comparison with the snapshot; `None` if the reset ended before it.
-    pub verified: Option<Extent>,
+    pub verified: Option<ComparisonExtent>,
     /// The stores that the comparison covered; `None` if the reset ended before it, or the row predates this column.
     pub compared: Option<StoredCompared>,
 }
@@ -143,7 +143,7 @@ fn from_row(row: &SqliteRow) -> Result<StoredReset, StoreError> {
         reason: row.get("reason"),
         duration_ms: row.get("duration_ms"),
         stages: json("a reset's stages", row.get("stages"))?,
-        verified: verified.map(|text| word("what a reset compared", text, Extent::named)).transpose()?,
+        verified: verified.map(|text| word("what a reset compared", text, ComparisonExtent::named)).transpose()?,
         compared: row.get::<Option<&str>, _>("compared").map(|text| json("what a reset compared", text)).transpose()?,
     })
 }

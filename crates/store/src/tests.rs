@@ -10,7 +10,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use super::connection::Connection;
 use super::{NewGeneration, Retention, SnapshotPlace, Store, time_text};
 use arenad_model::ids::{EnvironmentName, SiteName};
-use arenad_model::instance::{InstanceId, InstanceState, Trouble};
+use arenad_model::instance::{InstanceFailure, InstanceId, InstanceState};
 use arenad_seams::wall_clock::WallClock;
 
 fn instance() -> InstanceId {
@@ -105,7 +105,7 @@ async fn a_database_of_an_earlier_version_keeps_its_rows_in_order() {
     let last = store.last_reset(&super::tests::instance()).await.expect("a row").expect("a reset");
     assert_eq!((last.id.as_str(), last.requested_at.to_string().as_str()), ("b", "2026-01-05T00:00:00Z"));
     let reset = store.reset("a").await.expect("a row").expect("a reset");
-    assert_eq!((reset.verified, reset.duration_ms), (Some(arenad_model::verify::Extent::Moved), Some(1.5)));
+    assert_eq!((reset.verified, reset.duration_ms), (Some(arenad_model::verify::ComparisonExtent::Moved), Some(1.5)));
     assert_eq!(store.rounds("mini/shop/1", arenad_model::health::Depth::Shallow, 9).await.expect("rows").len(), 1);
     assert_eq!(store.engine_in_use().await.expect("a row"), None);
 }
@@ -240,7 +240,7 @@ async fn what_is_made_ready_after_a_down_that_failed_is_wanted_again() {
     let store = store(&folder).await;
     with_instance(&store).await;
     store.unwant_instance(&instance()).await.expect("a row");
-    let trouble = Trouble { reason: "the engine is away".to_owned(), hint: String::new() };
+    let trouble = InstanceFailure { reason: "the engine is away".to_owned(), hint: String::new() };
     for (state, is_wanted) in [
         (InstanceState::Failed(trouble), false),
         (InstanceState::Resetting, false),

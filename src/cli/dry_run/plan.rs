@@ -7,7 +7,7 @@ use arenad_api::plan::{
 };
 use arenad_build_context as context;
 use arenad_engine::{Engine, EngineError, labels};
-use arenad_model::archive::{NeededImage, Origin};
+use arenad_model::archive::{ImageProvenance, NeededImage};
 use arenad_model::site::{
     BuildSpec, ConfigureAction, ConfigureStep, Environment, ExecStep, HttpStep, MountSpec, ServiceSpec, Site,
 };
@@ -48,9 +48,9 @@ async fn image(
     let services = environment.sites.iter().flat_map(|site| &site.services);
     let build = services.filter(|service| service.image == needed.reference).find_map(|service| service.build.as_ref());
     let (missing, from) = match &needed.origin {
-        Origin::Built => (ImageAction::Build, build.map(|build| relative(environment, &build.context))),
-        Origin::Registry => (ImageAction::Pull, None),
-        Origin::Archive(archive) => (ImageAction::Load, Some(archive.file.clone())),
+        ImageProvenance::Built => (ImageAction::Build, build.map(|build| relative(environment, &build.context))),
+        ImageProvenance::Registry => (ImageAction::Pull, None),
+        ImageProvenance::Archive(archive) => (ImageAction::Load, Some(archive.file.clone())),
     };
     let is_current = found.is_some_and(|image| match build {
         Some(build) => image.labels.get(labels::BUILD_INPUTS).cloned() == inputs(build),

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::cli::args::ImagesChoice;
 use crate::cli::definition;
 use crate::cli::failure::Failure;
-use arenad_model::archive::{Archive, DataSource, NeededImage, Origin, full_reference};
+use arenad_model::archive::{DataSource, ImageProvenance, NeededImage, SourceArchive, full_reference};
 use arenad_model::site::Environment;
 
 /// The images and data that a command applies to.
@@ -63,10 +63,10 @@ impl Choice {
     }
 
     /// Returns the archives of the selected images and data.
-    pub(super) fn archives(&self) -> impl Iterator<Item = &Archive> {
+    pub(super) fn archives(&self) -> impl Iterator<Item = &SourceArchive> {
         let of_images = self.images.iter().filter_map(|image| match &image.origin {
-            Origin::Archive(archive) => Some(archive),
-            Origin::Built | Origin::Registry => None,
+            ImageProvenance::Archive(archive) => Some(archive),
+            ImageProvenance::Built | ImageProvenance::Registry => None,
         });
         of_images.chain(self.data.iter().map(|data| &data.archive))
     }
@@ -77,7 +77,7 @@ impl Choice {
         if !from.exists() {
             return Err(Failure::usage(format!("{} does not exist", from.display())));
         }
-        let is_named = |archive: &Archive| from.file_name().is_some_and(|name| name == archive.file.as_str());
+        let is_named = |archive: &SourceArchive| from.file_name().is_some_and(|name| name == archive.file.as_str());
         if from.is_dir() || self.archives().count() == 1 || self.archives().any(is_named) {
             return Ok(());
         }

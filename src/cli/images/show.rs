@@ -7,15 +7,15 @@ use arenad_api::{ImageArchive, ImageItem, Images};
 use arenad_images::inventory::{InventoryState, InventoryStatus};
 use arenad_images::load::Works;
 use arenad_images::shelf::ArchivePaths;
-use arenad_model::archive::{Archive, DataSource, NeededImage, Origin};
+use arenad_model::archive::{DataSource, ImageProvenance, NeededImage, SourceArchive};
 use arenad_model::site::Environment;
 
 /// Returns the description of an image.
 pub(super) fn image(image: &NeededImage, standing: &InventoryStatus, works: &Works) -> ImageItem {
     let (origin, archive) = match &image.origin {
-        Origin::Built => ("built", None),
-        Origin::Registry => ("registry", None),
-        Origin::Archive(known) => ("archive", Some(archive(known, &works.shelf.place(known), standing))),
+        ImageProvenance::Built => ("built", None),
+        ImageProvenance::Registry => ("registry", None),
+        ImageProvenance::Archive(known) => ("archive", Some(archive(known, &works.shelf.place(known), standing))),
     };
     let sites = image.sites.iter().map(ToString::to_string).collect();
     item(&image.reference, "image", origin, sites, standing, archive)
@@ -58,7 +58,7 @@ fn item(
     }
 }
 
-fn archive(archive: &Archive, place: &ArchivePaths, standing: &InventoryStatus) -> ImageArchive {
+fn archive(archive: &SourceArchive, place: &ArchivePaths, standing: &InventoryStatus) -> ImageArchive {
     ImageArchive {
         file: archive.file.clone(),
         path: place.file.display().to_string(),

@@ -19,7 +19,7 @@ use arenad_images::shelf::ArchivePaths;
 use arenad_images::space::Need;
 use arenad_images::verify::VerificationReport;
 use arenad_images::watch::WorkProgress;
-use arenad_model::archive::{Archive, DataSource, NeededImage, Origin, Placement};
+use arenad_model::archive::{DataSource, ImageProvenance, NeededImage, Placement, SourceArchive};
 use arenad_model::error::describe;
 
 /// The work to do on each item.
@@ -59,7 +59,7 @@ impl Task {
     }
 
     /// Returns the path of an archive's copy in the folder that was given with `--from`.
-    fn brought(&self, archive: &Archive) -> Option<PathBuf> {
+    fn brought(&self, archive: &SourceArchive) -> Option<PathBuf> {
         let from = match self {
             Self::Load(Some(from)) | Self::Verify(Some(from)) => from,
             Self::Pull(_) | Self::Load(None) | Self::Verify(None) => return None,
@@ -85,11 +85,13 @@ impl Session {
     async fn image_in_silence(&self, image: &NeededImage, watch: &Arc<WorkProgress>) -> Result<Told, ImagesError> {
         let reference = &image.reference;
         let archive = match (&image.origin, &self.task) {
-            (Origin::Archive(archive), _) => archive,
+            (ImageProvenance::Archive(archive), _) => archive,
             (_, Task::Verify(_)) => return Ok(Told::Verified(self.works.verify(image, None, watch).await?)),
-            (Origin::Built, _) => return Ok(Told::Skipped("`arenad up` builds it")),
-            (Origin::Registry, Task::Pull(_)) => return Ok(Told::Done(self.works.pull(reference, watch).await?)),
-            (Origin::Registry, Task::Load(_)) => {
+            (ImageProvenance::Built, _) => return Ok(Told::Skipped("`arenad up` builds it")),
+            (ImageProvenance::Registry, Task::Pull(_)) => {
+                return Ok(Told::Done(self.works.pull(reference, watch).await?));
+            }
+            (ImageProvenance::Registry, Task::Load(_)) => {
                 return Ok(Told::Skipped("it comes from a registry; run `arenad images pull`"));
             }
         };
@@ -170,7 +172,7 @@ impl Session {
     async fn fetch(
         &self,
         fetcher: &Fetcher,
-        archive: &Archive,
+        archive: &SourceArchive,
         place: &ArchivePaths,
         wanted: ArchiveSelection<'_>,
         room: SpaceCheck<'_>,

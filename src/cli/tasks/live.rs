@@ -11,7 +11,7 @@ use arenad_api::SourceText;
 use arenad_api::checks::{BeginRequest, Begun, CheckRequest, Checked};
 use arenad_definition::tasks::LoadedTasks;
 use arenad_model::locator::{JsPage, LocatorKind};
-use arenad_model::task::{CriterionKind, Recipe, Task};
+use arenad_model::task::{CriterionKind, ReadingRecipe, Task};
 use arenad_verdict::{Check, Verdict};
 
 /// A problem of a task in its initial state.
@@ -87,8 +87,8 @@ fn open(check: &Check, problems: &mut Vec<String>) {
 fn reads_agents_page(task: &Task) -> bool {
     task.criterion.leaves().iter().any(|leaf| match &leaf.kind {
         CriterionKind::Site(reading, _) => match &reading.recipe {
-            Recipe::Locator(locator) => matches!(&locator.kind, LocatorKind::Js(js) if js.page == JsPage::Live),
-            Recipe::Helper { .. } => false,
+            ReadingRecipe::Locator(locator) => matches!(&locator.kind, LocatorKind::Js(js) if js.page == JsPage::Live),
+            ReadingRecipe::Helper { .. } => false,
         },
         _ => false,
     })

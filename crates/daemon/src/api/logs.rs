@@ -14,7 +14,7 @@ use serde::Deserialize;
 use super::Api;
 use super::error::ApiError;
 use arenad_engine::{EngineHandle, LogRange};
-use arenad_model::lines::{Line, Lines};
+use arenad_model::lines::{Line, LineSplitter};
 
 /// The largest part of a line that is sent, in bytes.
 const LINE_MAX: usize = 64 << 10;
@@ -72,7 +72,7 @@ fn lines<E: std::fmt::Display + Send + 'static>(
     chunks: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
     prefix: String,
 ) -> impl Stream<Item = std::io::Result<Bytes>> + Send {
-    let state = (Box::pin(chunks), Lines::new(LINE_MAX), prefix, false);
+    let state = (Box::pin(chunks), LineSplitter::new(LINE_MAX), prefix, false);
     stream::unfold(state, |(mut chunks, mut lines, prefix, has_ended)| async move {
         if has_ended {
             return None;

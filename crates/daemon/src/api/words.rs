@@ -4,7 +4,7 @@ use arenad_api as wire;
 use arenad_model::instance::InstanceState;
 use arenad_model::pool::Standing;
 use arenad_model::reset::{ResetOutcome, ResetWay};
-use arenad_model::verify::Extent;
+use arenad_model::verify::ComparisonExtent;
 
 pub(super) fn state(state: &InstanceState) -> wire::InstanceState {
     match state {
@@ -47,23 +47,23 @@ pub(super) fn outcome(outcome: ResetOutcome) -> wire::ResetOutcome {
     }
 }
 
-pub(super) fn extent(extent: Extent) -> wire::Extent {
+pub(super) fn extent(extent: ComparisonExtent) -> wire::Extent {
     match extent {
-        Extent::Everything => wire::Extent::Everything,
-        Extent::Moved => wire::Extent::Moved,
-        Extent::Nothing => wire::Extent::Nothing,
+        ComparisonExtent::Everything => wire::Extent::Everything,
+        ComparisonExtent::Moved => wire::Extent::Moved,
+        ComparisonExtent::Nothing => wire::Extent::Nothing,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arenad_model::instance::Trouble;
+    use arenad_model::instance::InstanceFailure;
 
     #[test]
     fn the_words_of_the_api_are_those_of_the_model() {
         use InstanceState as S;
-        let trouble = || Trouble { reason: String::new(), hint: String::new() };
+        let trouble = || InstanceFailure { reason: String::new(), hint: String::new() };
         let troubled = [S::Unhealthy(trouble()), S::Failed(trouble())];
         for known in
             [S::Down, S::Preparing, S::Starting, S::Ready, S::Resetting, S::Stopping].into_iter().chain(troubled)
@@ -81,7 +81,7 @@ mod tests {
         for known in [O::Done, O::Failed, O::Cancelled, O::Interrupted] {
             assert_eq!(outcome(known).word(), known.name());
         }
-        for known in [Extent::Everything, Extent::Moved, Extent::Nothing] {
+        for known in [ComparisonExtent::Everything, ComparisonExtent::Moved, ComparisonExtent::Nothing] {
             assert_eq!(extent(known).word(), known.name());
         }
     }

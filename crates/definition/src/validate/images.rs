@@ -15,7 +15,7 @@ use crate::raw::values::{Entries, FilePart, Size};
 use crate::scope::Scope;
 use crate::source::Span;
 use crate::tree::excerpt;
-use arenad_model::archive::{Archive, DataSource, ImageSource, Placement, Unpacking, full_reference};
+use arenad_model::archive::{DataSource, ImageSource, Placement, SourceArchive, Unpacking, full_reference};
 
 /// Maximum length of a file name, in bytes: with the suffix of a partial download, it is still valid on every file
 /// system.
@@ -225,7 +225,7 @@ fn within_archive(scope: Scope<'_>, text: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-fn archive(scope: Scope<'_>, raw: &RawArchive<'_>) -> Option<Archive> {
+fn archive(scope: Scope<'_>, raw: &RawArchive<'_>) -> Option<SourceArchive> {
     let size_bytes = positive_size(scope.key("size"), raw.size);
     let mirrors: Vec<String> = raw.mirrors.into_iter().flatten().cloned().collect();
     for (index, url) in mirrors.iter().enumerate() {
@@ -244,7 +244,7 @@ fn archive(scope: Scope<'_>, raw: &RawArchive<'_>) -> Option<Archive> {
         return None;
     };
     file_name(scope.key(raw.key), file);
-    Some(Archive { file: file.clone(), size_bytes, sha256: raw.sha256.cloned(), mirrors })
+    Some(SourceArchive { file: file.clone(), size_bytes, sha256: raw.sha256.cloned(), mirrors })
 }
 
 fn file_name(scope: Scope<'_>, file: &str) {

@@ -27,7 +27,7 @@ use crate::scope::Scope;
 use crate::tree::excerpt;
 use arenad_model::clock::Clock;
 use arenad_model::ids::{ServiceName, SiteName};
-use arenad_model::site::{Entry, PublicAddress, Recorded, ResetSpec, ResetStrategyName, Site};
+use arenad_model::site::{EntryPort, PublicAddress, RecordedRequests, ResetSpec, ResetStrategyName, Site};
 use arenad_model::standby_schedule::StandbyTime;
 use arenad_model::verify::VerifyPolicy;
 
@@ -140,7 +140,7 @@ fn in_start_order(site: &SiteContext<'_>) -> Option<Vec<arenad_model::site::Serv
     }
 }
 
-fn entry(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawSite) -> Option<Entry> {
+fn entry(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawSite) -> Option<EntryPort> {
     let entry_scope = scope.key("entry");
     let raw = raw.entry.as_ref()?;
     let service = match (&raw.service, site.names.as_slice()) {
@@ -156,7 +156,7 @@ fn entry(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawSite) -> Option<Entr
             return None;
         }
     };
-    Some(Entry { service, port: raw.port.as_ref()?.number()? })
+    Some(EntryPort { service, port: raw.port.as_ref()?.number()? })
 }
 
 fn public(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawPublic) -> Option<PublicAddress> {
@@ -204,9 +204,9 @@ fn public(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawPublic) -> Option<P
         refuses_writes: raw.writes == Some(RawWrites::Refuse),
         reads: reads(public_scope.key("reads"), raw),
         recorded: match raw.record {
-            None | Some(RawRecord::None) => Recorded::Nothing,
-            Some(RawRecord::Writes) => Recorded::Writes,
-            Some(RawRecord::All) => Recorded::All,
+            None | Some(RawRecord::None) => RecordedRequests::Nothing,
+            Some(RawRecord::Writes) => RecordedRequests::Writes,
+            Some(RawRecord::All) => RecordedRequests::All,
         },
     })
 }

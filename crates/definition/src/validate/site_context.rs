@@ -8,7 +8,7 @@ use crate::problems::{did_you_mean, quoted_list};
 use crate::raw::values::Port;
 use crate::scope::Scope;
 use arenad_model::ids::ServiceName;
-use arenad_model::site::Entry;
+use arenad_model::site::EntryPort;
 
 /// The services of the Compose file by name; `None` for a refused service.
 pub(super) type Services<'a> = BTreeMap<String, Option<ValidatedService<'a>>>;
@@ -19,7 +19,7 @@ pub(super) struct SiteContext<'a> {
     pub(super) services: &'a Services<'a>,
     /// Names of the site's services.
     pub(super) names: Vec<ServiceName>,
-    pub(super) entry: Option<Entry>,
+    pub(super) entry: Option<EntryPort>,
     pub(super) databases: Vec<&'a str>,
 }
 

@@ -12,7 +12,7 @@ use crate::facts::{
 use crate::judge::capacity::{Disk, Holds, Resources};
 use crate::ports::{self, PortOwner};
 use arenad_engine::Engine;
-use arenad_model::archive::{DataSource, Origin};
+use arenad_model::archive::{DataSource, ImageProvenance};
 use arenad_model::coverage;
 use arenad_model::ids::SiteName;
 use arenad_model::site::{self, ServiceSpec, Site};
@@ -95,9 +95,9 @@ pub async fn needs(engine: Option<&dyn Engine>, environment: &site::Environment,
         // If the engine fails here, the image is left out; starting the sites reports the error.
         if matches!(engine.image(&image.reference).await, Ok(None)) {
             let from = match image.origin {
-                Origin::Built => ImageOrigin::Build,
-                Origin::Registry => ImageOrigin::Registry,
-                Origin::Archive(_) => ImageOrigin::Archive,
+                ImageProvenance::Built => ImageOrigin::Build,
+                ImageProvenance::Registry => ImageOrigin::Registry,
+                ImageProvenance::Archive(_) => ImageOrigin::Archive,
             };
             missing_images.push(MissingImage { reference: image.reference, from, size_bytes: image.loaded_bytes });
         }

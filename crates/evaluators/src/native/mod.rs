@@ -21,7 +21,7 @@ use serde_json::Value as Json;
 use self::matching::Fit;
 use super::strict::addresses::NormalUrl;
 use arenad_model::locator::Value;
-use arenad_model::task::{Address, Criterion, CriterionKind, PathRule, Reading, Rule, Task};
+use arenad_model::task::{AddressCriterion, Criterion, CriterionKind, PathRule, Reading, Rule, Task};
 use arenad_verdict::{Check, Profile, Report, Verdict, excerpt};
 
 /// The facts about an episode that do not come from its sites.
@@ -174,7 +174,7 @@ fn open(subject: &'static str, criterion: &Criterion, verdict: Verdict, reason: 
 }
 
 /// Checks whether a URL is the one on which the agent must end.
-fn is_at(address: &Address, url: &str) -> Fit {
+fn is_at(address: &AddressCriterion, url: &str) -> Fit {
     let path = match &address.path {
         PathRule::Is(path) => path.as_str(),
         PathRule::Any | PathRule::Matches(_) => "/",
@@ -198,13 +198,13 @@ mod tests {
     use super::*;
     use arenad_model::ids::SiteName;
     use arenad_model::locator::{Arguments, parse};
-    use arenad_model::task::{Bounds, Matcher, Recipe, TaskKind};
+    use arenad_model::task::{Bounds, Matcher, ReadingRecipe, TaskKind};
 
     fn reading(statement: &str) -> Reading {
         let text = format!("sql: {statement}");
         Reading {
             site: SiteName::parse("shop").expect("a name"),
-            recipe: Recipe::Locator(parse(&text).expect("a locator")),
+            recipe: ReadingRecipe::Locator(parse(&text).expect("a locator")),
             text,
             arguments: Arguments::default(),
             captured: Vec::new(),
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn addresses_are_compared_part_by_part() {
-        let at = |path, query: &[(&str, &str)]| Address {
+        let at = |path, query: &[(&str, &str)]| AddressCriterion {
             site: SiteName::parse("shop").expect("a name"),
             origin: "http://localhost:7770".to_owned(),
             path,

@@ -3,7 +3,9 @@
 use serde_json::{Value as Json, json};
 
 use super::tree;
-use arenad_model::task::{Address, Bounds, Criterion, CriterionKind, Margin, Matcher, PathRule, Reading, Rule};
+use arenad_model::task::{
+    AddressCriterion, Bounds, Criterion, CriterionKind, Margin, Matcher, PathRule, Reading, Rule,
+};
 
 /// A criterion without parts, in words.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,7 +82,7 @@ pub(super) fn bounds(bounds: &Bounds) -> String {
     }
 }
 
-fn of_address(address: &Address) -> Leaf {
+fn of_address(address: &AddressCriterion) -> Leaf {
     let query: Vec<String> = address.query.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
     let (rule, path) = match &address.path {

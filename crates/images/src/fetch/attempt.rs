@@ -11,7 +11,7 @@ use super::part::{DownloadOrigin, PartialDownload};
 use super::{AttemptEnd, FetchError, Fetcher, SpaceCheck};
 use crate::space::shown;
 use crate::watch::WorkProgress;
-use arenad_model::archive::Archive;
+use arenad_model::archive::SourceArchive;
 
 /// Number of bytes that are fetched again when a download resumes, to check that the file is the same.
 const OVERLAP: u64 = 64 << 10;
@@ -20,7 +20,7 @@ const OVERLAP: u64 = 64 << 10;
 pub(super) async fn attempt(
     fetcher: &Fetcher,
     url: &str,
-    archive: &Archive,
+    archive: &SourceArchive,
     part: &mut PartialDownload,
     room: SpaceCheck<'_>,
     watch: &WorkProgress,
@@ -173,7 +173,7 @@ fn retry_after(answer: &MirrorResponse) -> Option<Duration> {
 }
 
 /// Rejects responses that cannot contain the file.
-fn usable_body(answer: &MirrorResponse, archive: &Archive) -> Result<(), FetchError> {
+fn usable_body(answer: &MirrorResponse, archive: &SourceArchive) -> Result<(), FetchError> {
     let is_page = answer.header(header::CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/html"));
     if is_page && !archive.file.ends_with(".html") {
         return Err(FetchError::Refused("it answered with a web page".to_owned()));
@@ -186,7 +186,7 @@ fn usable_body(answer: &MirrorResponse, archive: &Archive) -> Result<(), FetchEr
 
 /// Rejects a file whose size differs by more than a factor of two from the declared size. Declared sizes are
 /// approximate, and based on multiples of 1000 or of 1024.
-fn plausible(archive: &Archive, total: u64) -> Result<(), FetchError> {
+fn plausible(archive: &SourceArchive, total: u64) -> Result<(), FetchError> {
     match archive.size_bytes {
         _ if total == 0 => Err(FetchError::Refused("its file is empty".to_owned())),
         Some(size) if total < size / 2 || total / 2 > size => {

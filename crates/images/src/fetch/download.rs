@@ -12,7 +12,7 @@ use crate::place::settle;
 use crate::shelf::{ArchivePaths, ShelfRecord};
 use crate::watch::WorkProgress;
 use crate::{ImagesError, file};
-use arenad_model::archive::Archive;
+use arenad_model::archive::SourceArchive;
 use arenad_model::error::describe;
 
 /// Maximum number of times that a mirror's file may change during the download.
@@ -27,7 +27,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// The task of a download: the archive, its place, and the watch that reports progress.
 #[derive(Clone, Copy)]
 pub(super) struct DownloadTask<'a> {
-    pub(super) archive: &'a Archive,
+    pub(super) archive: &'a SourceArchive,
     pub(super) place: &'a ArchivePaths,
     pub(super) wanted: ArchiveSelection<'a>,
     pub(super) room: SpaceCheck<'a>,

@@ -26,7 +26,7 @@ use super::load::{ArchiveSelection, proven};
 use super::shelf::{ArchivePaths, ShelfRecord};
 use super::watch::WorkProgress;
 use super::{ImagesError, file};
-use arenad_model::archive::Archive;
+use arenad_model::archive::SourceArchive;
 use arenad_model::error::describe;
 use arenad_outbound::Connector;
 
@@ -119,7 +119,7 @@ impl Fetcher {
     /// Fetches an archive to its place, unless it is already there. The caller holds the turn.
     pub async fn fetch(
         &self,
-        archive: &Archive,
+        archive: &SourceArchive,
         place: &ArchivePaths,
         wanted: ArchiveSelection<'_>,
         room: SpaceCheck<'_>,

@@ -155,10 +155,10 @@ fn boot() -> String {
 mod tests {
     use super::*;
     use crate::shelf::Shelf;
-    use arenad_model::archive::Archive;
+    use arenad_model::archive::SourceArchive;
 
     fn place(folder: &std::path::Path) -> ArchivePaths {
-        let archive = Archive { file: "x.tar".to_owned(), size_bytes: None, sha256: None, mirrors: Vec::new() };
+        let archive = SourceArchive { file: "x.tar".to_owned(), size_bytes: None, sha256: None, mirrors: Vec::new() };
         let place = Shelf::new(folder).place(&archive);
         drop(place.take_turn().expect("nobody else works on it"));
         place

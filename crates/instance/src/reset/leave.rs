@@ -8,13 +8,13 @@ use arenad_digest::StoreConnections;
 use arenad_model::instance::InstanceState;
 use arenad_model::reset::{ResetOutcome, ResetWay};
 use arenad_model::snapshot::Snapshot;
-use arenad_model::verify::{Extent, Verified};
+use arenad_model::verify::{ComparisonExtent, Verified};
 
 impl Instance {
     /// Whether the instance may differ from its baseline, as far as can be told.
     pub(super) async fn is_dirty(&mut self) -> bool {
         // A store that is not compared may have been written to.
-        if !Verified::of(&self.context.site, Extent::Moved).covers_all() {
+        if !Verified::of(&self.context.site, ComparisonExtent::Moved).covers_all() {
             return true;
         }
         // A request may or may not have changed the site, and the caller needs certainty.
@@ -74,7 +74,7 @@ impl Instance {
         why: &str,
     ) -> Result<(), OperationFailure> {
         let is_proven = self.service.serving().is_some_and(|serving| serving.proven.is_some());
-        let extent = if is_proven { Extent::Moved } else { Extent::Nothing };
+        let extent = if is_proven { ComparisonExtent::Moved } else { ComparisonExtent::Nothing };
         let verified = Verified::of(&self.context.site, extent);
         let stages = times(&plan.stages);
         let ending =

@@ -27,7 +27,7 @@ use arenad_model::coverage;
 use arenad_model::error::describe;
 use arenad_model::reset::{ResetOutcome, ResetWay};
 use arenad_model::snapshot::Snapshot;
-use arenad_model::verify::{Extent, Verified};
+use arenad_model::verify::{ComparisonExtent, Verified};
 use arenad_reset::{ResetError, Stages};
 use arenad_seams::fault::{self, Point};
 use arenad_store::{NewReset, StageTime};
@@ -169,7 +169,7 @@ impl Instance {
         &mut self,
         plan: &mut ResetParameters<'_>,
         target: &Snapshot,
-        extent: Extent,
+        extent: ComparisonExtent,
     ) -> Result<(ResetWay, Proven), OperationFailure> {
         match self.rewind(plan, target, extent).await? {
             Ok(proven) => return Ok((ResetWay::Rewind, proven)),

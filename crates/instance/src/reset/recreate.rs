@@ -10,7 +10,7 @@ use arenad_digest::StoreConnections;
 use arenad_engine::CpuWeight;
 use arenad_model::reset::ResetWay;
 use arenad_model::snapshot::Snapshot;
-use arenad_model::verify::Extent;
+use arenad_model::verify::ComparisonExtent;
 use arenad_probes::ProbeFailure;
 use arenad_reset::{self as reset, ResetContext, Stages, note_pristine};
 use arenad_seams::fault::{self, Point};
@@ -22,7 +22,7 @@ impl Instance {
         &mut self,
         plan: Option<&ResetParameters<'_>>,
         target: &Snapshot,
-        extent: Extent,
+        extent: ComparisonExtent,
     ) -> Result<Proven, OperationFailure> {
         let context = self.context.clone();
         let own = Stages::default();
@@ -58,15 +58,15 @@ impl Instance {
         let (shared, id, site) = (&context.shared, &context.id, &context.site);
         let candidate = ProofCandidate { shared, id, site, snapshot: target, incarnation: &incarnation };
         let proof = match extent {
-            Extent::Nothing => None,
-            Extent::Everything | Extent::Moved => {
+            ComparisonExtent::Nothing => None,
+            ComparisonExtent::Everything | ComparisonExtent::Moved => {
                 stages.time("verify", candidate.prove_or_learn(&StoreConnections::passing())).await?
             }
         };
         fault::reach(Point::RecreateVerified).await;
         drop(turn);
         self.forget_writes();
-        let extent = if proof.is_some() { extent } else { Extent::Nothing };
+        let extent = if proof.is_some() { extent } else { ComparisonExtent::Nothing };
         Ok(Proven { incarnation, snapshot: target.clone(), proof, extent, renewals: 0, is_standby: false })
     }
 }

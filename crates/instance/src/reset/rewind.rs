@@ -17,7 +17,7 @@ use arenad_model::error::describe;
 use arenad_model::reset::ResetWay;
 use arenad_model::snapshot::Snapshot;
 use arenad_model::store::Writers;
-use arenad_model::verify::Extent;
+use arenad_model::verify::ComparisonExtent;
 use arenad_reset::{self as reset, Rewind};
 use arenad_seams::fault::{self, Point};
 
@@ -25,7 +25,7 @@ use arenad_seams::fault::{self, Point};
 struct How<'a> {
     target: &'a Snapshot,
     /// The extent of the comparison after the rewind.
-    extent: Extent,
+    extent: ComparisonExtent,
     writers: &'a Writers,
     source: StateSource<'a>,
     /// The digest that was taken before the containers served; `None` if every file is to be read again.
@@ -39,7 +39,7 @@ impl Instance {
         &mut self,
         plan: &mut ResetParameters<'_>,
         target: &Snapshot,
-        extent: Extent,
+        extent: ComparisonExtent,
     ) -> Result<Result<Proven, Option<OperationFailure>>, OperationFailure> {
         let context = self.context.clone();
         // The definition does not ask for rewinds, so this is not a fallback with a reason.
@@ -58,7 +58,7 @@ impl Instance {
         let rewound = self.put_back(plan, how, &incarnation).await;
         Ok(rewound.map_err(Some).map(|proof| {
             let (snapshot, renewals) = (target.clone(), renewals + 1);
-            let extent = if proof.is_some() { extent } else { Extent::Nothing };
+            let extent = if proof.is_some() { extent } else { ComparisonExtent::Nothing };
             Proven { incarnation, snapshot, proof, extent, renewals, is_standby: false }
         }))
     }
@@ -100,7 +100,7 @@ impl Instance {
         let (report, stages) = (self.service.report(), &plan.stages);
         let rested = OnceLock::new();
         let rewind = Rewind {
-            rested: (extent != Extent::Nothing).then_some(&rested),
+            rested: (extent != ComparisonExtent::Nothing).then_some(&rested),
             engine: context.shared.engine.as_ref(),
             prober: &context.shared.prober,
             id: &context.id,
@@ -115,8 +115,8 @@ impl Instance {
         let candidate = ProofCandidate { shared, id, site, snapshot: target, incarnation };
         let started = SetOnce::new();
         let proof = match extent {
-            Extent::Nothing => rewind.run(incarnation, spare, std::future::ready(None), &started).await?,
-            Extent::Everything | Extent::Moved => {
+            ComparisonExtent::Nothing => rewind.run(incarnation, spare, std::future::ready(None), &started).await?,
+            ComparisonExtent::Everything | ComparisonExtent::Moved => {
                 let lines = StoreConnections::kept();
                 let rewound = before.map(|before| Rewound { before, rested: &rested });
                 let early = {

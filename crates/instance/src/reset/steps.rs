@@ -11,7 +11,7 @@ use arenad_digest::Taken;
 use arenad_launch::Incarnation;
 use arenad_model::reset::{ResetOutcome, ResetWay};
 use arenad_model::snapshot::Snapshot;
-use arenad_model::verify::{Extent, Verified};
+use arenad_model::verify::{ComparisonExtent, Verified};
 use arenad_store::{NewReset, NewServing};
 
 /// A generation whose probes have passed and that was compared with its snapshot as far as requested.
@@ -22,7 +22,7 @@ pub(crate) struct Proven {
     /// waits.
     pub(crate) proof: Option<Taken>,
     /// The extent of the comparison.
-    pub(crate) extent: Extent,
+    pub(crate) extent: ComparisonExtent,
     /// The number of times its containers have been brought back.
     pub(crate) renewals: u32,
     /// Whether it was a standby, which gets its generation number when it takes over.

@@ -15,7 +15,7 @@ use arenad_launch as launch;
 use arenad_model::error::describe;
 use arenad_model::reset::ResetWay;
 use arenad_model::snapshot::{Snapshot, SnapshotId};
-use arenad_model::verify::Extent;
+use arenad_model::verify::ComparisonExtent;
 use arenad_seams::fault::{self, Point};
 
 /// The time within which a standby's entry must accept a connection.
@@ -54,7 +54,7 @@ impl Instance {
         &self,
         chosen: &ChosenStandby,
         snapshot: &Snapshot,
-        extent: Extent,
+        extent: ComparisonExtent,
         plan: &ResetParameters<'_>,
     ) -> Result<(), StandbyError> {
         fault::reach(Point::SwapChosen).await;
@@ -97,10 +97,10 @@ impl Instance {
         plan: &ResetParameters<'_>,
         chosen: ChosenStandby,
         target: &Snapshot,
-        asked: Extent,
+        asked: ComparisonExtent,
     ) -> Result<(), OperationFailure> {
         let ChosenStandby { incarnation, renewals, proof, .. } = chosen;
-        let extent = if proof.is_some() { asked } else { Extent::Nothing };
+        let extent = if proof.is_some() { asked } else { ComparisonExtent::Nothing };
         let snapshot = target.clone();
         let proven = Proven { incarnation, snapshot, proof: None, extent, renewals, is_standby: true };
         let recorded = match plan.stages.time("record", proven.record(&self.context, plan, ResetWay::Swap, None)).await

@@ -31,7 +31,7 @@ pub enum CriterionKind {
     /// The agent states that the task cannot be done.
     Unachievable,
     /// The agent ended at this address.
-    Url(Address),
+    Url(AddressCriterion),
 }
 
 impl Criterion {
@@ -136,7 +136,7 @@ impl Bounds {
 
 /// The address at which the agent must end.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Address {
+pub struct AddressCriterion {
     /// The site to which the address belongs.
     pub site: SiteName,
     /// The site's origin: `http://HOST:PORT`.

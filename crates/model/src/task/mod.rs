@@ -13,8 +13,8 @@
 mod criterion;
 mod reading;
 
-pub use criterion::{Address, Bounds, Criterion, CriterionKind, Margin, Matcher, PathRule, Rule};
-pub use reading::{Bound, Reading, Recipe};
+pub use criterion::{AddressCriterion, Bounds, Criterion, CriterionKind, Margin, Matcher, PathRule, Rule};
+pub use reading::{Bound, Reading, ReadingRecipe};
 
 use super::ids::SiteName;
 

@@ -12,7 +12,7 @@ pub struct Reading {
     /// The locator or helper call, as written in the task file.
     pub text: String,
     /// The parsed form of the text.
-    pub recipe: Recipe,
+    pub recipe: ReadingRecipe,
     /// The variables of the task for which the recipe has placeholders.
     pub arguments: Arguments,
     /// The names of the captured values for which the recipe has placeholders.
@@ -25,7 +25,7 @@ pub struct Reading {
 
 /// The way in which a value is read.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Recipe {
+pub enum ReadingRecipe {
     /// The value is read by a locator.
     Locator(Locator),
     /// The value is read by a helper of the site.
@@ -60,8 +60,8 @@ impl Reading {
         let all = self.arguments.0.iter().chain(captured.0.iter().filter(wanted));
         let all = Arguments(all.cloned().collect());
         let (mut locator, helper) = match &self.recipe {
-            Recipe::Locator(locator) => (locator.clone().with(&all), None),
-            Recipe::Helper { helper, arguments } => {
+            ReadingRecipe::Locator(locator) => (locator.clone().with(&all), None),
+            ReadingRecipe::Helper { helper, arguments } => {
                 let given: Vec<String> = arguments.iter().map(|text| all.fill(text, str::to_owned)).collect();
                 (helper.locator.clone().with(&helper.arguments(&given)?), Some(helper.clone()))
             }
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
     use crate::locator::parse;
 
-    fn reading(recipe: Recipe, captured: &[&str]) -> Reading {
+    fn reading(recipe: ReadingRecipe, captured: &[&str]) -> Reading {
         Reading {
             site: SiteName::parse("shop").expect("a name"),
             text: String::new(),
@@ -102,7 +102,7 @@ mod tests {
     fn variables_and_captured_values_are_bound_and_others_stay_out() {
         let captured = Arguments(vec![("last".to_owned(), "7".to_owned()), ("other".to_owned(), "8".to_owned())]);
         let sql = parse("sql: SELECT {upc}, {last}, {other}").expect("a locator");
-        let bound = reading(Recipe::Locator(sql), &["last"]).bind(&captured).expect("bound");
+        let bound = reading(ReadingRecipe::Locator(sql), &["last"]).bind(&captured).expect("bound");
         let LocatorKind::Sql(sql) = bound.locator.kind else { panic!("sql") };
         assert_eq!(sql.arguments.get("upc"), Some("L'1"));
         assert_eq!((sql.arguments.get("last"), sql.arguments.get("other")), (Some("7"), None));
@@ -118,7 +118,7 @@ mod tests {
             gives: None,
             otherwise: None,
         };
-        let call = |arguments| Recipe::Helper { helper: Box::new(helper.clone()), arguments };
+        let call = |arguments| ReadingRecipe::Helper { helper: Box::new(helper.clone()), arguments };
         let bound = reading(call(vec!["x {upc}".to_owned()]), &[]).bind(&Arguments::default()).expect("bound");
         let LocatorKind::Http(http) = bound.locator.kind else { panic!("http") };
         assert_eq!((http.path.as_str(), http.account.as_deref()), ("/p/x%20L%271", Some("customer")));

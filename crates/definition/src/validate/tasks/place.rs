@@ -6,7 +6,7 @@ use crate::raw::values::{Entries, text_of};
 use crate::scope::Scope;
 use crate::validate::steps::path;
 use arenad_model::site::Site;
-use arenad_model::task::{Address, PathRule};
+use arenad_model::task::{AddressCriterion, PathRule};
 
 /// Returns the URL at which the agent starts.
 pub(super) fn start(context: &TaskContext<'_>, scope: Scope<'_>, raw: Option<&RawStart>) -> Option<String> {
@@ -28,7 +28,7 @@ fn origin(context: &TaskContext<'_>, site: &Site) -> String {
 }
 
 /// Reads the page on which the agent must end.
-pub(super) fn address(context: &TaskContext<'_>, scope: Scope<'_>, raw: &RawUrl) -> Option<Address> {
+pub(super) fn address(context: &TaskContext<'_>, scope: Scope<'_>, raw: &RawUrl) -> Option<AddressCriterion> {
     let site = context.site(scope, raw.site.as_deref());
     let rule = match (&raw.path, &raw.path_matches) {
         (Some(_), Some(_)) => {
@@ -64,5 +64,5 @@ pub(super) fn address(context: &TaskContext<'_>, scope: Scope<'_>, raw: &RawUrl)
         draft.expected("`path`, `path_matches` or `query`").report();
     }
     let site = site?;
-    Some(Address { site: site.name.clone(), origin: origin(context, site), path: rule, query })
+    Some(AddressCriterion { site: site.name.clone(), origin: origin(context, site), path: rule, query })
 }

@@ -8,8 +8,8 @@ use crate::validate::steps::path;
 use arenad_model::helper::HelperCall;
 use arenad_model::locator::{self, Arguments, JsPage, Locator, LocatorKind, SyntaxError, TraceLocator};
 use arenad_model::login::Template;
-use arenad_model::site::{Recorded, Site};
-use arenad_model::task::{Reading, Recipe};
+use arenad_model::site::{RecordedRequests, Site};
+use arenad_model::task::{Reading, ReadingRecipe};
 
 /// Prefix of a helper's call.
 const HELPER: &str = "helper:";
@@ -30,16 +30,16 @@ pub(super) fn reading(context: &TaskContext<'_>, scope: Scope<'_>, what: &What<'
     let text_scope = scope.key("locate");
     let recipe = match what.text.trim_start().strip_prefix(HELPER) {
         Some(call) => helper(text_scope, site?, call)?,
-        None => Recipe::Locator(locator::parse(what.text).map_err(|error| misread(text_scope, &error)).ok()?),
+        None => ReadingRecipe::Locator(locator::parse(what.text).map_err(|error| misread(text_scope, &error)).ok()?),
     };
     let site = site?;
     let locator = match &recipe {
-        Recipe::Locator(locator) => {
+        ReadingRecipe::Locator(locator) => {
             known_names(text_scope, locator, &known(site));
             readable_selection(text_scope, locator);
             locator
         }
-        Recipe::Helper { helper, .. } => &helper.locator,
+        ReadingRecipe::Helper { helper, .. } => &helper.locator,
     };
     if let LocatorKind::Trace(trace) = &locator.kind {
         is_recorded(text_scope, trace, site);
@@ -71,11 +71,13 @@ pub(super) fn reading(context: &TaskContext<'_>, scope: Scope<'_>, what: &What<'
 /// Checks that the gateway records the requests that a `trace:` locator reads.
 fn is_recorded(scope: Scope<'_>, trace: &TraceLocator, site: &Site) {
     let (lacks, expected) = match site.public.recorded {
-        Recorded::All => return,
-        Recorded::Writes if trace.is_of_writes() => return,
-        Recorded::Writes => ("records no GET, HEAD and OPTIONS", "`public: { record: all }`"),
-        Recorded::Nothing if trace.is_of_writes() => ("records nothing", "`public: { record: writes }`, or `all`,"),
-        Recorded::Nothing => ("records nothing", "`public: { record: all }`"),
+        RecordedRequests::All => return,
+        RecordedRequests::Writes if trace.is_of_writes() => return,
+        RecordedRequests::Writes => ("records no GET, HEAD and OPTIONS", "`public: { record: all }`"),
+        RecordedRequests::Nothing if trace.is_of_writes() => {
+            ("records nothing", "`public: { record: writes }`, or `all`,")
+        }
+        RecordedRequests::Nothing => ("records nothing", "`public: { record: all }`"),
     };
     let draft =
         scope.error("value", format!("the gateway {lacks} of {}, so it never knows of such requests", site.name));
@@ -87,7 +89,7 @@ fn misread(scope: Scope<'_>, error: &SyntaxError) {
     draft.expected(error.expected.clone()).report();
 }
 
-fn helper(scope: Scope<'_>, site: &Site, call: &str) -> Option<Recipe> {
+fn helper(scope: Scope<'_>, site: &Site, call: &str) -> Option<ReadingRecipe> {
     let call = HelperCall::parse(call).map_err(|error| misread(scope, &error)).ok()?;
     let names = || site.helpers.iter().map(|helper| helper.name.as_str());
     let Some(helper) = site.helpers.iter().find(|helper| helper.name == call.name) else {
@@ -106,7 +108,7 @@ fn helper(scope: Scope<'_>, site: &Site, call: &str) -> Option<Recipe> {
         scope.error("value", error.to_string()).report();
         return None;
     }
-    Some(Recipe::Helper { helper: Box::new(helper.clone()), arguments: call.arguments })
+    Some(ReadingRecipe::Helper { helper: Box::new(helper.clone()), arguments: call.arguments })
 }
 
 fn known(site: &Site) -> LocatorNames<'_> {
@@ -157,13 +159,18 @@ fn takes_account(scope: Scope<'_>, locator: &Locator) {
 }
 
 /// Returns the arguments of a locator or call: its variables, and the names of captured values.
-fn places(context: &TaskContext<'_>, scope: Scope<'_>, what: &What<'_>, recipe: &Recipe) -> (Arguments, Vec<String>) {
+fn places(
+    context: &TaskContext<'_>,
+    scope: Scope<'_>,
+    what: &What<'_>,
+    recipe: &ReadingRecipe,
+) -> (Arguments, Vec<String>) {
     // Scripts and filters have braces of their own; in statements and in the texts of a call, braces are placeholders
     // only.
     let (texts, are_strict) = match recipe {
-        Recipe::Helper { arguments, .. } => (arguments.iter().map(String::as_str).collect(), true),
-        Recipe::Locator(Locator { kind: LocatorKind::Sql(sql), .. }) => (vec![sql.statement.as_str()], true),
-        Recipe::Locator(_) => (vec![what.text], false),
+        ReadingRecipe::Helper { arguments, .. } => (arguments.iter().map(String::as_str).collect(), true),
+        ReadingRecipe::Locator(Locator { kind: LocatorKind::Sql(sql), .. }) => (vec![sql.statement.as_str()], true),
+        ReadingRecipe::Locator(_) => (vec![what.text], false),
     };
     let mut arguments = Arguments::default();
     let mut captured: Vec<String> = Vec::new();
