@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use arenad_gateway::{Gateway, GatewaySettings, HoldLimits, Record, Target, WriteRules};
+use arenad_gateway::{Gateway, GatewaySettings, HoldLimits, RecordingFilter, Target, WriteRules};
 
 /// The minimum ratio of the gateway's throughput to nginx's, and the maximum addition to the median latency in
 /// microseconds.
@@ -93,7 +93,7 @@ fn run() -> io::Result<bool> {
     let gateway = Gateway::start(settings)?;
     let limits = HoldLimits { requests: 64, timeout: Duration::from_secs(10) };
     let route = gateway
-        .open(SocketAddr::from(([127, 0, 0, 1], 0)), limits, WriteRules::default(), Record::Nothing, "bench")
+        .open(SocketAddr::from(([127, 0, 0, 1], 0)), limits, WriteRules::default(), RecordingFilter::Nothing, "bench")
         .map_err(io::Error::other)?;
     route.serve(Target { address: site, instance: "bench-1".to_owned(), generation: 1 });
     let started = memory()?;
@@ -143,8 +143,13 @@ fn run() -> io::Result<bool> {
     );
     // This comparison comes last because the recorder keeps the bodies that pass: pages of text, more of them than its
     // limit allows.
-    let recorded =
-        gateway.open(SocketAddr::from(([127, 0, 0, 1], 0)), limits, WriteRules::default(), Record::All, "recorded");
+    let recorded = gateway.open(
+        SocketAddr::from(([127, 0, 0, 1], 0)),
+        limits,
+        WriteRules::default(),
+        RecordingFilter::All,
+        "recorded",
+    );
     let recorded = recorded.map_err(io::Error::other)?;
     recorded.serve(Target { address: site, instance: "bench-2".to_owned(), generation: 1 });
     let ways = [("direct", site), ("gateway", route.local_addr()), ("recording", recorded.local_addr())];

@@ -145,7 +145,7 @@ impl Bed {
         dockerfile: &str,
         files: &[(&str, &[u8])],
         target: Option<&str>,
-        progress: arenad_engine::Progress<'_>,
+        progress: arenad_engine::ProgressSink<'_>,
     ) -> Result<arenad_engine::Image, EngineError> {
         let all = files.iter().copied().chain([("Dockerfile", dockerfile.as_bytes())]);
         let build = ImageBuild {

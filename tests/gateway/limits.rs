@@ -4,25 +4,26 @@ use std::io::Read;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-use arenad_gateway::{OpenError, Record, RouteState, WriteRules};
+use arenad_gateway::{OpenError, RecordingFilter, RouteState, WriteRules};
 
 use crate::support::*;
 
 #[test]
 fn a_port_that_is_taken_is_an_error_that_names_it() {
     let gateway = gateway();
-    let first =
-        gateway.open(loopback(), hold_limits(), WriteRules::default(), Record::Nothing, "shop").expect("a free port");
+    let first = gateway
+        .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
+        .expect("a free port");
     let address = first.local_addr();
     let error = gateway
-        .open(address, hold_limits(), WriteRules::default(), Record::Nothing, "forum")
+        .open(address, hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "forum")
         .expect_err("taken by this gateway");
     assert!(matches!(error, OpenError::PortTaken { address: named } if named == address));
     assert_eq!(error.to_string(), format!("port of {address} is taken"));
     // Binding the port on all addresses is refused, and so is another socket with all sharing options.
     let everywhere = SocketAddr::from(([0, 0, 0, 0], address.port()));
     assert!(matches!(
-        gateway.open(everywhere, hold_limits(), WriteRules::default(), Record::Nothing, "forum"),
+        gateway.open(everywhere, hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "forum"),
         Err(OpenError::PortTaken { .. })
     ));
     let sharing = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
@@ -32,12 +33,12 @@ fn a_port_that_is_taken_is_an_error_that_names_it() {
     sharing.listen(1).expect("listening");
     let shared = sharing.local_addr().expect("an address").as_socket().expect("an IP address");
     assert!(matches!(
-        gateway.open(shared, hold_limits(), WriteRules::default(), Record::Nothing, "forum"),
+        gateway.open(shared, hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "forum"),
         Err(OpenError::PortTaken { .. })
     ));
     let gone = SocketAddr::from(([192, 0, 2, 1], 80));
     assert!(matches!(
-        gateway.open(gone, hold_limits(), WriteRules::default(), Record::Nothing, "forum"),
+        gateway.open(gone, hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "forum"),
         Err(OpenError::Listen { .. })
     ));
 }
@@ -46,8 +47,9 @@ fn a_port_that_is_taken_is_an_error_that_names_it() {
 fn a_closed_route_frees_its_port_and_ends_its_connections() {
     let site = Site::echoing();
     let gateway = gateway();
-    let mut route =
-        gateway.open(loopback(), hold_limits(), WriteRules::default(), Record::Nothing, "shop").expect("a free port");
+    let mut route = gateway
+        .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
+        .expect("a free port");
     let address = route.local_addr();
     for generation in 0..20 {
         route.serve(target(&site, generation));
@@ -60,7 +62,7 @@ fn a_closed_route_frees_its_port_and_ends_its_connections() {
         other.serve(target(&site, 99));
         assert_eq!(other.state(), RouteState::Closed, "closed is final");
         route = gateway
-            .open(address, hold_limits(), WriteRules::default(), Record::Nothing, "shop")
+            .open(address, hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
             .expect("the port is free again");
     }
 }
@@ -69,8 +71,9 @@ fn a_closed_route_frees_its_port_and_ends_its_connections() {
 fn a_head_that_does_not_end_is_closed_however_busily_it_drips() {
     let gateway = gateway_with(|settings| settings.head_timeout = Duration::from_millis(300));
     let site = Site::echoing();
-    let route =
-        gateway.open(loopback(), hold_limits(), WriteRules::default(), Record::Nothing, "shop").expect("a free port");
+    let route = gateway
+        .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
+        .expect("a free port");
     route.serve(target(&site, 1));
     let mut slow = Client::connect(route.local_addr());
     assert_eq!(slow.get("/").expect("an answer").status(), 200);
@@ -88,8 +91,9 @@ fn a_head_that_does_not_end_is_closed_however_busily_it_drips() {
 fn a_head_that_began_before_the_answer_was_written_has_no_longer_time() {
     let gateway = gateway_with(|settings| settings.head_timeout = Duration::from_millis(300));
     let site = Site::echoing();
-    let route =
-        gateway.open(loopback(), hold_limits(), WriteRules::default(), Record::Nothing, "shop").expect("a free port");
+    let route = gateway
+        .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
+        .expect("a free port");
     route.serve(target(&site, 1));
     let mut slow = Client::connect(route.local_addr());
     slow.send("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nX: ").expect("sent");
@@ -111,8 +115,9 @@ impl WriteByte for std::net::TcpStream {
 #[test]
 fn idle_connections_are_closed_and_busy_ones_are_not() {
     let gateway = gateway_with(|settings| settings.idle_timeout = Duration::from_millis(300));
-    let route =
-        gateway.open(loopback(), hold_limits(), WriteRules::default(), Record::Nothing, "shop").expect("a free port");
+    let route = gateway
+        .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
+        .expect("a free port");
     let mut silent = Client::connect(route.local_addr());
     let mut idle = Client::connect(route.local_addr());
     assert_eq!(idle.get("/").expect("an answer").status(), 503);
@@ -147,8 +152,9 @@ fn a_head_may_be_large_but_not_too_large() {
 fn connections_beyond_the_limit_are_told_so() {
     let gateway = gateway_with(|settings| settings.connections_per_route = 3);
     let site = Site::echoing();
-    let route =
-        gateway.open(loopback(), hold_limits(), WriteRules::default(), Record::Nothing, "shop").expect("a free port");
+    let route = gateway
+        .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
+        .expect("a free port");
     route.serve(target(&site, 1));
     let mut within: Vec<Client> = (0..3).map(|_| Client::connect(route.local_addr())).collect();
     for client in &mut within {
@@ -171,8 +177,9 @@ fn a_shutdown_lets_answers_end_and_then_frees_everything() {
         visit.send("half")
     });
     let (gateway, route) = serving(&site);
-    let held_route =
-        gateway.open(loopback(), hold_limits(), WriteRules::default(), Record::Nothing, "forum").expect("a free port");
+    let held_route = gateway
+        .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "forum")
+        .expect("a free port");
     held_route.hold("reset");
     let mut idle = Client::connect(route.local_addr());
     let mut held = Client::connect(held_route.local_addr());

@@ -1,6 +1,6 @@
 //! Requests, responses and bodies that the gateway forwards, and how it forwards them.
 
-use arenad_gateway::{Record, WriteRules};
+use arenad_gateway::{RecordingFilter, WriteRules};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -222,8 +222,9 @@ fn a_client_is_told_to_continue_once_the_site_takes_the_body() {
         ok(&request.text())
     });
     let gateway = gateway();
-    let route =
-        gateway.open(loopback(), hold_limits(), WriteRules::default(), Record::Nothing, "shop").expect("a free port");
+    let route = gateway
+        .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
+        .expect("a free port");
     route.hold("not yet");
     let mut client = Client::connect(route.local_addr());
     client.send("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n").expect("sent");

@@ -1,10 +1,10 @@
 //! The gateway records every exchange, under the right generation, before the client can ask for the record.
 
-use arenad_gateway::{Exchange, Gateway, Loss, Record, RecordedBody, Recording, Route, WriteRules};
+use arenad_gateway::{Exchange, Gateway, Loss, RecordedBody, Recording, RecordingFilter, Route, WriteRules};
 
 use crate::support::*;
 
-fn recorded_by(records: Record) -> (Gateway, Route) {
+fn recorded_by(records: RecordingFilter) -> (Gateway, Route) {
     let gateway = gateway();
     let route = gateway.open(loopback(), hold_limits(), WriteRules::default(), records, "shop");
     let route = route.expect("a free port");
@@ -39,7 +39,7 @@ fn an_answer_that_was_read_is_recorded() {
             _ => format!("{head}Content-Length: {}\r\n\r\n{text}", text.len()),
         }
     });
-    let (_gateway, route) = recorded_by(Record::All);
+    let (_gateway, route) = recorded_by(RecordingFilter::All);
     route.serve(target(&site, 1));
     let mut client = Client::connect(route.local_addr());
     for number in 0..50 {
@@ -79,7 +79,7 @@ fn each_generation_has_its_own_recording() {
         }),
         Site::echoing(),
     );
-    let (_gateway, route) = recorded_by(Record::All);
+    let (_gateway, route) = recorded_by(RecordingFilter::All);
     assert!(route.recorder().is_some_and(|recorder| recorder.recording().is_none()), "nothing serves yet");
     // A held request is recorded only once it is sent to a target.
     route.hold("starting");
@@ -115,7 +115,7 @@ fn what_breaks_is_recorded_as_broken() {
         visit.request()?;
         visit.send("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\nabc")
     });
-    let (_gateway, route) = recorded_by(Record::All);
+    let (_gateway, route) = recorded_by(RecordingFilter::All);
     route.serve(target(&site, 1));
     let mut client = Client::connect(route.local_addr());
     assert!(client.get("/").is_err(), "the answer ends too early");
@@ -136,13 +136,13 @@ fn free_address() -> std::net::SocketAddr {
 #[test]
 fn only_what_is_wanted_is_recorded() {
     let site = Site::echoing();
-    let (_gateway, route) = recorded_by(Record::Writes);
+    let (_gateway, route) = recorded_by(RecordingFilter::Writes);
     route.serve(target(&site, 1));
     let mut client = Client::connect(route.local_addr());
     client.get("/").expect("an answer");
     client.send("DELETE /1 HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
     client.answer().expect("an answer");
     assert_eq!(only(&route).request.method, "DELETE");
-    let (_gateway, route) = recorded_by(Record::Nothing);
+    let (_gateway, route) = recorded_by(RecordingFilter::Nothing);
     assert!(route.recorder().is_none());
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use arenad_gateway::{HoldLimits, Record, Target, WriteRules};
+use arenad_gateway::{HoldLimits, RecordingFilter, Target, WriteRules};
 
 use crate::support::*;
 
@@ -139,7 +139,8 @@ fn nothing_of_the_past_arrives_however_often_the_route_is_switched() {
     // There are many more workers than processors, so they are interrupted at every possible point.
     let gateway = gateway_with(|settings| settings.workers = 16);
     let limits = HoldLimits { requests: CLIENTS, timeout: Duration::from_secs(20) };
-    let route = gateway.open(loopback(), limits, WriteRules::default(), Record::Nothing, "shop").expect("a free port");
+    let route =
+        gateway.open(loopback(), limits, WriteRules::default(), RecordingFilter::Nothing, "shop").expect("a free port");
     let clients: Vec<_> = (0..CLIENTS)
         .map(|number| {
             let (shared, address) = (Arc::clone(&shared), route.local_addr());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use arenad_gateway::{Gateway, GatewaySettings, HoldLimits, Record, Route, Target, WriteRules};
+use arenad_gateway::{Gateway, GatewaySettings, HoldLimits, RecordingFilter, Route, Target, WriteRules};
 
 /// A limit that no operation reaches on a busy machine; only a failing test waits for it.
 pub const DEADLINE: Duration = Duration::from_secs(30);
@@ -37,8 +37,9 @@ pub fn target(site: &Site, generation: u64) -> Target {
 /// A gateway with one route that serves the site.
 pub fn serving(site: &Site) -> (Gateway, Route) {
     let gateway = gateway();
-    let route =
-        gateway.open(loopback(), hold_limits(), WriteRules::default(), Record::Nothing, "shop").expect("a free port");
+    let route = gateway
+        .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
+        .expect("a free port");
     route.serve(target(site, 1));
     (gateway, route)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use arenad_gateway::{HoldLimits, Record, RouteState, WriteRules};
+use arenad_gateway::{HoldLimits, RecordingFilter, RouteState, WriteRules};
 
 use crate::support::*;
 
@@ -25,8 +25,9 @@ fn silent() -> (Site, Arc<AtomicU64>) {
 #[test]
 fn a_route_opens_refusing() {
     let gateway = gateway();
-    let route =
-        gateway.open(loopback(), hold_limits(), WriteRules::default(), Record::Nothing, "shop").expect("a free port");
+    let route = gateway
+        .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
+        .expect("a free port");
     let answer = Client::connect(route.local_addr()).get("/").expect("an answer");
     assert_eq!(answer.status(), 503);
     assert_eq!(answer.header("retry-after"), Some("1"));
@@ -195,7 +196,8 @@ fn the_same_address_with_a_new_generation_gets_new_connections() {
 fn a_full_queue_and_a_long_wait_are_answered_503() {
     let gateway = gateway();
     let limits = HoldLimits { requests: 2, timeout: Duration::from_millis(300) };
-    let route = gateway.open(loopback(), limits, WriteRules::default(), Record::Nothing, "shop").expect("a free port");
+    let route =
+        gateway.open(loopback(), limits, WriteRules::default(), RecordingFilter::Nothing, "shop").expect("a free port");
     route.hold("a reset that never ends");
     let mut held: Vec<Client> = (0..2).map(|_| Client::connect(route.local_addr())).collect();
     for client in &mut held {
@@ -216,8 +218,9 @@ fn a_full_queue_and_a_long_wait_are_answered_503() {
 #[test]
 fn clients_that_leave_while_held_free_their_places() {
     let gateway = gateway();
-    let route =
-        gateway.open(loopback(), hold_limits(), WriteRules::default(), Record::Nothing, "shop").expect("a free port");
+    let route = gateway
+        .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
+        .expect("a free port");
     route.hold("reset");
     let requests = [
         "GET / HTTP/1.1\r\nHost: a\r\n\r\n".to_owned(),
@@ -269,8 +272,9 @@ fn a_target_that_accepts_nothing_does_not_delay_a_switch() {
         })
         .collect();
     let gateway = gateway_with(|settings| settings.connect_timeout = DEADLINE * 4);
-    let route =
-        gateway.open(loopback(), hold_limits(), WriteRules::default(), Record::Nothing, "shop").expect("a free port");
+    let route = gateway
+        .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
+        .expect("a free port");
     let stuck = Site { address, visits: Arc::default() };
     let new = Site::echoing();
     route.serve(target(&stuck, 1));

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use arenad_gateway::{Gateway, GatewaySettings, HoldLimits, Record, Target, WriteRules};
+use arenad_gateway::{Gateway, GatewaySettings, HoldLimits, RecordingFilter, Target, WriteRules};
 
 use crate::hostile::{Hostile, Move, http, websocket};
 use crate::{GROWTH_MAX, PATIENCE, memory};
@@ -25,7 +25,7 @@ fn tunnels_to_hostile_servers_harm_nobody() {
         let gateway = Gateway::start(GatewaySettings::default()).expect("the gateway starts");
         let hold = HoldLimits { requests: 8, timeout: PATIENCE };
         let route = gateway
-            .open(SocketAddr::from(([127, 0, 0, 1], 0)), hold, WriteRules::default(), Record::Nothing, "shop")
+            .open(SocketAddr::from(([127, 0, 0, 1], 0)), hold, WriteRules::default(), RecordingFilter::Nothing, "shop")
             .expect("a free port");
         route.serve(Target { address: site.address, instance: "shop-1".to_owned(), generation: 1 });
         let before = memory();

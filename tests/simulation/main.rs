@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use arenad_seams::wall_clock::WallClock;
-use arenad_store::Store;
+use arenad_store::DaemonStore;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection};
@@ -83,7 +83,7 @@ fn template(folder: &Path) -> PathBuf {
     let path = folder.join("template.db");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let store = Store::open(&path, WallClock::system()).await.expect("a database");
+        let store = DaemonStore::open(&path, WallClock::system()).await.expect("a database");
         store.close().await;
         let mut connection = SqliteConnectOptions::new().filename(&path).connect().await.expect("the database");
         let statement = "INSERT INTO installation (id, created_at) VALUES (?, '2033-05-18T03:33:20.000000000Z')";

@@ -13,7 +13,7 @@ use arenad_daemon::api::{self, Api};
 use arenad_daemon::environments::{self, EnvironmentRegistry};
 use arenad_daemon::host::HostReport;
 use arenad_daemon::operations::Operations;
-use arenad_daemon::{Parts, take_up};
+use arenad_daemon::{DaemonParts, take_up};
 use arenad_doctor::facts;
 use arenad_doctor::judge::capacity::Resources;
 use arenad_engine::Engine;
@@ -27,7 +27,7 @@ use arenad_seams::inline::{Inline, Part};
 use arenad_seams::wall_clock::WallClock;
 use arenad_site_client::dial::Dialer;
 use arenad_storage::{StateRoot, Storage};
-use arenad_store::{InlineDatabase, Store, StoredEnvironment};
+use arenad_store::{DaemonStore, InlineDatabase, StoredEnvironment};
 use axum::Router;
 use jiff::Timestamp;
 use tokio::sync::watch;
@@ -236,9 +236,9 @@ impl World {
         let state_dir = StateDir::new(self.folder.join("state"));
         let chaos: Arc<Chaos> = Arc::new(self.chaos.clone());
         let how = Inline::new(Part::Store, chaos.clone());
-        let store = Store::inline(&self.database, self.wall_clock(), how);
+        let store = DaemonStore::inline(&self.database, self.wall_clock(), how);
         let root = StateRoot::open_unstamped(state_dir.stores()).expect("a state root");
-        let parts = Parts {
+        let parts = DaemonParts {
             engine: Arc::new(self.engine.clone()),
             dialer: Dialer::new(SimulatedDial { engine: self.engine.clone(), chaos: self.chaos.clone() }),
             clock: self.wall_clock(),

@@ -87,7 +87,7 @@ const OPENING: &[libc::c_long] = &[
 ];
 
 /// The connection of a new worker, and its channel to the parent.
-pub struct Inside {
+pub struct WorkerConnection {
     connection: OwnedFd,
     line: Framed<UnixStream, LengthDelimitedCodec>,
 }
@@ -100,7 +100,7 @@ pub struct Locked {
 /// Drops all privileges, and runs a worker until its parent or its connection ends. Hidden commands call this function.
 ///
 /// Errors: a privilege could not be dropped, or the parent has ended.
-pub fn serve<F>(work: impl FnOnce(Inside) -> F) -> io::Result<()>
+pub fn serve<F>(work: impl FnOnce(WorkerConnection) -> F) -> io::Result<()>
 where
     F: Future<Output = io::Result<()>>,
 {
@@ -109,7 +109,7 @@ where
 
 /// Runs a worker that received a folder instead of a connection. The folder becomes the working directory. If arenad
 /// runs as root, or the kernel allows user namespaces, the folder is also the worker's root directory.
-pub fn serve_within<F>(work: impl FnOnce(Inside) -> F) -> io::Result<()>
+pub fn serve_within<F>(work: impl FnOnce(WorkerConnection) -> F) -> io::Result<()>
 where
     F: Future<Output = io::Result<()>>,
 {
@@ -134,13 +134,13 @@ fn hide_files() -> io::Result<()> {
     Ok(())
 }
 
-fn run<F>(file_max: u64, work: impl FnOnce(Inside) -> F) -> io::Result<()>
+fn run<F>(file_max: u64, work: impl FnOnce(WorkerConnection) -> F) -> io::Result<()>
 where
     F: Future<Output = io::Result<()>>,
 {
     give_up_rights(file_max)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async { work(Inside::take()?).await })
+    runtime.block_on(async { work(WorkerConnection::take()?).await })
 }
 
 fn give_up_rights(file_max: u64) -> io::Result<()> {
@@ -162,7 +162,7 @@ fn give_up_rights(file_max: u64) -> io::Result<()> {
     Ok(())
 }
 
-impl Inside {
+impl WorkerConnection {
     fn take() -> io::Result<Self> {
         let connection = io::stdin().as_fd().try_clone_to_owned()?;
         let line: OwnedFd = io::stdout().as_fd().try_clone_to_owned()?;

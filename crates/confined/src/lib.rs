@@ -15,7 +15,7 @@ mod folder;
 mod spare;
 mod worker;
 
-pub use child::{Inside, Locked, serve, serve_within};
+pub use child::{Locked, WorkerConnection, serve, serve_within};
 pub use folder::Folder;
 pub use worker::{Worker, WorkerError};
 

@@ -26,9 +26,9 @@ fn spares() -> MutexGuard<'static, BTreeMap<&'static str, Spare>> {
 
 /// The process of a worker. It is killed when the value is dropped.
 #[derive(Debug)]
-pub(super) struct Running(Option<Child>);
+pub(super) struct WorkerProcess(Option<Child>);
 
-impl Running {
+impl WorkerProcess {
     /// Starts a worker with its connection, and returns the channel to it.
     pub(super) fn start(command: &str, connection: OwnedFd) -> io::Result<(UnixStream, Self)> {
         let (ours, theirs) = UnixStream::pair()?;
@@ -59,7 +59,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for WorkerProcess {
     fn drop(&mut self) {
         let Some(mut child) = self.0.take() else { return };
         let _ = child.kill();
@@ -76,7 +76,7 @@ pub(super) struct Spare {
     pub(super) line: UnixStream,
     /// The other end of the worker's connection.
     pub(super) connection: UnixStream,
-    pub(super) running: Running,
+    pub(super) running: WorkerProcess,
     number: u64,
 }
 
@@ -86,7 +86,7 @@ impl Spare {
         let (connection, theirs) = UnixStream::pair()?;
         connection.set_nonblocking(true)?;
         theirs.set_nonblocking(true)?;
-        let (line, running) = Running::start(command, theirs.into())?;
+        let (line, running) = WorkerProcess::start(command, theirs.into())?;
         Ok(Self { line, connection, running, number: STARTED.fetch_add(1, Ordering::Relaxed) })
     }
 

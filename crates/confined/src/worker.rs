@@ -14,7 +14,7 @@ use tokio::task::AbortHandle;
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
 
 use super::Folder;
-use super::spare::{Running, Spare};
+use super::spare::{Spare, WorkerProcess};
 
 /// The maximum length of an answer, in bytes. It suffices for the catalog of a database with several thousand tables,
 /// and for a locator's value with every character escaped.
@@ -44,7 +44,7 @@ pub enum WorkerError {
 #[derive(Debug)]
 pub struct Worker {
     line: Framed<UnixStream, LengthDelimitedCodec>,
-    running: Running,
+    running: WorkerProcess,
     /// The task that forwards data between a spare and its server.
     bridge: Option<AbortHandle>,
     /// The command of the spare to start when this worker has answered, if this worker was a spare.
@@ -64,7 +64,7 @@ impl Drop for Worker {
 impl Worker {
     /// Starts a worker for a hidden command, and gives it an open connection.
     pub fn speaking(command: &str, connection: OwnedFd) -> Result<Self, WorkerError> {
-        let started = Running::start(command, connection);
+        let started = WorkerProcess::start(command, connection);
         started.and_then(|(line, running)| Self::of(line, running)).map_err(WorkerError::Start)
     }
 
@@ -116,7 +116,7 @@ impl Worker {
         answer.unwrap_or(Err(WorkerError::TimedOut(limit)))
     }
 
-    fn of(line: StdStream, running: Running) -> std::io::Result<Self> {
+    fn of(line: StdStream, running: WorkerProcess) -> std::io::Result<Self> {
         let codec = LengthDelimitedCodec::builder().max_frame_length(ANSWER_MAX).new_codec();
         let line = Framed::new(UnixStream::from_std(line)?, codec);
         Ok(Self { line, running, bridge: None, next: None, is_spent: false })

@@ -15,7 +15,7 @@ use arenad_definition::{self as definition, DefinitionSources, Diagnostics, Sour
 use arenad_doctor::judge::capacity;
 use arenad_doctor::{Finding, Level, gather};
 use arenad_engine::{EngineEvent, Image, labels};
-use arenad_gateway::{HoldLimits, OpenError, Record, Route, WriteRules};
+use arenad_gateway::{HoldLimits, OpenError, RecordingFilter, Route, WriteRules};
 use arenad_instance::baseline::{BaselineError, snapshot};
 use arenad_instance::shared::SharedParts;
 use arenad_instance::{self as instance, AskError, InstanceHandle, OperationOutcome, Ticket};
@@ -794,11 +794,11 @@ fn write_rules(site: &Site) -> WriteRules {
     WriteRules { is_refused: site.public.refuses_writes, reads: reads.build().unwrap_or_default() }
 }
 
-fn record(site: &Site) -> Record {
+fn record(site: &Site) -> RecordingFilter {
     match site.public.recorded {
-        RecordedRequests::Nothing => Record::Nothing,
-        RecordedRequests::Writes => Record::Writes,
-        RecordedRequests::All => Record::All,
+        RecordedRequests::Nothing => RecordingFilter::Nothing,
+        RecordedRequests::Writes => RecordingFilter::Writes,
+        RecordedRequests::All => RecordingFilter::All,
     }
 }
 

@@ -62,7 +62,7 @@ use arenad_probes::Prober;
 use arenad_seams::wall_clock::WallClock;
 use arenad_site_client::dial::Dialer;
 use arenad_storage::{StateRoot, Storage, disk, trial};
-use arenad_store::{Store, StoreError};
+use arenad_store::{DaemonStore, StoreError};
 
 /// The time that the drivers and the API's requests get to end.
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
@@ -129,7 +129,7 @@ pub enum StartError {
 
 /// The parts that a daemon is built from: everything that reaches outside the process, so that tests can replace each
 /// of them.
-pub struct Parts {
+pub struct DaemonParts {
     /// The engine, which runs containers.
     pub engine: Arc<dyn Engine>,
     /// Opens connections to the containers.
@@ -139,7 +139,7 @@ pub struct Parts {
     /// The machine that the daemon runs on.
     pub machine: Arc<dyn Machine>,
     /// The store, which outlives the daemon.
-    pub store: Store,
+    pub store: DaemonStore,
     /// The state root, where the state of sites' stores is kept; `None` if there is none.
     pub storage: Option<Storage>,
     /// The reason why there is no state root, or a limitation of the one that there is.
@@ -158,7 +158,7 @@ pub struct Parts {
     pub state_dir: StateDir,
 }
 
-impl Parts {
+impl DaemonParts {
     /// Builds the shared state, before any environment is restored.
     pub async fn assemble(self) -> Result<Arc<SharedParts>, StartError> {
         let installation = self.store.installation().await?;
@@ -226,9 +226,9 @@ impl Daemon {
         closed::close_content(&state_dir);
         locators::end_remains(&state_dir.locators());
         let clock = WallClock::system();
-        let store = Store::open(&state_dir.database(), clock.clone()).await?;
+        let store = DaemonStore::open(&state_dir.database(), clock.clone()).await?;
         let (storage, storage_note) = open_state_root(&state_dir);
-        let parts = Parts {
+        let parts = DaemonParts {
             engine: settings.engine,
             dialer: Dialer::tcp(),
             clock,

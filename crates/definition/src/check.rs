@@ -14,7 +14,7 @@ use super::describe::{allowed_values, constants, describe, describe_range};
 use super::kinds::{accepts, kind_of, scalar_kind};
 use super::problems::{Problems, closest, did_you_mean, quoted_list};
 use super::source::{SourceFile, Span};
-use super::tree::{DocumentNode, DocumentValue, MappingEntry, Scalar, Typed};
+use super::tree::{DocumentNode, DocumentValue, MappingEntry, Scalar, TypedScalar};
 
 /// Limit on the entries of a list or mapping. The largest environment has some forty services. Later checks compare
 /// every name with every other, so the lists of a hostile file must stay short.
@@ -117,8 +117,8 @@ impl<'a> Checker<'a> {
         let wants_list = forms.iter().any(|form| accepts(form, "array"));
         let help = match node.scalar() {
             Some(scalar) if scalar.text.is_empty() => None,
-            Some(scalar) if scalar.typed() == Typed::NotFinite => None,
-            Some(scalar) if wants_text && scalar.typed() != Typed::Text => Some(self.as_text(scalar, forms)),
+            Some(scalar) if scalar.typed() == TypedScalar::NotFinite => None,
+            Some(scalar) if wants_text && scalar.typed() != TypedScalar::Text => Some(self.as_text(scalar, forms)),
             Some(scalar) if forms.iter().any(|form| accepts(form, "boolean")) && !wants_text => {
                 in_plain_words(&scalar.text)
             }

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::tree::{DocumentNode, DocumentValue, Scalar, Typed};
+use super::tree::{DocumentNode, DocumentValue, Scalar, TypedScalar};
 
 /// Returns the kind of a value in the terms of JSON Schema's `type`.
 pub(crate) fn kind_of(node: &DocumentNode) -> &'static str {
@@ -16,12 +16,12 @@ pub(crate) fn kind_of(node: &DocumentNode) -> &'static str {
 /// Returns the kind of a scalar in the terms of JSON Schema's `type`.
 pub(crate) fn scalar_kind(scalar: &Scalar) -> &'static str {
     match scalar.typed() {
-        Typed::Null => "null",
-        Typed::Bool(_) => "boolean",
-        Typed::Integer(_) => "integer",
-        Typed::Float(_) => "number",
-        Typed::NotFinite => "not finite",
-        Typed::Text => "string",
+        TypedScalar::Null => "null",
+        TypedScalar::Bool(_) => "boolean",
+        TypedScalar::Integer(_) => "integer",
+        TypedScalar::Float(_) => "number",
+        TypedScalar::NotFinite => "not finite",
+        TypedScalar::Text => "string",
     }
 }
 

@@ -6,7 +6,7 @@ use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Span as YamlSpan, StrInp
 
 use super::problems::Problems;
 use super::source::{Position, SOURCE_MAX_BYTES, SourceFile, Span};
-use super::tree::{DocumentNode, DocumentValue, MappingEntry, Scalar, Typed};
+use super::tree::{DocumentNode, DocumentValue, MappingEntry, Scalar, TypedScalar};
 
 /// Maximum nesting depth of lists and mappings. Definitions need about ten levels.
 const DEPTH_MAX: usize = 40;
@@ -248,7 +248,7 @@ impl<'a> Builder<'a> {
     }
 
     fn key_text(&self, key: &DocumentNode, span: Span) -> Option<String> {
-        let text = key.scalar().filter(|scalar| scalar.typed() != Typed::Null).map(|scalar| scalar.text.clone());
+        let text = key.scalar().filter(|scalar| scalar.typed() != TypedScalar::Null).map(|scalar| scalar.text.clone());
         if text.is_none() {
             self.problems
                 .at(self.source, span, "key", format!("a key must be text, but this is {}", key.found()))

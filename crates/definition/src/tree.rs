@@ -45,7 +45,7 @@ pub(crate) struct Scalar {
 
 /// A scalar's value by the YAML 1.2 core schema.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Typed {
+pub(crate) enum TypedScalar {
     Null,
     Bool(bool),
     Integer(Number),
@@ -57,15 +57,15 @@ pub(crate) enum Typed {
 
 impl Scalar {
     /// Returns the value with its type, by the YAML 1.2 core schema.
-    pub(crate) fn typed(&self) -> Typed {
+    pub(crate) fn typed(&self) -> TypedScalar {
         if self.is_text {
-            return Typed::Text;
+            return TypedScalar::Text;
         }
         match self.text.as_str() {
-            "" | "~" | "null" | "Null" | "NULL" => Typed::Null,
-            "true" | "True" | "TRUE" => Typed::Bool(true),
-            "false" | "False" | "FALSE" => Typed::Bool(false),
-            other => number(other).unwrap_or(Typed::Text),
+            "" | "~" | "null" | "Null" | "NULL" => TypedScalar::Null,
+            "true" | "True" | "TRUE" => TypedScalar::Bool(true),
+            "false" | "False" | "FALSE" => TypedScalar::Bool(false),
+            other => number(other).unwrap_or(TypedScalar::Text),
         }
     }
 }
@@ -73,29 +73,29 @@ impl Scalar {
 /// Maximum length of a number, in bytes. Settings need shorter ones only, and parsing long numbers takes time.
 const NUMBER_MAX: usize = 64;
 
-fn number(text: &str) -> Option<Typed> {
+fn number(text: &str) -> Option<TypedScalar> {
     if text.len() > NUMBER_MAX {
         return None;
     }
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     if matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN") {
-        return Some(Typed::NotFinite);
+        return Some(TypedScalar::NotFinite);
     }
     for (prefix, radix) in [("0o", 8), ("0x", 16)] {
         if let Some(digits) = text.strip_prefix(prefix) {
             return u64::from_str_radix(digits, radix)
                 .ok()
                 .filter(|_| !digits.starts_with('+'))
-                .map(|value| Typed::Integer(value.into()));
+                .map(|value| TypedScalar::Integer(value.into()));
         }
     }
     if !unsigned.is_empty() && unsigned.bytes().all(|b| b.is_ascii_digit()) {
         let plain = text.strip_prefix('+').unwrap_or(text);
         if let Ok(value) = plain.parse::<i64>() {
-            return Some(Typed::Integer(value.into()));
+            return Some(TypedScalar::Integer(value.into()));
         }
         if let Ok(value) = plain.parse::<u64>() {
-            return Some(Typed::Integer(value.into()));
+            return Some(TypedScalar::Integer(value.into()));
         }
     }
     // Rust's own parser accepts words such as `infinity`, but the core schema does not.
@@ -104,7 +104,7 @@ fn number(text: &str) -> Option<Typed> {
         return None;
     }
     let value: f64 = text.parse().ok()?;
-    Some(Number::from_f64(value).map_or(Typed::NotFinite, Typed::Float))
+    Some(Number::from_f64(value).map_or(TypedScalar::NotFinite, TypedScalar::Float))
 }
 
 impl DocumentNode {
@@ -116,11 +116,11 @@ impl DocumentNode {
             DocumentValue::Mapping(entries) if entries.is_empty() => "an empty mapping".to_owned(),
             DocumentValue::Mapping(_) => "a mapping".to_owned(),
             DocumentValue::Scalar(scalar) => match scalar.typed() {
-                Typed::Null => "nothing".to_owned(),
-                Typed::Bool(value) => format!("the truth value `{value}`"),
-                Typed::Integer(_) | Typed::Float(_) => format!("the number `{}`", scalar.text),
-                Typed::NotFinite => format!("`{}`, which is not a finite number", scalar.text),
-                Typed::Text => format!("the text `{}`", excerpt(&scalar.text)),
+                TypedScalar::Null => "nothing".to_owned(),
+                TypedScalar::Bool(value) => format!("the truth value `{value}`"),
+                TypedScalar::Integer(_) | TypedScalar::Float(_) => format!("the number `{}`", scalar.text),
+                TypedScalar::NotFinite => format!("`{}`, which is not a finite number", scalar.text),
+                TypedScalar::Text => format!("the text `{}`", excerpt(&scalar.text)),
             },
         }
     }
@@ -145,10 +145,10 @@ impl DocumentNode {
     pub(crate) fn to_json(&self) -> Json {
         match &self.value {
             DocumentValue::Scalar(scalar) => match scalar.typed() {
-                Typed::Null | Typed::NotFinite => Json::Null,
-                Typed::Bool(value) => Json::Bool(value),
-                Typed::Integer(value) | Typed::Float(value) => Json::Number(value),
-                Typed::Text => Json::String(scalar.text.clone()),
+                TypedScalar::Null | TypedScalar::NotFinite => Json::Null,
+                TypedScalar::Bool(value) => Json::Bool(value),
+                TypedScalar::Integer(value) | TypedScalar::Float(value) => Json::Number(value),
+                TypedScalar::Text => Json::String(scalar.text.clone()),
             },
             DocumentValue::Sequence(items) => items.iter().map(DocumentNode::to_json).collect(),
             DocumentValue::Mapping(entries) => Json::Object(
@@ -171,27 +171,27 @@ pub(crate) fn excerpt(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn plain(text: &str) -> Typed {
+    fn plain(text: &str) -> TypedScalar {
         Scalar { text: text.to_owned(), written: None, is_text: false }.typed()
     }
 
     #[test]
     fn plain_scalars_follow_the_core_schema() {
-        assert_eq!(plain(""), Typed::Null);
-        assert_eq!(plain("True"), Typed::Bool(true));
-        assert_eq!(plain("yes"), Typed::Text);
-        assert_eq!(plain("-12"), Typed::Integer((-12).into()));
-        assert_eq!(plain("+12"), Typed::Integer(12.into()));
-        assert_eq!(plain("0x1F"), Typed::Integer(31.into()));
-        assert_eq!(plain("0o17"), Typed::Integer(15.into()));
-        assert_eq!(plain("7770:80"), Typed::Text);
-        assert_eq!(plain("1.5"), Typed::Float(Number::from_f64(1.5).expect("finite")));
-        assert_eq!(plain(".5"), Typed::Float(Number::from_f64(0.5).expect("finite")));
-        assert_eq!(plain(".nan"), Typed::NotFinite);
-        assert_eq!(plain("-.inf"), Typed::NotFinite);
-        assert_eq!(plain("1e999"), Typed::NotFinite);
+        assert_eq!(plain(""), TypedScalar::Null);
+        assert_eq!(plain("True"), TypedScalar::Bool(true));
+        assert_eq!(plain("yes"), TypedScalar::Text);
+        assert_eq!(plain("-12"), TypedScalar::Integer((-12).into()));
+        assert_eq!(plain("+12"), TypedScalar::Integer(12.into()));
+        assert_eq!(plain("0x1F"), TypedScalar::Integer(31.into()));
+        assert_eq!(plain("0o17"), TypedScalar::Integer(15.into()));
+        assert_eq!(plain("7770:80"), TypedScalar::Text);
+        assert_eq!(plain("1.5"), TypedScalar::Float(Number::from_f64(1.5).expect("finite")));
+        assert_eq!(plain(".5"), TypedScalar::Float(Number::from_f64(0.5).expect("finite")));
+        assert_eq!(plain(".nan"), TypedScalar::NotFinite);
+        assert_eq!(plain("-.inf"), TypedScalar::NotFinite);
+        assert_eq!(plain("1e999"), TypedScalar::NotFinite);
         for text in ["infinity", "nan", "1.2.3", "e5", ".", "-", "0x", "0x+1", "1_000", "--1"] {
-            assert_eq!(plain(text), Typed::Text, "{text}");
+            assert_eq!(plain(text), TypedScalar::Text, "{text}");
         }
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
-use arenad_confined::Inside;
+use arenad_confined::WorkerConnection;
 
 /// Hidden command that runs this program as the worker.
 pub const COMMAND: &str = "confined-keys";
@@ -110,7 +110,7 @@ pub fn serve() -> io::Result<()> {
     arenad_confined::serve(work)
 }
 
-async fn work(inside: Inside) -> io::Result<()> {
+async fn work(inside: WorkerConnection) -> io::Result<()> {
     let (mut parent, stream) = inside.speak()?;
     let mut server = BufReader::new(stream);
     while let Some(question) = parent.question::<RedisRequest>().await? {

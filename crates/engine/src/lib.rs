@@ -32,7 +32,7 @@ pub(crate) const OLDEST_API: (u32, u32) = (1, 41);
 pub type EngineStream<T> = Pin<Box<dyn Stream<Item = Result<T, EngineError>> + Send>>;
 
 /// Receives progress lines during a build or pull.
-pub type Progress<'a> = &'a (dyn Fn(&str) + Send + Sync);
+pub type ProgressSink<'a> = &'a (dyn Fn(&str) + Send + Sync);
 
 /// The reason why a call to the engine failed.
 #[derive(Debug, thiserror::Error)]
@@ -334,7 +334,7 @@ pub struct FoundContainer {
 
 /// A network or volume that was found by its labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct LabelledResource {
     /// The engine's name for it.
     pub name: String,
     /// The labels of the object.
@@ -430,13 +430,13 @@ pub trait Engine: Send + Sync + 'static {
     /// Returns the images that bear the label, with this value if one is given.
     async fn images(&self, label: &str, value: Option<&str>) -> Result<Vec<Image>, EngineError>;
     /// Pulls an image from its registry.
-    async fn pull(&self, reference: &str, progress: Progress<'_>) -> Result<(), EngineError>;
+    async fn pull(&self, reference: &str, progress: ProgressSink<'_>) -> Result<(), EngineError>;
     /// Loads the images of an uncompressed archive in the format of `docker save`. They receive their names once the
     /// archive is complete.
     async fn load(
         &self,
         archive: Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>,
-        progress: Progress<'_>,
+        progress: ProgressSink<'_>,
     ) -> Result<(), EngineError>;
     /// Saves images by their ids as one uncompressed archive in the format of `docker save`, without their names.
     fn save(&self, ids: &[String]) -> EngineStream<Bytes>;
@@ -446,7 +446,7 @@ pub trait Engine: Send + Sync + 'static {
     /// another image needs it.
     async fn untag(&self, name: &str) -> Result<(), EngineError>;
     /// Builds an image; intermediate containers are removed in every case.
-    async fn build(&self, build: ImageBuild<'_>, progress: Progress<'_>) -> Result<Image, EngineError>;
+    async fn build(&self, build: ImageBuild<'_>, progress: ProgressSink<'_>) -> Result<Image, EngineError>;
     /// Removes an image and its names. Errors: `Conflict` while a container or another image needs it.
     async fn remove_image(&self, id: &str) -> Result<(), EngineError>;
     /// Commits a stopped container's file system to an image with these labels, and names it.
@@ -469,14 +469,14 @@ pub trait Engine: Send + Sync + 'static {
     /// Returns the address ranges that any network of the engine uses.
     async fn subnets(&self) -> Result<Vec<Subnet>, EngineError>;
     /// Returns the networks that bear the label with this value.
-    async fn networks(&self, label: &str, value: &str) -> Result<Vec<Found>, EngineError>;
+    async fn networks(&self, label: &str, value: &str) -> Result<Vec<LabelledResource>, EngineError>;
     /// Removes a network, or all networks of that name. Errors: `Refused` while a running container is connected to it.
     async fn remove_network(&self, name: &str) -> Result<(), EngineError>;
 
     /// Creates an empty volume. An existing volume of that name stays unchanged, including its labels.
     async fn create_volume(&self, name: &str, labels: &BTreeMap<String, String>) -> Result<(), EngineError>;
     /// Returns the volumes that bear the label with this value.
-    async fn volumes(&self, label: &str, value: &str) -> Result<Vec<Found>, EngineError>;
+    async fn volumes(&self, label: &str, value: &str) -> Result<Vec<LabelledResource>, EngineError>;
     /// Removes a volume. Errors: `Conflict` while a container mounts it, running or not.
     async fn remove_volume(&self, name: &str) -> Result<(), EngineError>;
 

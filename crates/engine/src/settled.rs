@@ -14,8 +14,8 @@ use futures_util::Stream;
 
 use super::{
     ContainerSpec, ContainerStatus, CpuWeight, Engine, EngineDetails, EngineError, EngineEvent, EngineHandle,
-    EngineStream, EngineVersion, ExecOutput, Found, FoundContainer, Image, ImageBuild, LayerChange, LogChunk, LogRange,
-    Progress,
+    EngineStream, EngineVersion, ExecOutput, FoundContainer, Image, ImageBuild, LabelledResource, LayerChange,
+    LogChunk, LogRange, ProgressSink,
 };
 use arenad_model::subnet::Subnet;
 use arenad_seams::outstanding::Outstanding;
@@ -133,14 +133,14 @@ impl Engine for Settled {
         self.engine.images(label, value).await
     }
 
-    async fn pull(&self, reference: &str, progress: Progress<'_>) -> Result<(), EngineError> {
+    async fn pull(&self, reference: &str, progress: ProgressSink<'_>) -> Result<(), EngineError> {
         self.engine.pull(reference, progress).await
     }
 
     async fn load(
         &self,
         archive: Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>,
-        progress: Progress<'_>,
+        progress: ProgressSink<'_>,
     ) -> Result<(), EngineError> {
         self.engine.load(archive, progress).await
     }
@@ -157,7 +157,7 @@ impl Engine for Settled {
         self.engine.untag(name).await
     }
 
-    async fn build(&self, build: ImageBuild<'_>, progress: Progress<'_>) -> Result<Image, EngineError> {
+    async fn build(&self, build: ImageBuild<'_>, progress: ProgressSink<'_>) -> Result<Image, EngineError> {
         self.engine.build(build, progress).await
     }
 
@@ -179,7 +179,7 @@ impl Engine for Settled {
         self.engine.subnets().await
     }
 
-    async fn networks(&self, label: &str, value: &str) -> Result<Vec<Found>, EngineError> {
+    async fn networks(&self, label: &str, value: &str) -> Result<Vec<LabelledResource>, EngineError> {
         self.engine.networks(label, value).await
     }
 
@@ -187,7 +187,7 @@ impl Engine for Settled {
         self.engine.remove_network(name).await
     }
 
-    async fn volumes(&self, label: &str, value: &str) -> Result<Vec<Found>, EngineError> {
+    async fn volumes(&self, label: &str, value: &str) -> Result<Vec<LabelledResource>, EngineError> {
         self.engine.volumes(label, value).await
     }
 

@@ -21,8 +21,8 @@ use super::world::World;
 use arenad_engine::docker::EXEC_OUTPUT_MAX;
 use arenad_engine::{
     ContainerSpec, ContainerStatus, CpuWeight, EnforcedLimits, Engine, EngineDetails, EngineError, EngineEvent,
-    EngineHandle, EngineStream, EngineVersion, ExecOutput, Found, FoundContainer, Image, ImageBuild, LayerChange,
-    LayerChangeKind, LogChunk, LogRange, Progress,
+    EngineHandle, EngineStream, EngineVersion, ExecOutput, FoundContainer, Image, ImageBuild, LabelledResource,
+    LayerChange, LayerChangeKind, LogChunk, LogRange, ProgressSink,
 };
 use arenad_model::subnet::Subnet;
 
@@ -104,7 +104,7 @@ impl Engine for FakeEngine {
         self.call(sent, move |world, _| Ok(world.images(&wanted, value.as_deref()))).await
     }
 
-    async fn pull(&self, reference: &str, progress: Progress<'_>) -> Result<(), EngineError> {
+    async fn pull(&self, reference: &str, progress: ProgressSink<'_>) -> Result<(), EngineError> {
         let wanted = reference.to_owned();
         let sent = sent(Operation::Pull, reference, format!("pull image {reference}"));
         let sent = Sent { limit: TRANSFER_TIMEOUT, ..sent };
@@ -116,7 +116,7 @@ impl Engine for FakeEngine {
     async fn load(
         &self,
         archive: Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>,
-        progress: Progress<'_>,
+        progress: ProgressSink<'_>,
     ) -> Result<(), EngineError> {
         let doing = "load an archive of images";
         let archive = gather(doing, archive).await?;
@@ -162,7 +162,7 @@ impl Engine for FakeEngine {
         }
     }
 
-    async fn build(&self, build: ImageBuild<'_>, progress: Progress<'_>) -> Result<Image, EngineError> {
+    async fn build(&self, build: ImageBuild<'_>, progress: ProgressSink<'_>) -> Result<Image, EngineError> {
         let sent = sent(Operation::Build, build.tag, format!("build image {}", build.tag));
         let sent = Sent { limit: TRANSFER_TIMEOUT, ..sent };
         let inputs = Build {
@@ -238,11 +238,13 @@ impl Engine for FakeEngine {
         .await
     }
 
-    async fn networks(&self, label: &str, value: &str) -> Result<Vec<Found>, EngineError> {
+    async fn networks(&self, label: &str, value: &str) -> Result<Vec<LabelledResource>, EngineError> {
         let (wanted, value) = (label.to_owned(), value.to_owned());
         self.call(sent(Operation::Networks, label, "list networks"), move |world, _| {
             let meant = world.holdings.networks.iter().filter(|network| network.labels.get(&wanted) == Some(&value));
-            Ok(meant.map(|network| Found { name: network.name.clone(), labels: network.labels.clone() }).collect())
+            Ok(meant
+                .map(|network| LabelledResource { name: network.name.clone(), labels: network.labels.clone() })
+                .collect())
         })
         .await
     }
@@ -263,11 +265,13 @@ impl Engine for FakeEngine {
         .await
     }
 
-    async fn volumes(&self, label: &str, value: &str) -> Result<Vec<Found>, EngineError> {
+    async fn volumes(&self, label: &str, value: &str) -> Result<Vec<LabelledResource>, EngineError> {
         let (wanted, value) = (label.to_owned(), value.to_owned());
         self.call(sent(Operation::Volumes, label, "list volumes"), move |world, _| {
             let meant = world.holdings.volumes.iter().filter(|(_, volume)| volume.labels.get(&wanted) == Some(&value));
-            Ok(meant.map(|(name, volume)| Found { name: name.clone(), labels: volume.labels.clone() }).collect())
+            Ok(meant
+                .map(|(name, volume)| LabelledResource { name: name.clone(), labels: volume.labels.clone() })
+                .collect())
         })
         .await
     }

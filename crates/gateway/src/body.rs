@@ -10,14 +10,14 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
-use super::client::Client;
+use super::client::ClientConnection;
 use super::gather::Gather;
 use super::local::{InFlight, LocalRoute};
 use super::pool::TargetConnection;
 
 /// Progress of a client's body; it outlives the body, which hyper owns.
 #[derive(Debug, Default)]
-pub(super) struct Progress {
+pub(super) struct BodyProgress {
     pub(super) is_ended: Cell<bool>,
     pub(super) is_broken: Cell<bool>,
 }
@@ -25,11 +25,11 @@ pub(super) struct Progress {
 /// The body of a request to a target.
 pub(super) enum RequestBody {
     None,
-    Streamed { incoming: Incoming, progress: Rc<Progress>, route: Rc<LocalRoute>, gather: Option<Box<Gather>> },
+    Streamed { incoming: Incoming, progress: Rc<BodyProgress>, route: Rc<LocalRoute>, gather: Option<Box<Gather>> },
 }
 
 impl RequestBody {
-    pub(super) fn progress(&self) -> Option<Rc<Progress>> {
+    pub(super) fn progress(&self) -> Option<Rc<BodyProgress>> {
         match self {
             Self::None => None,
             Self::Streamed { progress, .. } => Some(Rc::clone(progress)),
@@ -94,7 +94,7 @@ pub(super) enum AnswerBody {
 pub(super) struct PassedBody {
     incoming: Incoming,
     connection: Option<Box<TargetConnection>>,
-    client: Rc<Client>,
+    client: Rc<ClientConnection>,
     visit: Option<InFlight>,
     gather: Option<Box<Gather>>,
 }
@@ -103,7 +103,7 @@ impl PassedBody {
     pub(super) fn new(
         incoming: Incoming,
         connection: Box<TargetConnection>,
-        client: Rc<Client>,
+        client: Rc<ClientConnection>,
         visit: InFlight,
         gather: Option<Box<Gather>>,
     ) -> Self {

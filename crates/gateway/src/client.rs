@@ -6,15 +6,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::head::HeadFault;
-use super::headers::Origin;
+use super::headers::ConnectionOrigin;
 use super::link::ClientLink;
 use super::local::InFlight;
 use super::pool::Upgraded;
 
 /// One client connection on its worker.
-pub(super) struct Client {
+pub(super) struct ClientConnection {
     pub(super) link: Arc<ClientLink>,
-    pub(super) origin: Origin,
+    pub(super) origin: ConnectionOrigin,
     /// Number of heads that the reader has let through; the first has number 1.
     delivered: Cell<u64>,
     /// Number of requests that hyper has handed over. It lags behind `delivered` by the heads that hyper has read
@@ -32,11 +32,11 @@ pub(super) struct Client {
     pub(super) upgraded: RefCell<Option<(Upgraded, InFlight)>>,
 }
 
-impl Client {
+impl ClientConnection {
     pub(super) fn new(link: Arc<ClientLink>, peer: SocketAddr, local: SocketAddr) -> Rc<Self> {
         Rc::new(Self {
             link,
-            origin: Origin::new(peer, local),
+            origin: ConnectionOrigin::new(peer, local),
             delivered: Cell::new(0),
             handled: Cell::new(0),
             has_begun_head: Cell::new(false),

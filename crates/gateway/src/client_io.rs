@@ -3,7 +3,7 @@
 //! Reading proceeds one head at a time. A head is held back until it is complete and has passed examination; then hyper
 //! receives exactly that head, then exactly its body, and so on. No head reaches the parser unexamined, pipelined or
 //! not. The end of a body is not known for chunked bodies and for upgrades, so such a request is the last on its
-//! connection (`Client::is_last_answer`).
+//! connection (`ClientConnection::is_last_answer`).
 //!
 //! A refused head is replaced by a harmless one, and the request is answered with the refusal in its turn. Order,
 //! flushing and closing therefore need no second path.
@@ -28,7 +28,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::time::{Instant, Sleep};
 
-use super::client::Client;
+use super::client::ClientConnection;
 use super::head::{self, Framing, HeadFault};
 use super::link::ClientLink;
 
@@ -60,7 +60,7 @@ enum Expecting {
 
 pub(super) struct ClientIo {
     read: TokioIo<OwnedReadHalf>,
-    client: Rc<Client>,
+    client: Rc<ClientConnection>,
     expecting: Expecting,
     /// Whether the bytes after the current request may be something other than a request.
     is_last: bool,
@@ -79,7 +79,7 @@ enum Closing {
 }
 
 impl ClientIo {
-    pub(super) fn new(read: OwnedReadHalf, client: Rc<Client>, head_limit: usize) -> Self {
+    pub(super) fn new(read: OwnedReadHalf, client: Rc<ClientConnection>, head_limit: usize) -> Self {
         Self {
             read: TokioIo::new(read),
             client,

@@ -7,7 +7,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use tokio::net::TcpStream;
 
-use super::client::Client;
+use super::client::ClientConnection;
 use super::client_io::ClientIo;
 use super::forward;
 use super::gateway::GatewaySettings;
@@ -15,7 +15,7 @@ use super::link::ClientLink;
 use super::local::LocalRoute;
 use super::refusal::TOO_MANY_CONNECTIONS;
 use super::upgrade;
-use super::wire::Wire;
+use super::wire::SharedWriteHalf;
 
 /// Serves a client until one side ends the connection.
 pub(super) async fn serve(stream: TcpStream, route: Rc<LocalRoute>, settings: Arc<GatewaySettings>) {
@@ -24,13 +24,13 @@ pub(super) async fn serve(stream: TcpStream, route: Rc<LocalRoute>, settings: Ar
     };
     // Fails only if the client has disconnected.
     let _ = stream.set_nodelay(true);
-    let (read, wire) = Wire::split(stream);
+    let (read, wire) = SharedWriteHalf::split(stream);
     let link = Arc::new(ClientLink::new(wire));
     let Some(entry) = route.shared.enter_client(Arc::clone(&link), settings.connections_per_route) else {
         let _ = link.wire.write_now(TOO_MANY_CONNECTIONS);
         return;
     };
-    let client = Client::new(Arc::clone(&link), peer, local);
+    let client = ClientConnection::new(Arc::clone(&link), peer, local);
     let io = ClientIo::new(read, Rc::clone(&client), settings.head_limit);
     let connect_timeout = settings.connect_timeout;
     let service =

@@ -12,15 +12,15 @@ use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use hyper::body::{Body, Incoming};
 use tokio::time::Instant;
 
-use super::body::{AnswerBody, PassedBody, Progress, RequestBody};
-use super::client::Client;
+use super::body::{AnswerBody, BodyProgress, PassedBody, RequestBody};
+use super::client::ClientConnection;
 use super::gather::{Gather, Track};
 use super::headers;
 use super::link::Epoch;
 use super::local::{InFlight, LocalRoute};
 use super::phase::{RouteState, Target};
 use super::pool::{ConnectError, Reuse, TargetConnection};
-use super::refusal::Refusal;
+use super::refusal::RefusalResponse;
 use super::writes::is_safe;
 
 /// Interval at which the gateway checks whether the client of a held request is still connected.
@@ -32,19 +32,19 @@ const HELD_TICK: Duration = Duration::from_millis(250);
 pub(super) struct Gone;
 
 /// The outcome of one attempt to obtain a response.
-enum Attempt {
+enum ForwardAttempt {
     Answered(Response<Incoming>, Box<TargetConnection>),
     Failed {
         /// The request, if no byte of it was sent.
         unsent: Option<Request<RequestBody>>,
         /// Whether the target may merely have closed a kept-alive connection after its own timeout.
         is_stale: bool,
-        refusal: Refusal,
+        refusal: RefusalResponse,
     },
 }
 
 struct Forwarding {
-    client: Rc<Client>,
+    client: Rc<ClientConnection>,
     route: Rc<LocalRoute>,
     /// The request as counted in flight by the route; handed over with its response.
     visit: Option<InFlight>,
@@ -56,7 +56,7 @@ struct Forwarding {
     /// The request as the recorder sees it, if it is recorded.
     track: Option<Rc<Track>>,
     /// Progress of the request's body, if it has one.
-    progress: Option<Rc<Progress>>,
+    progress: Option<Rc<BodyProgress>>,
     /// Time until which the request may be held; set at its first hold.
     patience: Option<Instant>,
     was_retried: bool,
@@ -64,7 +64,7 @@ struct Forwarding {
 
 /// Answers one request of a client.
 pub(super) async fn answer(
-    client: Rc<Client>,
+    client: Rc<ClientConnection>,
     route: Rc<LocalRoute>,
     connect_timeout: Duration,
     request: Request<Incoming>,
@@ -86,13 +86,13 @@ pub(super) async fn answer(
         was_retried: false,
     };
     if let Some(fault) = fault {
-        return Ok(forwarding.own(&Refusal::head(fault)));
+        return Ok(forwarding.own(&RefusalResponse::head(fault)));
     }
     if let Err(refusal) = headers::examine(&request) {
         return Ok(forwarding.own(&refusal));
     }
     if forwarding.may_write && forwarding.route.shared.writes.is_refused {
-        return Ok(forwarding.own(&Refusal::read_only(request.method(), forwarding.is_upgrade)));
+        return Ok(forwarding.own(&RefusalResponse::read_only(request.method(), forwarding.is_upgrade)));
     }
     // The recorder needs the head before it is changed for the target.
     let shared = &forwarding.route.shared;
@@ -103,7 +103,7 @@ pub(super) async fn answer(
     let body = if incoming.is_end_stream() {
         RequestBody::None
     } else {
-        let progress = Rc::new(Progress::default());
+        let progress = Rc::new(BodyProgress::default());
         forwarding.progress = Some(Rc::clone(&progress));
         let gather = forwarding.track.as_ref().map(Gather::sent);
         RequestBody::Streamed { incoming, progress, route: Rc::clone(&forwarding.route), gather }
@@ -122,9 +122,9 @@ impl Forwarding {
                     Err(refusal) => return Ok(self.own(&refusal)),
                 },
                 RouteState::Refusing { reason, retry_after } => {
-                    return Ok(self.own(&Refusal::refusing(reason, *retry_after)));
+                    return Ok(self.own(&RefusalResponse::refusing(reason, *retry_after)));
                 }
-                RouteState::Closed => return Ok(self.own(&Refusal::closed())),
+                RouteState::Closed => return Ok(self.own(&RefusalResponse::closed())),
             };
             if !self.client.link.begin(epoch) {
                 return Err(Gone);
@@ -141,11 +141,11 @@ impl Forwarding {
             }
             let spare = self.can_resend().then(|| copy_of(&request));
             let again = match self.attempt(target, epoch, request).await {
-                Attempt::Answered(answer, connection) => match self.pass_on(epoch, answer, connection).await {
+                ForwardAttempt::Answered(answer, connection) => match self.pass_on(epoch, answer, connection).await {
                     Some(answer) => return Ok(answer),
                     None => spare,
                 },
-                Attempt::Failed { unsent, is_stale, refusal } => {
+                ForwardAttempt::Failed { unsent, is_stale, refusal } => {
                     let again = unsent.or(spare);
                     // A switch aborts the connection to the target before it visits the link, so a switch may have
                     // caused the failure although the link does not show it yet; the epoch changes before both.
@@ -168,7 +168,7 @@ impl Forwarding {
             }
             match again {
                 Some(again) => request = again,
-                None => return Ok(self.own(&Refusal::overtaken())),
+                None => return Ok(self.own(&RefusalResponse::overtaken())),
             }
         }
     }
@@ -194,7 +194,7 @@ impl Forwarding {
         if !headers::to_client(&mut parts) || (is_upgraded && !self.is_upgrade) {
             let is_current = self.client.link.withdraw() && !self.is_overtaken(epoch);
             return is_current
-                .then(|| self.failed(Refusal::bad_gateway("its answer has a form that cannot be passed on")));
+                .then(|| self.failed(RefusalResponse::bad_gateway("its answer has a form that cannot be passed on")));
         }
         if !self.client.link.commit(epoch) {
             self.client.link.withdraw();
@@ -215,7 +215,7 @@ impl Forwarding {
         Some(Response::from_parts(parts, AnswerBody::Passed(body)))
     }
 
-    async fn attempt(&self, target: &Target, epoch: Epoch, request: Request<RequestBody>) -> Attempt {
+    async fn attempt(&self, target: &Target, epoch: Epoch, request: Request<RequestBody>) -> ForwardAttempt {
         let reuse = match (self.was_retried, self.can_resend()) {
             (true, _) => Reuse::Never,
             (false, true) => Reuse::Always,
@@ -234,33 +234,33 @@ impl Forwarding {
         };
         let is_stale = connection.is_reused;
         match connection.send(request).await {
-            Ok(answer) => Attempt::Answered(answer, connection),
+            Ok(answer) => ForwardAttempt::Answered(answer, connection),
             Err(mut error) => {
                 let unsent = error.take_message();
-                let refusal = Refusal::bad_gateway(format!("it did not answer ({})", error.error()));
-                Attempt::Failed { unsent, is_stale, refusal }
+                let refusal = RefusalResponse::bad_gateway(format!("it did not answer ({})", error.error()));
+                ForwardAttempt::Failed { unsent, is_stale, refusal }
             }
         }
     }
 
-    fn unreachable(&self, target: &Target, request: Request<RequestBody>, error: &ConnectError) -> Attempt {
+    fn unreachable(&self, target: &Target, request: Request<RequestBody>, error: &ConnectError) -> ForwardAttempt {
         let refusal = match error {
-            ConnectError::TimedOut => Refusal::gateway_timeout("it did not accept the connection in time"),
-            ConnectError::Overtaken => Refusal::overtaken(),
+            ConnectError::TimedOut => RefusalResponse::gateway_timeout("it did not accept the connection in time"),
+            ConnectError::Overtaken => RefusalResponse::overtaken(),
             ConnectError::Io(error) => {
                 tracing::debug!(site.name = %self.route.shared.name, instance.id = %target.instance, %error,
                     "target cannot be reached");
-                Refusal::bad_gateway(format!("it does not accept connections ({})", error.kind()))
+                RefusalResponse::bad_gateway(format!("it does not accept connections ({})", error.kind()))
             }
         };
-        Attempt::Failed { unsent: Some(request), is_stale: false, refusal }
+        ForwardAttempt::Failed { unsent: Some(request), is_stale: false, refusal }
     }
 
     /// Waits until the route has left `epoch`.
-    async fn hold(&mut self, epoch: Epoch, reason: &str) -> Result<(), Refusal> {
+    async fn hold(&mut self, epoch: Epoch, reason: &str) -> Result<(), RefusalResponse> {
         let shared = &self.route.shared;
         let Some(_place) = shared.enter_held() else {
-            return Err(Refusal::queue_is_full(reason));
+            return Err(RefusalResponse::queue_is_full(reason));
         };
         let patience = *self.patience.get_or_insert_with(|| Instant::now() + shared.hold.timeout);
         // Subscribed before the epoch is read, so that a change after the read wakes the receiver.
@@ -268,12 +268,12 @@ impl Forwarding {
         while shared.epoch() == epoch {
             let now = Instant::now();
             if now >= patience {
-                return Err(Refusal::waited_too_long(reason));
+                return Err(RefusalResponse::waited_too_long(reason));
             }
             // hyper notices that a client has left only when it has nothing left to read from it.
             if self.client.link.wire.peer_gone() {
                 self.client.link.cut();
-                return Err(Refusal::waited_too_long(reason));
+                return Err(RefusalResponse::waited_too_long(reason));
             }
             let _ = tokio::time::timeout(HELD_TICK.min(patience - now), changes.changed()).await;
         }
@@ -281,15 +281,15 @@ impl Forwarding {
     }
 
     /// Builds the response for a target that failed to answer; the fault may be the client's own body.
-    fn failed(&mut self, refusal: Refusal) -> Response<AnswerBody> {
+    fn failed(&mut self, refusal: RefusalResponse) -> Response<AnswerBody> {
         if self.progress.as_ref().is_some_and(|progress| progress.is_broken.get()) {
-            return self.own(&Refusal::malformed("a body that ends too early or is badly framed"));
+            return self.own(&RefusalResponse::malformed("a body that ends too early or is badly framed"));
         }
         self.route.shared.counters.target_failed();
         self.own(&refusal)
     }
 
-    fn own(&mut self, refusal: &Refusal) -> Response<AnswerBody> {
+    fn own(&mut self, refusal: &RefusalResponse) -> Response<AnswerBody> {
         let (mut parts, text) = refusal.answer(&self.route.shared.name, self.wants_html).into_parts();
         if let Some(track) = &self.track {
             track.answered(parts.status, &parts.headers);

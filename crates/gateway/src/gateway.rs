@@ -12,11 +12,11 @@ use tokio::time::Instant;
 
 use super::link::ClientLink;
 use super::listener;
-use super::phase::{Command, HoldLimits, RouteState, Target};
+use super::phase::{HoldLimits, RouteCommand, RouteState, Target};
 use super::recorder::Recorder;
-use super::recording::Record;
+use super::recording::RecordingFilter;
 use super::route::{RouteStats, SharedRoute};
-use super::workers::{Order, Team};
+use super::workers::{Team, WorkerOrder};
 use super::writes::WriteRules;
 
 /// Interval at which a shutdown checks whether the last connection has ended.
@@ -131,7 +131,7 @@ impl Gateway {
         listen: SocketAddr,
         hold: HoldLimits,
         writes: WriteRules,
-        record: Record,
+        record: RecordingFilter,
         name: &str,
     ) -> Result<Route, OpenError> {
         let failed = |cause: io::Error| match cause.kind() {
@@ -146,7 +146,7 @@ impl Gateway {
                 let shared = SharedRoute::new(id, name, address, hold, writes, record);
                 let (stop, stopped) = oneshot::channel();
                 let (done, finished) = oneshot::channel();
-                let order = Order::Listen { route: Arc::clone(&shared), listener, stop: stopped, done };
+                let order = WorkerOrder::Listen { route: Arc::clone(&shared), listener, stop: stopped, done };
                 if !team.order_one(id, order) {
                     return Err(OpenError::ShutDown);
                 }
@@ -175,7 +175,7 @@ impl Gateway {
             route.unlisten().await;
             route.shared.drain();
             if let RouteState::Holding { .. } = route.state() {
-                route.shared.change(Command::Close);
+                route.shared.change(RouteCommand::Close);
             }
         }
         while Instant::now() < until && routes.iter().any(|route| route.shared.connections() > 0) {
@@ -185,7 +185,7 @@ impl Gateway {
             tokio::time::sleep(SHUTDOWN_TICK).await;
         }
         for route in &routes {
-            route.shared.change(Command::Close);
+            route.shared.change(RouteCommand::Close);
         }
         self.team.iter().for_each(|team| team.stop());
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
@@ -239,17 +239,17 @@ impl Route {
     /// Sends requests, including held ones, to the target from now on. Serving the same target again changes nothing.
     pub fn serve(&self, target: Target) {
         tracing::debug!(site.name = %self.shared.name, instance.id = %target.instance, "route serves {}", target.address);
-        self.shared.change(Command::Serve(target));
+        self.shared.change(RouteCommand::Serve(target));
     }
 
     /// Holds requests from now on, until the next `serve` or `refuse`.
     pub fn hold(&self, reason: impl Into<String>) {
-        self.shared.change(Command::Hold { reason: reason.into() });
+        self.shared.change(RouteCommand::Hold { reason: reason.into() });
     }
 
     /// Answers requests, including held ones, with 503 and `Retry-After` from now on.
     pub fn refuse(&self, reason: impl Into<String>, retry_after: Duration) {
-        self.shared.change(Command::Refuse { reason: reason.into(), retry_after });
+        self.shared.change(RouteCommand::Refuse { reason: reason.into(), retry_after });
     }
 
     /// Returns the current state of the route.
@@ -298,7 +298,7 @@ impl Route {
     /// Releases the port: when this returns, the port can be opened again. Requests under way end as they do at a
     /// switch.
     pub async fn close(self) {
-        self.shared.change(Command::Close);
+        self.shared.change(RouteCommand::Close);
         self.unlisten().await;
         self.shared.drain();
         self.team.iter().for_each(|team| team.forget(&self.shared));

@@ -11,7 +11,7 @@ use http::header::{CONTENT_TYPE, HOST};
 use http::{HeaderMap, Request, StatusCode};
 use jiff::Timestamp;
 
-use super::recorder::{Place, Recorder};
+use super::recorder::{ExchangePosition, Recorder};
 use super::recording::{AnswerHead, Exchange, Loss, RecordedBody, RequestHead};
 
 /// Maximum size of a body that is kept, in bytes. Forms and pages are smaller; uploads and downloads may be larger.
@@ -22,7 +22,7 @@ pub(super) struct Track {
     recorder: Arc<Recorder>,
     head: Arc<RequestHead>,
     begun: Instant,
-    place: Cell<Option<Place>>,
+    place: Cell<Option<ExchangePosition>>,
 }
 
 impl Track {
@@ -60,11 +60,11 @@ impl Track {
     }
 
     /// Notes a body that has ended or has been cut off.
-    fn note(&self, side: Side, body: RecordedBody) {
+    fn note(&self, side: BodyDirection, body: RecordedBody) {
         let took = self.begun.elapsed();
         self.complete(|exchange| match side {
-            Side::Sent => exchange.sent = body,
-            Side::Received => {
+            BodyDirection::Sent => exchange.sent = body,
+            BodyDirection::Received => {
                 exchange.received = body;
                 exchange.took = Some(took);
             }
@@ -74,7 +74,7 @@ impl Track {
 
 /// The direction of a body: sent by the client or received from the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum BodyDirection {
     Sent,
     Received,
 }
@@ -82,7 +82,7 @@ enum Side {
 /// Copies a body as it passes. If it is dropped before the end, it records that the body was cut off.
 pub(super) struct Gather {
     track: Rc<Track>,
-    side: Side,
+    side: BodyDirection,
     kept: Vec<u8>,
     size: u64,
     loss: Option<Loss>,
@@ -92,16 +92,16 @@ pub(super) struct Gather {
 impl Gather {
     /// Starts copying the body of a request.
     pub(super) fn sent(track: &Rc<Track>) -> Box<Self> {
-        Self::new(track, Side::Sent, None)
+        Self::new(track, BodyDirection::Sent, None)
     }
 
     /// Starts copying the body of a response; its content type decides whether bytes are kept.
     pub(super) fn received(track: &Rc<Track>, headers: &HeaderMap) -> Box<Self> {
         let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-        Self::new(track, Side::Received, (!is_text(kind.unwrap_or_default())).then_some(Loss::NoText))
+        Self::new(track, BodyDirection::Received, (!is_text(kind.unwrap_or_default())).then_some(Loss::NoText))
     }
 
-    fn new(track: &Rc<Track>, side: Side, loss: Option<Loss>) -> Box<Self> {
+    fn new(track: &Rc<Track>, side: BodyDirection, loss: Option<Loss>) -> Box<Self> {
         let track = Rc::clone(track);
         Box::new(Self { track, side, kept: Vec::new(), size: 0, loss, has_ended: false })
     }

@@ -9,7 +9,7 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, Version, request, response};
 
-use super::refusal::Refusal;
+use super::refusal::RefusalResponse;
 
 static KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 static PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
@@ -20,7 +20,7 @@ static X_FORWARDED_PORT: HeaderName = HeaderName::from_static("x-forwarded-port"
 static X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
 /// The facts about a client connection that the gateway passes to a site; built once per connection.
-pub(super) struct Origin {
+pub(super) struct ConnectionOrigin {
     address: HeaderValue,
     forwarded_for: String,
     local: HeaderValue,
@@ -34,7 +34,7 @@ struct HostFacts {
     forwarded: HeaderValue,
 }
 
-impl Origin {
+impl ConnectionOrigin {
     pub(super) fn new(peer: SocketAddr, local: SocketAddr) -> Self {
         let ip = peer.ip().to_canonical();
         // RFC 7239 section 6: an IPv6 address is bracketed, and a bracket needs quotes.
@@ -90,21 +90,21 @@ fn port_of(host: &str) -> Option<&str> {
 /// Refuses a request that a site must not see.
 ///
 /// Errors: the refusal, which states what is wrong with the request.
-pub(super) fn examine<B>(request: &Request<B>) -> Result<(), Refusal> {
+pub(super) fn examine<B>(request: &Request<B>) -> Result<(), RefusalResponse> {
     match *request.method() {
         // CONNECT asks for a tunnel to any host, TRACE for an echo of credentials.
-        Method::CONNECT | Method::TRACE => return Err(Refusal::method(request.method())),
+        Method::CONNECT | Method::TRACE => return Err(RefusalResponse::method(request.method())),
         _ => {}
     }
     let mut hosts = request.headers().get_all(HOST).iter();
     let host = hosts.next();
     if hosts.next().is_some() {
-        return Err(Refusal::malformed("more than one Host"));
+        return Err(RefusalResponse::malformed("more than one Host"));
     }
     match host {
-        None if request.version() == Version::HTTP_11 => return Err(Refusal::malformed("no Host")),
+        None if request.version() == Version::HTTP_11 => return Err(RefusalResponse::malformed("no Host")),
         None => {}
-        Some(host) if !is_host(host.as_bytes()) => return Err(Refusal::malformed("a Host that names no host")),
+        Some(host) if !is_host(host.as_bytes()) => return Err(RefusalResponse::malformed("a Host that names no host")),
         Some(_) => {}
     }
     let uri = request.uri();
@@ -113,13 +113,13 @@ pub(super) fn examine<B>(request: &Request<B>) -> Result<(), Refusal> {
         // proxy, so both must be the same.
         let same = host.is_some_and(|host| is_same_host(host.as_bytes(), authority.as_str().as_bytes()));
         if !same || uri.scheme().is_none() {
-            return Err(Refusal::malformed("a request target that differs from Host"));
+            return Err(RefusalResponse::malformed("a request target that differs from Host"));
         }
         return Ok(());
     }
     let is_path = uri.path().starts_with('/') || (uri.path() == "*" && request.method() == Method::OPTIONS);
     if !is_path {
-        return Err(Refusal::malformed("a request target that is no path"));
+        return Err(RefusalResponse::malformed("a request target that is no path"));
     }
     Ok(())
 }
@@ -149,7 +149,7 @@ fn tokens(value: &HeaderValue) -> impl Iterator<Item = &str> {
 }
 
 /// Turns a client's request into the request that is sent to the site.
-pub(super) fn to_target(parts: &mut request::Parts, origin: &Origin, is_upgrade: bool) {
+pub(super) fn to_target(parts: &mut request::Parts, origin: &ConnectionOrigin, is_upgrade: bool) {
     if parts.uri.authority().is_some() {
         parts.uri = parts.uri.path_and_query().cloned().map_or_else(|| Uri::from_static("/"), Uri::from);
     }
@@ -234,7 +234,8 @@ mod tests {
 
     #[test]
     fn what_a_client_claims_about_itself_is_replaced() {
-        let origin = Origin::new(SocketAddr::from(([10, 0, 0, 9], 5)), SocketAddr::from(([10, 0, 0, 1], 7770)));
+        let origin =
+            ConnectionOrigin::new(SocketAddr::from(([10, 0, 0, 9], 5)), SocketAddr::from(([10, 0, 0, 1], 7770)));
         let (mut parts, ()) = request(|builder| {
             builder
                 .uri("/a?b")

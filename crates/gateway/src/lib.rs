@@ -64,7 +64,7 @@ pub use gateway::{Gateway, GatewaySettings, OpenError, Route};
 pub use gather::BODY_MAX;
 pub use phase::{HoldLimits, RouteState, Target};
 pub use recorder::Recorder;
-pub use recording::{AnswerHead, Exchange, Loss, Record, RecordedBody, Recording, RequestHead};
+pub use recording::{AnswerHead, Exchange, Loss, RecordedBody, Recording, RecordingFilter, RequestHead};
 pub use route::RouteStats;
 pub use writes::WriteRules;
 

@@ -20,13 +20,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::wire::Wire;
+use super::wire::SharedWriteHalf;
 
 /// Number of a route's configuration; every change of state increments it.
 pub(super) type Epoch = u64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Exchange {
+enum ExchangePhase {
     Idle,
     Waiting(Epoch),
     Committed(Epoch),
@@ -37,7 +37,7 @@ enum Exchange {
 /// The decisions about one connection; pure, so that every order of events can be tested without a socket.
 #[derive(Debug)]
 struct Ledger {
-    exchange: Exchange,
+    exchange: ExchangePhase,
     /// Whether bytes of a finished response may still be in the process.
     unflushed: bool,
     /// Whether bytes of a finished response may still be in the kernel.
@@ -45,7 +45,7 @@ struct Ledger {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Verdict {
+enum CutDecision {
     Leave,
     Cut,
     CutIfUnsent,
@@ -53,24 +53,24 @@ enum Verdict {
 
 impl Ledger {
     const fn new() -> Self {
-        Self { exchange: Exchange::Idle, unflushed: false, carried: false }
+        Self { exchange: ExchangePhase::Idle, unflushed: false, carried: false }
     }
 
     fn begin(&mut self, epoch: Epoch) -> bool {
         match self.exchange {
-            Exchange::Cut => return false,
+            ExchangePhase::Cut => return false,
             // The previous response has not been flushed: hyper reads ahead of its own writes.
-            Exchange::Committed(_) => self.unflushed = true,
-            Exchange::Idle | Exchange::Waiting(_) | Exchange::Expelled => {}
+            ExchangePhase::Committed(_) => self.unflushed = true,
+            ExchangePhase::Idle | ExchangePhase::Waiting(_) | ExchangePhase::Expelled => {}
         }
-        self.exchange = Exchange::Waiting(epoch);
+        self.exchange = ExchangePhase::Waiting(epoch);
         true
     }
 
     fn commit(&mut self, epoch: Epoch) -> bool {
-        let free = self.exchange == Exchange::Waiting(epoch);
+        let free = self.exchange == ExchangePhase::Waiting(epoch);
         if free {
-            self.exchange = Exchange::Committed(epoch);
+            self.exchange = ExchangePhase::Committed(epoch);
             self.carried = true;
         }
         free
@@ -78,43 +78,45 @@ impl Ledger {
 
     /// Ends an exchange of which no byte was forwarded. Returns false if it had already been expelled or cut.
     fn withdraw(&mut self) -> bool {
-        let free = matches!(self.exchange, Exchange::Waiting(_) | Exchange::Idle);
-        if self.exchange != Exchange::Cut {
-            self.exchange = Exchange::Idle;
+        let free = matches!(self.exchange, ExchangePhase::Waiting(_) | ExchangePhase::Idle);
+        if self.exchange != ExchangePhase::Cut {
+            self.exchange = ExchangePhase::Idle;
         }
         free
     }
 
     fn flushed(&mut self) {
         self.unflushed = false;
-        if let Exchange::Committed(_) = self.exchange {
-            self.exchange = Exchange::Idle;
+        if let ExchangePhase::Committed(_) = self.exchange {
+            self.exchange = ExchangePhase::Idle;
         }
     }
 
-    fn expel(&mut self, now: Epoch) -> Verdict {
+    fn expel(&mut self, now: Epoch) -> CutDecision {
         match self.exchange {
-            Exchange::Cut => Verdict::Leave,
-            Exchange::Committed(epoch) if epoch < now => {
-                self.exchange = Exchange::Cut;
-                Verdict::Cut
+            ExchangePhase::Cut => CutDecision::Leave,
+            ExchangePhase::Committed(epoch) if epoch < now => {
+                self.exchange = ExchangePhase::Cut;
+                CutDecision::Cut
             }
-            Exchange::Waiting(epoch) if epoch < now => {
-                self.exchange = Exchange::Expelled;
+            ExchangePhase::Waiting(epoch) if epoch < now => {
+                self.exchange = ExchangePhase::Expelled;
                 self.leftovers()
             }
-            Exchange::Idle | Exchange::Expelled | Exchange::Waiting(_) | Exchange::Committed(_) => self.leftovers(),
+            ExchangePhase::Idle | ExchangePhase::Expelled | ExchangePhase::Waiting(_) | ExchangePhase::Committed(_) => {
+                self.leftovers()
+            }
         }
     }
 
-    fn leftovers(&mut self) -> Verdict {
+    fn leftovers(&mut self) -> CutDecision {
         if self.unflushed {
-            self.exchange = Exchange::Cut;
-            Verdict::Cut
+            self.exchange = ExchangePhase::Cut;
+            CutDecision::Cut
         } else if std::mem::take(&mut self.carried) {
-            Verdict::CutIfUnsent
+            CutDecision::CutIfUnsent
         } else {
-            Verdict::Leave
+            CutDecision::Leave
         }
     }
 }
@@ -122,7 +124,7 @@ impl Ledger {
 /// A client connection: its socket, and the state of its current exchange.
 #[derive(Debug)]
 pub(super) struct ClientLink {
-    pub(super) wire: Wire,
+    pub(super) wire: SharedWriteHalf,
     ledger: Mutex<Ledger>,
     born: Instant,
     /// Time since which the client owes a request head: 0 if it owes none, otherwise the milliseconds since `born`,
@@ -131,7 +133,7 @@ pub(super) struct ClientLink {
 }
 
 impl ClientLink {
-    pub(super) fn new(wire: Wire) -> Self {
+    pub(super) fn new(wire: SharedWriteHalf) -> Self {
         let link = Self { wire, ledger: Mutex::new(Ledger::new()), born: Instant::now(), owing: AtomicU64::new(0) };
         link.awaits_head(false);
         link
@@ -166,19 +168,19 @@ impl ClientLink {
     }
 
     pub(super) fn is_cut(&self) -> bool {
-        self.ledger().exchange == Exchange::Cut
+        self.ledger().exchange == ExchangePhase::Cut
     }
 
     /// Ends every exchange with a target older than `now`. Returns whether the connection was cut.
     pub(super) fn expel(&self, now: Epoch) -> bool {
         let mut ledger = self.ledger();
         let cut = match ledger.expel(now) {
-            Verdict::Leave => false,
-            Verdict::Cut => true,
-            Verdict::CutIfUnsent => self.wire.has_unsent(),
+            CutDecision::Leave => false,
+            CutDecision::Cut => true,
+            CutDecision::CutIfUnsent => self.wire.has_unsent(),
         };
         if cut {
-            ledger.exchange = Exchange::Cut;
+            ledger.exchange = ExchangePhase::Cut;
             self.wire.abort();
         }
         cut
@@ -193,7 +195,7 @@ impl ClientLink {
     /// switch can notice.
     pub(super) fn cut_telling(&self, tell: impl FnOnce()) {
         let mut ledger = self.ledger();
-        if std::mem::replace(&mut ledger.exchange, Exchange::Cut) != Exchange::Cut {
+        if std::mem::replace(&mut ledger.exchange, ExchangePhase::Cut) != ExchangePhase::Cut {
             tell();
         }
         self.wire.abort();
@@ -202,7 +204,7 @@ impl ClientLink {
     /// Ends the connection if no exchange is under way; otherwise the connection ends with its response.
     pub(super) fn close_if_idle(&self) {
         let ledger = self.ledger();
-        if ledger.exchange == Exchange::Idle && self.owing.load(Ordering::Relaxed) != 0 {
+        if ledger.exchange == ExchangePhase::Idle && self.owing.load(Ordering::Relaxed) != 0 {
             self.wire.close();
         }
     }
@@ -245,7 +247,7 @@ mod tests {
     fn a_commit_before_the_switch_is_cut() {
         let mut ledger = Ledger::new();
         assert!(ledger.begin(1) && ledger.commit(1));
-        assert_eq!(ledger.expel(2), Verdict::Cut);
+        assert_eq!(ledger.expel(2), CutDecision::Cut);
         assert!(!ledger.begin(2), "a cut connection serves nobody");
     }
 
@@ -253,7 +255,7 @@ mod tests {
     fn a_commit_after_the_switch_is_refused() {
         let mut ledger = Ledger::new();
         assert!(ledger.begin(1));
-        assert_eq!(ledger.expel(2), Verdict::Leave);
+        assert_eq!(ledger.expel(2), CutDecision::Leave);
         assert!(!ledger.commit(1));
         assert!(!ledger.withdraw(), "the worker learns that it was expelled");
         assert!(ledger.begin(2) && ledger.commit(2));
@@ -263,7 +265,7 @@ mod tests {
     fn an_exchange_of_the_new_epoch_is_left_alone() {
         let mut ledger = Ledger::new();
         assert!(ledger.begin(2));
-        assert_eq!(ledger.expel(2), Verdict::Leave);
+        assert_eq!(ledger.expel(2), CutDecision::Leave);
         assert!(ledger.commit(2));
     }
 
@@ -272,18 +274,18 @@ mod tests {
         let mut ledger = Ledger::new();
         assert!(ledger.begin(1) && ledger.commit(1));
         ledger.flushed();
-        assert_eq!(ledger.expel(2), Verdict::CutIfUnsent);
-        assert_eq!(ledger.expel(3), Verdict::Leave);
+        assert_eq!(ledger.expel(2), CutDecision::CutIfUnsent);
+        assert_eq!(ledger.expel(3), CutDecision::Leave);
     }
 
     #[test]
     fn a_pipelined_request_behind_unflushed_bytes_is_cut_with_them() {
         let mut ledger = Ledger::new();
         assert!(ledger.begin(1) && ledger.commit(1) && ledger.begin(1));
-        assert_eq!(ledger.expel(2), Verdict::Cut);
+        assert_eq!(ledger.expel(2), CutDecision::Cut);
         let mut flushed = Ledger::new();
         assert!(flushed.begin(1) && flushed.commit(1) && flushed.begin(1));
         flushed.flushed();
-        assert_eq!(flushed.expel(2), Verdict::CutIfUnsent);
+        assert_eq!(flushed.expel(2), CutDecision::CutIfUnsent);
     }
 }

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use tokio::time::MissedTickBehavior;
 
 use super::route::SharedRoute;
-use super::workers::Worker;
+use super::workers::GatewayWorker;
 
 const BACKLOG: i32 = 1024;
 /// Pause after a failed accept; when file descriptors have run out, the next attempt would fail just as fast.
@@ -35,7 +35,7 @@ pub(super) fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
 
 /// Accepts connections until `stop` is signalled; when this returns, the port is free.
 pub(super) async fn accept(
-    worker: Rc<Worker>,
+    worker: Rc<GatewayWorker>,
     route: Arc<SharedRoute>,
     listener: std::net::TcpListener,
     mut stop: oneshot::Receiver<()>,

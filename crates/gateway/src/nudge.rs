@@ -14,23 +14,23 @@ const MOST_ROUNDS: usize = 32;
 
 /// The waker of one connection, and the task to wake.
 pub(super) struct Nudge {
-    state: Arc<State>,
+    state: Arc<NudgeState>,
     waker: Waker,
 }
 
-struct State {
+struct NudgeState {
     task: Mutex<Waker>,
     is_inside: AtomicBool,
     is_noted: AtomicBool,
 }
 
-impl State {
+impl NudgeState {
     fn wake_task(&self) {
         self.task.lock().unwrap_or_else(PoisonError::into_inner).wake_by_ref();
     }
 }
 
-impl Wake for State {
+impl Wake for NudgeState {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -48,7 +48,7 @@ impl Wake for State {
 
 impl Nudge {
     pub(super) fn new() -> Self {
-        let state = Arc::new(State {
+        let state = Arc::new(NudgeState {
             task: Mutex::new(Waker::noop().clone()),
             is_inside: AtomicBool::new(false),
             is_noted: AtomicBool::new(false),
@@ -101,9 +101,9 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Count(AtomicUsize);
+    struct WakeCount(AtomicUsize);
 
-    impl Wake for Count {
+    impl Wake for WakeCount {
         fn wake(self: Arc<Self>) {
             self.0.fetch_add(1, Ordering::SeqCst);
         }
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn wakes_from_inside_make_rounds_and_wakes_from_outside_wake_the_task() {
-        let count = Arc::new(Count::default());
+        let count = Arc::new(WakeCount::default());
         let task = Waker::from(Arc::clone(&count));
         let nudge = Nudge::new();
         let rounds = Cell::new(0);
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn what_never_comes_to_rest_gives_way_and_is_polled_again() {
-        let count = Arc::new(Count::default());
+        let count = Arc::new(WakeCount::default());
         let task = Waker::from(Arc::clone(&count));
         let nudge = Nudge::new();
         let polled: Poll<()> = nudge.poll(&Context::from_waker(&task), |cx| {

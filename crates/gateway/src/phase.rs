@@ -52,7 +52,7 @@ pub enum RouteState {
 
 /// A command that changes the state of a route.
 #[derive(Debug, Clone)]
-pub(super) enum Command {
+pub(super) enum RouteCommand {
     Serve(Target),
     Hold { reason: String },
     Refuse { reason: String, retry_after: Duration },
@@ -64,13 +64,13 @@ impl RouteState {
     ///
     /// `None` matters: a change ends every exchange with the target, and serving the same generation twice must not cut
     /// any connection.
-    pub(super) fn after(&self, command: Command) -> Option<Self> {
+    pub(super) fn after(&self, command: RouteCommand) -> Option<Self> {
         let next = match (self, command) {
             (Self::Closed, _) => return None,
-            (_, Command::Serve(target)) => Self::Serving { target },
-            (_, Command::Hold { reason }) => Self::Holding { reason },
-            (_, Command::Refuse { reason, retry_after }) => Self::Refusing { reason, retry_after },
-            (_, Command::Close) => Self::Closed,
+            (_, RouteCommand::Serve(target)) => Self::Serving { target },
+            (_, RouteCommand::Hold { reason }) => Self::Holding { reason },
+            (_, RouteCommand::Refuse { reason, retry_after }) => Self::Refusing { reason, retry_after },
+            (_, RouteCommand::Close) => Self::Closed,
         };
         (*self != next).then_some(next)
     }
@@ -96,20 +96,21 @@ mod tests {
     #[test]
     fn serving_the_same_generation_again_changes_nothing() {
         let serving = RouteState::Serving { target: target(1) };
-        assert_eq!(serving.after(Command::Serve(target(1))), None);
-        assert_eq!(serving.after(Command::Serve(target(2))), Some(RouteState::Serving { target: target(2) }));
+        assert_eq!(serving.after(RouteCommand::Serve(target(1))), None);
+        assert_eq!(serving.after(RouteCommand::Serve(target(2))), Some(RouteState::Serving { target: target(2) }));
     }
 
     #[test]
     fn serving_again_after_a_hold_is_a_change_even_for_the_same_target() {
-        let holding = RouteState::Serving { target: target(1) }.after(Command::Hold { reason: "reset".to_owned() });
+        let holding =
+            RouteState::Serving { target: target(1) }.after(RouteCommand::Hold { reason: "reset".to_owned() });
         let holding = holding.expect("a hold changes a serving route");
-        assert_eq!(holding.after(Command::Serve(target(1))), Some(RouteState::Serving { target: target(1) }));
+        assert_eq!(holding.after(RouteCommand::Serve(target(1))), Some(RouteState::Serving { target: target(1) }));
     }
 
     #[test]
     fn nothing_reopens_a_closed_route() {
-        assert_eq!(RouteState::Closed.after(Command::Serve(target(1))), None);
-        assert_eq!(RouteState::Closed.after(Command::Hold { reason: String::new() }), None);
+        assert_eq!(RouteState::Closed.after(RouteCommand::Serve(target(1))), None);
+        assert_eq!(RouteState::Closed.after(RouteCommand::Hold { reason: String::new() }), None);
     }
 }

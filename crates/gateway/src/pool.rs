@@ -20,12 +20,12 @@ use hyper::client::conn::http1::{Builder, Connection, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use super::body::{Progress, RequestBody};
+use super::body::{BodyProgress, RequestBody};
 use super::link::Epoch;
 use super::local::LocalRoute;
 use super::nudge::Nudge;
 use super::route::{SharedRoute, TargetEntry};
-use super::wire::{TargetIo, Wire};
+use super::wire::{SharedWriteHalf, TargetIo};
 use super::writes::is_safe;
 
 /// Maximum number of idle connections that one worker keeps per route.
@@ -47,7 +47,7 @@ pub(super) struct TargetConnection {
     nudge: Rc<Nudge>,
     entry: TargetEntry,
     /// Progress of the body of the latest request, if it had one.
-    progress: Option<Rc<Progress>>,
+    progress: Option<Rc<BodyProgress>>,
     idle_since: Instant,
     is_ended: bool,
     /// Whether no further request is sent on the connection. A server that expects no body with a GET may parse that
@@ -95,7 +95,7 @@ impl TargetConnection {
             _ = changes.wait_for(|now| *now > epoch) => return Err(ConnectError::Overtaken),
         };
         stream.set_nodelay(true).map_err(ConnectError::Io)?;
-        let (read, wire) = Wire::split(stream);
+        let (read, wire) = SharedWriteHalf::split(stream);
         let wire = Arc::new(wire);
         // From here on a switch can abort the connection; before, nothing has been sent on it.
         let entry = route.enter_target(epoch, Some(Arc::clone(&wire))).ok_or(ConnectError::Overtaken)?;

@@ -17,7 +17,7 @@ use http::Request;
 use jiff::Timestamp;
 
 use super::gather::Track;
-use super::recording::{Exchange, Loss, Record, RecordedBody, Recording, RequestHead};
+use super::recording::{Exchange, Loss, RecordedBody, Recording, RecordingFilter, RequestHead};
 
 /// Limits of a route's log, in bytes and in exchanges.
 const BYTES_MAX: usize = 16 << 20;
@@ -29,8 +29,8 @@ const PASSING_MAX: usize = 16 << 20;
 
 /// Records the traffic of one route.
 pub struct Recorder {
-    records: Record,
-    log: Mutex<Log>,
+    records: RecordingFilter,
+    log: Mutex<ExchangeLog>,
     /// Bytes of bodies that are in transit.
     passing: AtomicUsize,
 }
@@ -42,12 +42,12 @@ impl fmt::Debug for Recorder {
 }
 
 impl Recorder {
-    pub(super) fn new(records: Record) -> Self {
-        Self { records, log: Mutex::new(Log::new(None, false)), passing: AtomicUsize::new(0) }
+    pub(super) fn new(records: RecordingFilter) -> Self {
+        Self { records, log: Mutex::new(ExchangeLog::new(None, false)), passing: AtomicUsize::new(0) }
     }
 
     // Every critical section leaves the log consistent at each step.
-    fn log(&self) -> MutexGuard<'_, Log> {
+    fn log(&self) -> MutexGuard<'_, ExchangeLog> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -92,7 +92,12 @@ impl Recorder {
 
     /// Enters a request that is about to be sent to a generation, unless it has been entered before. Returns `None` if
     /// the generation is not the one being recorded.
-    pub(super) fn enter(&self, known: Option<Place>, generation: u64, request: &Arc<RequestHead>) -> Option<Place> {
+    pub(super) fn enter(
+        &self,
+        known: Option<ExchangePosition>,
+        generation: u64,
+        request: &Arc<RequestHead>,
+    ) -> Option<ExchangePosition> {
         let mut log = self.log();
         known.filter(|place| place.serial == log.serial).or_else(|| log.enter(generation, request))
     }
@@ -113,19 +118,19 @@ impl Recorder {
     }
 
     /// Completes an exchange, if it is still in the log.
-    pub(super) fn complete(&self, place: Place, change: impl FnOnce(&mut Exchange)) {
+    pub(super) fn complete(&self, place: ExchangePosition, change: impl FnOnce(&mut Exchange)) {
         self.log().complete(place, change);
     }
 }
 
 /// The position of an exchange: the log, and the number within it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct ExchangePosition {
     serial: u64,
     number: u64,
 }
 
-struct Log {
+struct ExchangeLog {
     generation: Option<u64>,
     /// Serial number of the log; it grows with every restart, so that places in an earlier log are invalid.
     serial: u64,
@@ -139,7 +144,7 @@ struct Log {
     exchanges: VecDeque<Exchange>,
 }
 
-impl Log {
+impl ExchangeLog {
     fn new(generation: Option<u64>, is_late: bool) -> Self {
         let since = Timestamp::now();
         Self { generation, serial: 0, since, is_late, first: 0, thinned: 0, bytes: 0, exchanges: VecDeque::new() }
@@ -149,7 +154,7 @@ impl Log {
         *self = Self { serial: self.serial + 1, ..Self::new(generation, is_late) };
     }
 
-    fn enter(&mut self, generation: u64, request: &Arc<RequestHead>) -> Option<Place> {
+    fn enter(&mut self, generation: u64, request: &Arc<RequestHead>) -> Option<ExchangePosition> {
         if self.generation != Some(generation) {
             return None;
         }
@@ -159,10 +164,10 @@ impl Log {
         self.bytes += exchange.bytes();
         self.exchanges.push_back(exchange);
         self.make_room();
-        Some(Place { serial: self.serial, number })
+        Some(ExchangePosition { serial: self.serial, number })
     }
 
-    fn complete(&mut self, place: Place, change: impl FnOnce(&mut Exchange)) {
+    fn complete(&mut self, place: ExchangePosition, change: impl FnOnce(&mut Exchange)) {
         let index = place.number.checked_sub(self.first).filter(|_| place.serial == self.serial);
         let exchange = index.and_then(|index| self.exchanges.get_mut(usize::try_from(index).ok()?));
         if let Some(exchange) = exchange {
@@ -209,7 +214,7 @@ mod tests {
     const REACHED: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7770);
 
     fn recorder() -> Arc<Recorder> {
-        let recorder = Arc::new(Recorder::new(Record::All));
+        let recorder = Arc::new(Recorder::new(RecordingFilter::All));
         recorder.serve(1);
         recorder
     }
@@ -317,7 +322,7 @@ mod tests {
 
     #[test]
     fn a_body_that_never_ends_is_cut_off_and_writes_can_be_recorded_alone() {
-        let recorder = Arc::new(Recorder::new(Record::Writes));
+        let recorder = Arc::new(Recorder::new(RecordingFilter::Writes));
         recorder.serve(1);
         let get = Request::get("/").header(HOST, "h").body(()).expect("a request");
         assert!(recorder.hear(&get, REACHED).is_none());

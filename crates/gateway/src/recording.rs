@@ -15,7 +15,7 @@ const OVERHEAD: usize = 512;
 
 /// Selects the requests of a route that are recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Record {
+pub enum RecordingFilter {
     /// No request is recorded, and nothing is copied.
     #[default]
     Nothing,
@@ -25,7 +25,7 @@ pub enum Record {
     All,
 }
 
-impl Record {
+impl RecordingFilter {
     /// Returns whether requests of the method are recorded.
     #[must_use]
     pub(crate) fn includes(self, method: &Method) -> bool {
@@ -119,7 +119,7 @@ pub struct Recording {
     /// Number of the generation that the recording covers.
     pub generation: u64,
     /// Selection of the requests that are recorded.
-    pub records: Record,
+    pub records: RecordingFilter,
     /// Time at which the recording started; UTC.
     pub since: Timestamp,
     /// Whether clients may have reached the generation before the recording started.

@@ -18,7 +18,7 @@ const READING_METHODS: &str = "GET, HEAD, OPTIONS";
 
 /// A response that the gateway itself gives, with the reason.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct RefusalResponse {
     status: StatusCode,
     reason: String,
     retry_after: Option<Duration>,
@@ -27,7 +27,7 @@ pub(super) struct Refusal {
     ends_connection: bool,
 }
 
-impl Refusal {
+impl RefusalResponse {
     fn new(status: StatusCode, reason: impl Into<String>) -> Self {
         Self { status, reason: reason.into(), retry_after: None, allowed: PASSED_METHODS, ends_connection: false }
     }
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_page_cannot_be_injected_through_a_reason() {
-        let page = Refusal::refusing("<script>", Duration::ZERO).answer("a&b", true);
+        let page = RefusalResponse::refusing("<script>", Duration::ZERO).answer("a&b", true);
         let text = String::from_utf8(page.body().to_vec()).expect("UTF-8");
         assert!(text.contains("&lt;script&gt;") && text.contains("a&amp;b") && !text.contains("<script>"));
         assert_eq!(page.headers()[RETRY_AFTER], "1");

@@ -28,10 +28,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::link::{ClientLink, Epoch};
-use super::phase::{Command, HoldLimits, RouteState};
+use super::phase::{HoldLimits, RouteCommand, RouteState};
 use super::recorder::Recorder;
-use super::recording::Record;
-use super::wire::Wire;
+use super::recording::RecordingFilter;
+use super::wire::SharedWriteHalf;
 use super::writes::WriteRules;
 use arenad_seams::ordered_watch as watch;
 
@@ -100,7 +100,7 @@ struct Register {
     state: RouteState,
     clients: HashMap<u64, Arc<ClientLink>>,
     /// Entries without a wire are not sockets of the gateway; the caller of `enter_target` watches the epoch instead.
-    targets: HashMap<u64, Option<Arc<Wire>>>,
+    targets: HashMap<u64, Option<Arc<SharedWriteHalf>>>,
     /// The most recently served generation. It does not change while the route refuses or holds in between, and neither
     /// does the knowledge about its clients: a container that was paused is still the same container.
     generation: Option<u64>,
@@ -153,7 +153,7 @@ impl SharedRoute {
         address: SocketAddr,
         hold: HoldLimits,
         writes: WriteRules,
-        record: Record,
+        record: RecordingFilter,
     ) -> Arc<Self> {
         let state =
             RouteState::Refusing { reason: "nothing serves it yet".to_owned(), retry_after: Duration::from_secs(1) };
@@ -163,7 +163,7 @@ impl SharedRoute {
             address,
             hold,
             writes,
-            recorder: (record != Record::Nothing).then(|| Arc::new(Recorder::new(record))),
+            recorder: (record != RecordingFilter::Nothing).then(|| Arc::new(Recorder::new(record))),
             counters: Counters::default(),
             epoch: AtomicU64::new(1),
             is_draining: AtomicBool::new(false),
@@ -201,7 +201,7 @@ impl SharedRoute {
     }
 
     /// Changes the state; the module comment states what holds when this returns.
-    pub(super) fn change(&self, command: Command) -> bool {
+    pub(super) fn change(&self, command: RouteCommand) -> bool {
         let mut register = self.register();
         let Some(next) = register.state.after(command) else {
             return false;
@@ -242,7 +242,11 @@ impl SharedRoute {
     }
 
     /// Registers a connection to the target of `epoch`, unless the route has moved on to a later epoch.
-    pub(super) fn enter_target(self: &Arc<Self>, epoch: Epoch, wire: Option<Arc<Wire>>) -> Option<TargetEntry> {
+    pub(super) fn enter_target(
+        self: &Arc<Self>,
+        epoch: Epoch,
+        wire: Option<Arc<SharedWriteHalf>>,
+    ) -> Option<TargetEntry> {
         let mut register = self.register();
         if self.epoch() != epoch {
             return None;

@@ -18,12 +18,12 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 /// The writing half of a TCP connection, shared by its owner and by the threads that may have to end it.
 #[derive(Debug)]
-pub(super) struct Wire {
+pub(super) struct SharedWriteHalf {
     // The half keeps the descriptor open, so that an abort can never hit another socket with a reused number.
     half: OwnedWriteHalf,
 }
 
-impl Wire {
+impl SharedWriteHalf {
     pub(super) fn split(stream: TcpStream) -> (OwnedReadHalf, Self) {
         let (read, half) = stream.into_split();
         (read, Self { half })
@@ -113,11 +113,11 @@ impl Wire {
 #[derive(Debug)]
 pub(super) struct TargetIo {
     read: OwnedReadHalf,
-    wire: std::sync::Arc<Wire>,
+    wire: std::sync::Arc<SharedWriteHalf>,
 }
 
 impl TargetIo {
-    pub(super) fn new(read: OwnedReadHalf, wire: std::sync::Arc<Wire>) -> Self {
+    pub(super) fn new(read: OwnedReadHalf, wire: std::sync::Arc<SharedWriteHalf>) -> Self {
         Self { read, wire }
     }
 }

@@ -23,7 +23,7 @@ use super::local::LocalRoute;
 use super::route::SharedRoute;
 
 /// A command to a worker.
-pub(super) enum Order {
+pub(super) enum WorkerOrder {
     Listen {
         route: Arc<SharedRoute>,
         listener: std::net::TcpListener,
@@ -45,12 +45,12 @@ pub(super) enum Order {
 /// The state that all workers share: the settings, and each worker's queue and load.
 pub(super) struct Team {
     pub(super) settings: Arc<GatewaySettings>,
-    members: Vec<Member>,
+    members: Vec<TeamMember>,
 }
 
-struct Member {
+struct TeamMember {
     // Not bounded: the queue holds at most one order per open connection, and connections are bounded per route.
-    orders: mpsc::UnboundedSender<Order>,
+    orders: mpsc::UnboundedSender<WorkerOrder>,
     connections: Arc<AtomicUsize>,
 }
 
@@ -71,17 +71,17 @@ impl Drop for Share {
 }
 
 /// One thread of the gateway, with the routes that it has served.
-pub(super) struct Worker {
+pub(super) struct GatewayWorker {
     pub(super) team: Arc<Team>,
     index: usize,
     routes: RefCell<HashMap<u64, Rc<LocalRoute>>>,
 }
 
-impl Worker {
-    async fn run(self: Rc<Self>, mut orders: mpsc::UnboundedReceiver<Order>) {
+impl GatewayWorker {
+    async fn run(self: Rc<Self>, mut orders: mpsc::UnboundedReceiver<WorkerOrder>) {
         while let Some(order) = orders.recv().await {
             match order {
-                Order::Listen { route, listener, stop, done } => {
+                WorkerOrder::Listen { route, listener, stop, done } => {
                     let worker = Rc::clone(&self);
                     tokio::task::spawn_local(async move {
                         listener::accept(worker, route, listener, stop).await;
@@ -89,15 +89,15 @@ impl Worker {
                         let _ = done.send(());
                     });
                 }
-                Order::Serve { route, stream, share } => {
+                WorkerOrder::Serve { route, stream, share } => {
                     if let Ok(stream) = TcpStream::from_std(stream) {
                         self.serve(stream, &route, share);
                     }
                 }
-                Order::Forget { route } => {
+                WorkerOrder::Forget { route } => {
                     self.routes.borrow_mut().remove(&route.id);
                 }
-                Order::Stop => return,
+                WorkerOrder::Stop => return,
             }
         }
     }
@@ -123,7 +123,7 @@ impl Worker {
             self.serve(stream, route, share);
         } else if let Ok(stream) = stream.into_std() {
             // Fails only while the gateway stops.
-            let _ = member.orders.send(Order::Serve { route: Arc::clone(route), stream, share });
+            let _ = member.orders.send(WorkerOrder::Serve { route: Arc::clone(route), stream, share });
         }
     }
 }
@@ -136,7 +136,7 @@ impl Team {
         let (members, seats): (Vec<_>, Vec<_>) = (0..settings.workers.max(1))
             .map(|_| {
                 let (orders, received) = mpsc::unbounded_channel();
-                (Member { orders, connections: Arc::new(AtomicUsize::new(0)) }, received)
+                (TeamMember { orders, connections: Arc::new(AtomicUsize::new(0)) }, received)
             })
             .unzip();
         let team = Arc::new(Self { settings: Arc::new(settings), members });
@@ -151,7 +151,7 @@ impl Team {
                 match runtime {
                     Ok(runtime) => {
                         let _ = report.send(Ok(()));
-                        let worker = Rc::new(Worker { team: own, index, routes: RefCell::new(HashMap::new()) });
+                        let worker = Rc::new(GatewayWorker { team: own, index, routes: RefCell::new(HashMap::new()) });
                         runtime.block_on(worker.run(received));
                     }
                     Err(error) => {
@@ -169,20 +169,20 @@ impl Team {
     }
 
     /// Gives the order to one worker, chosen by the route's number. Returns false if the gateway has stopped.
-    pub(super) fn order_one(&self, number: u64, order: Order) -> bool {
+    pub(super) fn order_one(&self, number: u64, order: WorkerOrder) -> bool {
         let index = usize::try_from(number).unwrap_or(0) % self.members.len();
         self.members[index].orders.send(order).is_ok()
     }
 
     pub(super) fn forget(&self, route: &Arc<SharedRoute>) {
         for member in &self.members {
-            let _ = member.orders.send(Order::Forget { route: Arc::clone(route) });
+            let _ = member.orders.send(WorkerOrder::Forget { route: Arc::clone(route) });
         }
     }
 
     pub(super) fn stop(&self) {
         for member in &self.members {
-            let _ = member.orders.send(Order::Stop);
+            let _ = member.orders.send(WorkerOrder::Stop);
         }
     }
 }

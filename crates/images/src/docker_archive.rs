@@ -406,9 +406,9 @@ mod tests {
     use super::*;
 
     /// An archive that is assembled by hand: names are neither checked nor made canonical.
-    struct Archive(Builder<Vec<u8>>);
+    struct HandmadeArchive(Builder<Vec<u8>>);
 
-    impl Archive {
+    impl HandmadeArchive {
         /// An archive with an image, but without its manifest.
         fn of_an_image() -> Self {
             let mut archive = Self(Builder::new(Vec::new()));
@@ -471,7 +471,7 @@ mod tests {
 
     #[test]
     fn an_image_without_a_name_takes_none() {
-        let images = Archive::whole().read().expect("an image");
+        let images = HandmadeArchive::whole().read().expect("an image");
         assert_eq!(images.len(), 1);
         assert_eq!(images[0].tags, [""; 0]);
     }
@@ -492,11 +492,11 @@ mod tests {
             "manifest.json/",
         ];
         for name in names {
-            let mut archive = Archive::whole();
+            let mut archive = HandmadeArchive::whole();
             archive.file(name, taken().as_bytes());
             archive.refused(name);
             // In the reverse order, the first file would be overwritten.
-            let mut archive = Archive::of_an_image();
+            let mut archive = HandmadeArchive::of_an_image();
             archive.file(name, taken().as_bytes());
             archive.file("manifest.json", manifest(Value::Null).to_string().as_bytes());
             archive.refused(name);
@@ -510,20 +510,20 @@ mod tests {
             (EntryType::Symlink, "one/../other.json"),
             (EntryType::Link, "other.json"),
         ] {
-            let mut archive = Archive::of_an_image();
+            let mut archive = HandmadeArchive::of_an_image();
             archive.file("other.json", taken().as_bytes());
             archive.entry("manifest.json", kind, link, b"");
             archive.refused(link);
         }
         // A link to a folder, through which the manifest is written.
         for link in [".", "..", "one/..", "../x.tar"] {
-            let mut archive = Archive::whole();
+            let mut archive = HandmadeArchive::whole();
             archive.entry("way.tar", EntryType::Symlink, link, b"");
             archive.file("way.tar/manifest.json", taken().as_bytes());
             archive.refused(link);
         }
         for kind in [EntryType::Fifo, EntryType::Char, EntryType::GNUSparse, EntryType::Continuous] {
-            let mut archive = Archive::whole();
+            let mut archive = HandmadeArchive::whole();
             archive.entry("other", kind, "", b"");
             archive.refused("neither a file nor a folder");
         }
@@ -531,14 +531,14 @@ mod tests {
 
     #[test]
     fn entries_that_readers_find_at_different_places_are_refused() {
-        let mut archive = Archive::whole();
+        let mut archive = HandmadeArchive::whole();
         archive.entry("folder/", EntryType::Directory, "", &[0; 512]);
         archive.refused("a folder with content");
         for (records, attack) in [
             (vec![("path", "manifest.json"), ("path", "other")], "a name twice"),
             (vec![("GNU.sparse.name", "manifest.json")], "a sparse file's name"),
         ] {
-            let mut archive = Archive::of_an_image();
+            let mut archive = HandmadeArchive::of_an_image();
             let records = records.iter().map(|(key, value)| (*key, value.as_bytes()));
             archive.0.append_pax_extensions(records).expect("an extended header");
             archive.file("other", taken().as_bytes());
@@ -559,11 +559,11 @@ mod tests {
             r#""repoTag\u017f":["taken:latest"]"#,
             r#""Other":1"#,
         ] {
-            let mut archive = Archive::of_an_image();
+            let mut archive = HandmadeArchive::of_an_image();
             archive.file("manifest.json", with(text).as_bytes());
             archive.refused(text);
         }
-        let mut archive = Archive::of_an_image();
+        let mut archive = HandmadeArchive::of_an_image();
         archive
             .file("manifest.json", with(r#""Parent":"sha256:00","LayerSources":{"sha256:00":{"size":1}}"#).as_bytes());
         archive.read().expect("what `docker save` writes");
@@ -572,7 +572,7 @@ mod tests {
     #[test]
     fn an_index_gives_no_name_that_the_manifest_does_not_give() {
         let with = |tags: Value, index: &str| {
-            let mut archive = Archive::of_an_image();
+            let mut archive = HandmadeArchive::of_an_image();
             archive.file("manifest.json", manifest(tags).to_string().as_bytes());
             archive.file("index.json", index.as_bytes());
             archive
@@ -593,14 +593,14 @@ mod tests {
 
     #[test]
     fn layers_may_be_linked_and_names_may_begin_with_the_folder() {
-        let mut archive = Archive(Builder::new(Vec::new()));
+        let mut archive = HandmadeArchive(Builder::new(Vec::new()));
         archive.entry("./", EntryType::Directory, "", b"");
         archive.file(&format!("./{}", config_name()), config().as_bytes());
         archive.file("./two/layer.tar", LAYER);
         archive.entry("./one/layer.tar", EntryType::Symlink, "../two/layer.tar", b"");
         archive.file("./manifest.json", manifest(Value::Null).to_string().as_bytes());
         assert_eq!(archive.read().expect("an image").len(), 1);
-        let mut archive = Archive::whole();
+        let mut archive = HandmadeArchive::whole();
         archive.entry("three/layer.tar", EntryType::Symlink, "../four/layer.tar", b"");
         archive.refused("a link to nothing");
     }

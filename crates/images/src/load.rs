@@ -40,7 +40,7 @@ pub struct Works {
 
 /// The result of loading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Done {
+pub enum LoadOutcome {
     /// The right content was already present.
     Present,
     /// The content has been loaded by this call.
@@ -60,9 +60,9 @@ impl Works {
     }
 
     /// Pulls an image from its registry through the engine, unless the engine already has it.
-    pub async fn pull(&self, reference: &str, watch: &WorkProgress) -> Result<Done, ImagesError> {
+    pub async fn pull(&self, reference: &str, watch: &WorkProgress) -> Result<LoadOutcome, ImagesError> {
         if self.engine.image(reference).await?.is_some() {
-            return Ok(Done::Present);
+            return Ok(LoadOutcome::Present);
         }
         let stage = format!("pulling {reference}");
         watch.begin(&stage, None);
@@ -72,7 +72,7 @@ impl Works {
             // The engine aborts a pull when its client disconnects, and keeps the layers that it has received.
             () = watch.cancelled() => return Err(ImagesError::Cancelled),
         }
-        Ok(Done::Loaded)
+        Ok(LoadOutcome::Loaded)
     }
 
     /// Loads an image from its archive: from `from`, or from the shelf. The caller holds the turn.
@@ -85,13 +85,13 @@ impl Works {
         archive: &SourceArchive,
         from: Option<&Path>,
         watch: &Arc<WorkProgress>,
-    ) -> Result<Done, ImagesError> {
+    ) -> Result<LoadOutcome, ImagesError> {
         let place = self.shelf.place(archive);
         let path = from.map_or_else(|| place.file.clone(), Path::to_owned);
         if !path.is_file() {
             // The archive may have been removed after its content was loaded.
             if from.is_none() && self.has(reference, &place).await? {
-                return Ok(Done::Present);
+                return Ok(LoadOutcome::Present);
             }
             let has_mirrors = !archive.mirrors.is_empty();
             return Err(ImagesError::NoArchive { file: archive.file.clone(), looked_at: path, has_mirrors });
@@ -101,7 +101,7 @@ impl Works {
                 .await?;
         let image = of_name(&record, reference, &path)?.clone();
         if self.has(reference, &place).await? {
-            return Ok(Done::Present);
+            return Ok(LoadOutcome::Present);
         }
         self.check_names(&record, &path).await?;
         let needs: Vec<Need> = self.need_of_engine(record.expanded_bytes).into_iter().collect();
@@ -111,7 +111,7 @@ impl Works {
         match proven {
             Some(found) if is_same(&image, &found) => {
                 place.remember(&ShelfRecord { engine_id: Some(found.id), ..record })?;
-                Ok(Done::Loaded)
+                Ok(LoadOutcome::Loaded)
             }
             found => Err(ImagesError::NotProven {
                 path,

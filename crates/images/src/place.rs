@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::load::{ArchiveSelection, Done, Works, proven};
+use super::load::{ArchiveSelection, LoadOutcome, Works, proven};
 use super::shelf::{ArchivePaths, FileStamp, ShelfRecord, Unpacked, sync_folder};
 use super::space::Need;
 use super::unpack;
@@ -24,10 +24,10 @@ impl Works {
         data: &DataSource,
         from: Option<&Path>,
         watch: &Arc<WorkProgress>,
-    ) -> Result<Done, ImagesError> {
+    ) -> Result<LoadOutcome, ImagesError> {
         let place = self.shelf.place_of_data(data);
         if is_placed(data, &place) {
-            return Ok(Done::Present);
+            return Ok(LoadOutcome::Present);
         }
         let path = from.unwrap_or(&place.file);
         if !path.is_file() {
@@ -60,7 +60,7 @@ impl Works {
                 self.unpack(&place, path, parts, record, watch).await?;
             }
         }
-        Ok(Done::Loaded)
+        Ok(LoadOutcome::Loaded)
     }
 
     /// Unpacks the parts that are not in their places yet. The record names them before they are renamed, so that after

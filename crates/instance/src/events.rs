@@ -4,7 +4,7 @@
 //! for them.
 
 use arenad_seams::ordered_watch as watch;
-use arenad_store::{Store, StoredEvent};
+use arenad_store::{DaemonStore, StoredEvent};
 
 /// The maximum length of a message, in bytes; some messages quote a site's logs.
 const MESSAGE_MAX: usize = 64 << 10;
@@ -12,7 +12,7 @@ const MESSAGE_MAX: usize = 64 << 10;
 /// Appends events and notifies listeners. Clones share the log.
 #[derive(Clone)]
 pub struct EventLog {
-    store: Store,
+    store: DaemonStore,
     newest: watch::Sender<i64>,
 }
 
@@ -37,7 +37,7 @@ pub enum FollowError {
 
 impl EventLog {
     /// Creates a log in the store.
-    pub fn new(store: Store) -> Self {
+    pub fn new(store: DaemonStore) -> Self {
         Self { store, newest: watch::Sender::new(0) }
     }
 
@@ -59,8 +59,8 @@ impl EventLog {
     }
 
     /// Returns a reader of the events after `after`, without gaps.
-    pub fn follow(&self, after: i64) -> Followed {
-        Followed { store: self.store.clone(), newest: self.newest.subscribe(), after }
+    pub fn follow(&self, after: i64) -> EventCursor {
+        EventCursor { store: self.store.clone(), newest: self.newest.subscribe(), after }
     }
 }
 
@@ -73,13 +73,13 @@ fn bounded(message: &str) -> std::borrow::Cow<'_, str> {
 }
 
 /// A position in the event log, from which reading continues.
-pub struct Followed {
-    store: Store,
+pub struct EventCursor {
+    store: DaemonStore,
     newest: watch::Receiver<i64>,
     after: i64,
 }
 
-impl Followed {
+impl EventCursor {
     /// Returns the number of the last event that was read.
     pub fn after(&self) -> i64 {
         self.after
@@ -111,7 +111,7 @@ mod tests {
 
     async fn log(folder: &tempfile::TempDir) -> EventLog {
         EventLog::new(
-            Store::open(&folder.path().join("arenad.db"), arenad_seams::wall_clock::WallClock::system())
+            DaemonStore::open(&folder.path().join("arenad.db"), arenad_seams::wall_clock::WallClock::system())
                 .await
                 .expect("a store"),
         )

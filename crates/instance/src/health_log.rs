@@ -8,20 +8,20 @@ use std::sync::{Mutex, PoisonError};
 
 use arenad_model::error::describe;
 use arenad_model::health::Depth;
-use arenad_store::{NewRound, Store, StoreError, StoredRound};
+use arenad_store::{DaemonStore, NewRound, StoreError, StoredRound};
 
 /// The number of rounds that are collected before they are stored. A crash loses at most these, and all of them passed.
 const COLLECTED_MAX: usize = 64;
 
 /// The history of the health rounds of all instances.
 pub struct HealthLog {
-    store: Store,
+    store: DaemonStore,
     collected: Mutex<Vec<NewRound>>,
 }
 
 impl HealthLog {
     /// Creates the history in a store.
-    pub fn new(store: Store) -> Self {
+    pub fn new(store: DaemonStore) -> Self {
         Self { store, collected: Mutex::default() }
     }
 

@@ -28,7 +28,7 @@ use arenad_model::subnet::Subnet;
 use arenad_probes::Prober;
 use arenad_seams::wall_clock::WallClock;
 use arenad_storage::Storage;
-use arenad_store::{Store, StoredEnvironment};
+use arenad_store::{DaemonStore, StoredEnvironment};
 
 /// The folder in which an installation keeps its files.
 #[derive(Debug, Clone)]
@@ -98,7 +98,7 @@ pub struct SharedParts {
     /// The memory, disks and ports of the host.
     pub machine: Arc<dyn Machine>,
     /// The database of intent and identity.
-    pub store: Store,
+    pub store: DaemonStore,
     /// The event log of all instances.
     pub events: EventLog,
     /// The history of probe rounds, which collects rounds that pass.

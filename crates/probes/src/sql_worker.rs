@@ -12,7 +12,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgSslMode};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row};
 
 use super::sql::{FirstValue, SqlFailure};
-use arenad_confined::{Inside, Locked};
+use arenad_confined::{Locked, WorkerConnection};
 
 /// The hidden command that runs this program as the worker.
 pub const COMMAND: &str = "confined-sql";
@@ -72,7 +72,7 @@ pub fn serve() -> io::Result<()> {
     arenad_confined::serve(work)
 }
 
-async fn work(mut inside: Inside) -> io::Result<()> {
+async fn work(mut inside: WorkerConnection) -> io::Result<()> {
     let Some(SqlRequest::Open { server, user, password, database }) = inside.question().await? else { return Ok(()) };
     let (mut parent, opened) = inside
         .connect(SOCKET, async |folder| SqlConnection::open(server, &folder, &user, &password, &database).await)

@@ -12,7 +12,7 @@ use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 
 use super::clone::{self, Cloned};
-use super::disk::{Allowance, Project, Quotas};
+use super::disk::{Allowance, ProjectNumber, Quotas};
 use super::exchange::{self, BeforeStep, ExchangeStep, Exchanged};
 use super::receive::{self, ArchiveLimits, Received};
 use super::remove::{self, Removed};
@@ -59,7 +59,7 @@ pub struct Fresh {
     /// The tree that was cloned.
     of: StoreTree,
     /// The project number of the clone, if the file system has quotas.
-    project: Option<Project>,
+    project: Option<ProjectNumber>,
     /// The counts of the clone operation.
     pub cloned: Cloned,
 }

@@ -1,9 +1,9 @@
 //! The table of digests, which describe the content of each snapshot's stores.
 
-use super::{Doing, Store, StoreError, json, to_json};
+use super::{DaemonStore, Doing, StoreError, json, to_json};
 use arenad_digest::Digest;
 
-impl Store {
+impl DaemonStore {
     /// Returns the digest of a snapshot, if one has been taken.
     pub async fn digest(&self, snapshot: &str) -> Result<Option<Digest>, StoreError> {
         let text: Option<String> = sqlx::query_scalar("SELECT digest FROM digests WHERE snapshot = ?")
@@ -47,7 +47,7 @@ mod tests {
     #[tokio::test]
     async fn of_two_that_learn_a_digest_the_first_counts() {
         let folder = tempfile::tempdir().expect("a folder");
-        let store = Store::open(&folder.path().join("arenad.db"), arenad_seams::wall_clock::WallClock::system())
+        let store = DaemonStore::open(&folder.path().join("arenad.db"), arenad_seams::wall_clock::WallClock::system())
             .await
             .expect("a store");
         let snapshot = Snapshot {

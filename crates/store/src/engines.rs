@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::{Doing, Store, StoreError, timestamp};
+use super::{DaemonStore, Doing, StoreError, timestamp};
 
 /// An engine that the installation has worked with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct SnapshotPlace {
     pub missing_since: Option<Timestamp>,
 }
 
-impl Store {
+impl DaemonStore {
     /// Records the engine in use and returns the previous one if it is a different engine.
     ///
     /// Objects that were made on the previous engine stay recorded as that engine's.
@@ -135,7 +135,7 @@ impl Store {
         Ok(placed.rows_affected() > 0)
     }
 
-    /// Returns the generations, as instance and number, that [`Store::place_instance`] would update if the engine in
+    /// Returns the generations, as instance and number, that [`DaemonStore::place_instance`] would update if the engine in
     /// use had their containers.
     pub async fn misplaced(&self) -> Result<BTreeSet<(String, u64)>, StoreError> {
         let rows = sqlx::query(

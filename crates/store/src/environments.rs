@@ -6,7 +6,7 @@ use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
 use super::instances::want;
-use super::{Doing, Store, StoreError, json, to_json};
+use super::{DaemonStore, Doing, StoreError, json, to_json};
 use arenad_model::instance::InstanceId;
 
 /// A definition as the text of its files, with the variables that it was resolved with.
@@ -38,7 +38,7 @@ fn from_row(row: &SqliteRow) -> Result<StoredEnvironment, StoreError> {
     })
 }
 
-impl Store {
+impl DaemonStore {
     /// Saves a definition, replacing one of the same name, and marks the given instances as wanted, in one transaction.
     pub async fn save_environment(
         &self,

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::{Doing, Retention, Store, StoreError, time_text, timestamp};
+use super::{DaemonStore, Doing, Retention, StoreError, time_text, timestamp};
 
 /// One entry of the event log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ fn from_row(row: &SqliteRow) -> Result<StoredEvent, StoreError> {
     })
 }
 
-impl Store {
+impl DaemonStore {
     /// Appends an event with the current time.
     pub async fn append_event(
         &self,
@@ -61,7 +61,7 @@ impl Store {
         rows.iter().map(from_row).collect()
     }
 
-    /// Returns the sequence number before the newest `count` events, to read them with [`Store::events_after`].
+    /// Returns the sequence number before the newest `count` events, to read them with [`DaemonStore::events_after`].
     pub async fn seq_before_last(&self, count: u32) -> Result<i64, StoreError> {
         let seq: Option<i64> = sqlx::query_scalar("SELECT seq FROM events ORDER BY seq DESC LIMIT 1 OFFSET ?")
             .bind(count)
@@ -72,7 +72,7 @@ impl Store {
     }
 
     /// Returns the sequence number of the last event before a time, to read the later events with
-    /// [`Store::events_after`].
+    /// [`DaemonStore::events_after`].
     pub async fn seq_before(&self, time: Timestamp) -> Result<i64, StoreError> {
         let seq: Option<i64> = sqlx::query_scalar("SELECT max(seq) FROM events WHERE at < ?")
             .bind(time_text(time))

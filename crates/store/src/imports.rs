@@ -7,7 +7,7 @@ use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
 use super::sessions::StoredSession;
-use super::{Doing, Store, StoreError, json, timestamp, to_json};
+use super::{DaemonStore, Doing, StoreError, json, timestamp, to_json};
 use arenad_export::{Manifest, RawJson};
 
 /// An import that has begun but is not complete.
@@ -51,7 +51,7 @@ fn from_row(row: &SqliteRow) -> Result<StoredImport, StoreError> {
     })
 }
 
-impl Store {
+impl DaemonStore {
     /// Saves an import, replacing an earlier attempt at the same snapshot.
     pub async fn save_import(&self, name: Option<&str>, manifest: &Manifest) -> Result<(), StoreError> {
         let images: BTreeSet<&String> = manifest.services.values().map(|service| &service.image).collect();

@@ -6,7 +6,7 @@ use sqlx::sqlite::SqliteRow;
 
 use super::connection::Transaction;
 use super::resets::{NewReset, insert_reset};
-use super::{Doing, Store, StoreError, time_text, timestamp, word};
+use super::{DaemonStore, Doing, StoreError, time_text, timestamp, word};
 use arenad_model::instance::{InstanceId, InstanceState, InstanceStatus};
 use arenad_model::reset::ResetWay;
 use arenad_model::snapshot::SnapshotId;
@@ -132,7 +132,7 @@ pub(super) async fn want(
     Ok(())
 }
 
-impl Store {
+impl DaemonStore {
     /// Records that an instance should be down.
     pub async fn unwant_instance(&self, id: &InstanceId) -> Result<(), StoreError> {
         let doing = "note what is wanted of an instance";

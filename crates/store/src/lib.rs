@@ -163,7 +163,7 @@ impl InlineDatabase {
 
 /// The store of one installation.
 #[derive(Clone)]
-pub struct Store {
+pub struct DaemonStore {
     /// Runs statements whose changes must be on disk when they return.
     durable: Connection,
     /// Runs statements that need not be durable, and reads whose result decides a later write.
@@ -176,13 +176,13 @@ pub struct Store {
     clock: WallClock,
 }
 
-impl Store {
+impl DaemonStore {
     /// Opens the database file, creating it if it does not exist, and applies the missing migrations.
     pub async fn open(path: &Path, clock: WallClock) -> Result<Self, StoreError> {
         let options = options(path)
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
-            // `Connection::Durable` flushes commits and `Store::checkpoint` moves the WAL; neither blocks the writers.
+            // `Connection::Durable` flushes commits and `DaemonStore::checkpoint` moves the WAL; neither blocks the writers.
             .synchronous(SqliteSynchronous::Normal)
             .pragma("wal_autocheckpoint", "0");
         let shown = || path.display().to_string();

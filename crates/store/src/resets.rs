@@ -6,7 +6,7 @@ use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
 use super::connection::Transaction;
-use super::{Doing, Retention, Store, StoreError, json, time_text, timestamp, to_json, word};
+use super::{DaemonStore, Doing, Retention, StoreError, json, time_text, timestamp, to_json, word};
 use arenad_model::instance::InstanceId;
 use arenad_model::reset::{ResetOutcome, ResetWay};
 use arenad_model::verify::{ComparisonExtent, Verified};
@@ -148,7 +148,7 @@ fn from_row(row: &SqliteRow) -> Result<StoredReset, StoreError> {
     })
 }
 
-impl Store {
+impl DaemonStore {
     /// Records a reset that failed or left the instance as it was. A reset that led to a new generation is recorded
     /// together with that generation.
     pub async fn note_reset(&self, instance: &InstanceId, reset: &NewReset<'_>) -> Result<(), StoreError> {

@@ -7,7 +7,7 @@ use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Row, Sqlite};
 
-use super::{Doing, Retention, Store, StoreError, time_text, timestamp};
+use super::{DaemonStore, Doing, Retention, StoreError, time_text, timestamp};
 use arenad_model::health::Depth;
 
 /// A round that has just ended and is to be recorded.
@@ -63,7 +63,7 @@ fn insert(round: &NewRound) -> Query<'_, Sqlite, SqliteArguments> {
     .bind(&round.reason)
 }
 
-impl Store {
+impl DaemonStore {
     /// Appends all of the rounds, or none if a statement fails.
     pub async fn append_rounds(&self, rounds: &[NewRound]) -> Result<(), StoreError> {
         const DOING: &str = "note health rounds";

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sqlx::Row;
 
-use super::{Doing, Store, StoreError, json, to_json};
+use super::{DaemonStore, Doing, StoreError, json, to_json};
 use arenad_accounts::{BrowserCookie, LoginSession};
 use arenad_model::site::Secret;
 
@@ -60,7 +60,7 @@ impl From<StoredSession> for LoginSession {
     }
 }
 
-impl Store {
+impl DaemonStore {
     /// Saves the session of an account as part of a snapshot.
     pub async fn save_session(
         &self,

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::{Doing, Store, StoreError, json, parsed, time_text, timestamp, to_json};
+use super::{DaemonStore, Doing, StoreError, json, parsed, time_text, timestamp, to_json};
 use arenad_model::ids::{EnvironmentName, ServiceName, SiteName};
 use arenad_model::snapshot::{Snapshot, SnapshotId};
 
@@ -38,7 +38,7 @@ fn text_keys<T>(by_service: &BTreeMap<ServiceName, T>) -> BTreeMap<&str, &T> {
     by_service.iter().map(|(service, value)| (service.as_str(), value)).collect()
 }
 
-impl Store {
+impl DaemonStore {
     /// Saves a snapshot whose images and archives are in place. Identical content that is taken twice gets one row.
     ///
     /// A named snapshot whose images are on another engine keeps its reference to them. Otherwise, `up` on the engine

@@ -2,7 +2,7 @@
 
 use sqlx::Row;
 
-use super::{Doing, Store, StoreError};
+use super::{DaemonStore, Doing, StoreError};
 use arenad_model::instance::InstanceId;
 use arenad_model::snapshot::SnapshotId;
 
@@ -17,7 +17,7 @@ pub struct StoredStandby {
     pub renewals: u32,
 }
 
-impl Store {
+impl DaemonStore {
     /// Records that a standby is ready.
     pub async fn keep_standby(&self, instance: &InstanceId, standby: &StoredStandby) -> Result<(), StoreError> {
         sqlx::query("INSERT OR REPLACE INTO standbys (instance, made, snapshot, renewals) VALUES (?, ?, ?, ?)")

@@ -8,7 +8,7 @@ use sqlx::Executor;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 
 use super::connection::Connection;
-use super::{NewGeneration, Retention, SnapshotPlace, Store, time_text};
+use super::{DaemonStore, NewGeneration, Retention, SnapshotPlace, time_text};
 use arenad_model::ids::{EnvironmentName, SiteName};
 use arenad_model::instance::{InstanceFailure, InstanceId, InstanceState};
 use arenad_seams::wall_clock::WallClock;
@@ -18,14 +18,14 @@ fn instance() -> InstanceId {
 }
 
 /// Opens a store that an installation has begun to use.
-async fn store(folder: &tempfile::TempDir) -> Store {
-    let store = Store::open(&folder.path().join("arenad.db"), WallClock::system()).await.expect("a store");
+async fn store(folder: &tempfile::TempDir) -> DaemonStore {
+    let store = DaemonStore::open(&folder.path().join("arenad.db"), WallClock::system()).await.expect("a store");
     store.installation().await.expect("an installation");
     store
 }
 
 /// Inserts an environment and an instance of its site.
-async fn with_instance(store: &Store) {
+async fn with_instance(store: &DaemonStore) {
     let insert = "INSERT INTO environments (name, root, environment_path, environment_text, compose_path, compose_text, \
                   variables, updated_at) VALUES ('mini', '/', 'e', '', 'c', '', '{}', '2026-01-01T00:00:00.000000000Z')";
     store.durable.execute(insert).await.expect("an environment");
@@ -35,7 +35,7 @@ async fn with_instance(store: &Store) {
 }
 
 /// Begins a generation with new containers from the snapshot `keep`.
-async fn begin(store: &Store) -> u64 {
+async fn begin(store: &DaemonStore) -> u64 {
     let begun = NewGeneration {
         has_new_containers: true,
         snapshot: "keep",
@@ -47,7 +47,7 @@ async fn begin(store: &Store) -> u64 {
     store.begin_generation(&instance(), &begun).await.expect("a generation")
 }
 
-async fn with_snapshot(store: &Store, id: &str) {
+async fn with_snapshot(store: &DaemonStore, id: &str) {
     let insert = "INSERT INTO snapshots (id, environment, site, name, images, volumes, size_bytes, created_at, engine) \
                   VALUES (?1, 'mini', 'shop', ?1, '{\"app\": \"sha256:1\"}', '{}', 1, '2026-01-01T00:00:00.000000000Z', \
                   (SELECT engine FROM installation))";
@@ -92,7 +92,7 @@ async fn a_database_of_an_earlier_version_keeps_its_rows_in_order() {
     pool.execute(fill).await.expect("rows");
     pool.close().await;
 
-    let store = Store::open(&path, WallClock::system()).await.expect("the rows are brought along");
+    let store = DaemonStore::open(&path, WallClock::system()).await.expect("the rows are brought along");
     let listed: Vec<String> = store.snapshots().await.expect("rows").into_iter().map(|found| found.id.into()).collect();
     assert_eq!(listed, ["new", "old"], "the newest first");
     let instance = store.instance(&instance()).await.expect("a row").expect("an instance");
@@ -134,7 +134,7 @@ async fn a_clock_that_is_set_back_or_ahead_keeps_the_newest_resets() {
 }
 
 /// Returns the numbers of the oldest and the newest event that are kept.
-async fn event_range(store: &Store) -> Option<(i64, i64)> {
+async fn event_range(store: &DaemonStore) -> Option<(i64, i64)> {
     let events = store.events_after(0, u32::MAX).await.expect("events");
     Some((events.first()?.seq, events.last()?.seq))
 }
@@ -266,7 +266,7 @@ async fn what_was_moved_is_in_the_database_itself() {
     // The database is copied without its WAL.
     let alone = tempfile::tempdir().expect("a folder");
     std::fs::copy(folder.path().join("arenad.db"), alone.path().join("arenad.db")).expect("a copy");
-    let copied = Store::open(&alone.path().join("arenad.db"), WallClock::system()).await.expect("a store");
+    let copied = DaemonStore::open(&alone.path().join("arenad.db"), WallClock::system()).await.expect("a store");
     assert_eq!(event_range(&copied).await, event_range(&store).await);
 }
 
@@ -308,7 +308,7 @@ async fn what_imports_await_is_known_without_their_manifests() {
                   ('0123456789abcdef', ?, '2026-01-01T00:00:00.000000000Z')";
     sqlx::query(insert).bind(MANIFEST).execute(&pool).await.expect("a row");
     pool.close().await;
-    let store = Store::open(&path, WallClock::system()).await.expect("the row is brought along");
+    let store = DaemonStore::open(&path, WallClock::system()).await.expect("the row is brought along");
     let awaited = async || {
         let mut imports = store.imports().await.expect("rows");
         let found = imports.pop().expect("an import");

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use sqlx::Row;
 
-use super::{Doing, Store, StoreError, time_text, timestamp};
+use super::{DaemonStore, Doing, StoreError, time_text, timestamp};
 use arenad_model::instance::InstanceId;
 
 /// The writes to a read-only instance that are known so far.
@@ -24,7 +24,7 @@ impl StoredWrites {
     }
 }
 
-impl Store {
+impl DaemonStore {
     /// Returns the known writes to a generation of an instance.
     pub async fn writes(&self, instance: &InstanceId, generation: u64) -> Result<Option<StoredWrites>, StoreError> {
         let row = sqlx::query("SELECT * FROM writes WHERE instance = ? AND generation = ?")

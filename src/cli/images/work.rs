@@ -13,7 +13,7 @@ use arenad_api::ImageItem;
 use arenad_images::ImagesError;
 use arenad_images::fetch::{Fetcher, SpaceCheck};
 use arenad_images::inventory::InventoryState;
-use arenad_images::load::{ArchiveSelection, Done, Works};
+use arenad_images::load::{ArchiveSelection, LoadOutcome, Works};
 use arenad_images::place::is_placed;
 use arenad_images::shelf::ArchivePaths;
 use arenad_images::space::Need;
@@ -35,7 +35,7 @@ pub(super) enum Task {
 /// The result for one item.
 pub(super) enum Told {
     /// The item is present now, or was before.
-    Done(Done),
+    Done(LoadOutcome),
     /// The command does not apply to the item, for this reason.
     Skipped(&'static str),
     /// The facts that were verified.
@@ -106,7 +106,7 @@ impl Session {
             Task::Pull(fetcher) => {
                 let standing = self.works.standing(image).await?;
                 match (standing.state, standing.id) {
-                    (InventoryState::Present, _) => Done::Present,
+                    (InventoryState::Present, _) => LoadOutcome::Present,
                     (InventoryState::Unverified, _) if !self.works.replace => {
                         return Ok(Told::Skipped("the engine has an image of that name; `--replace` fetches it again"));
                     }
@@ -148,7 +148,7 @@ impl Session {
                 return Ok(Told::Verified(self.works.verify_data(data, brought.as_deref(), watch).await?));
             }
             Task::Load(_) => self.works.place(data, brought.as_deref(), watch).await?,
-            Task::Pull(_) if is_placed(data, &place) => Done::Present,
+            Task::Pull(_) if is_placed(data, &place) => LoadOutcome::Present,
             Task::Pull(fetcher) => {
                 let (wanted, first) = match &data.placement {
                     Placement::Folder(_) => (ArchiveSelection::Itself, None),
@@ -160,7 +160,7 @@ impl Session {
                 };
                 self.fetch(fetcher, archive, &place, wanted, &room, watch).await?;
                 self.works.place(data, None, watch).await?;
-                Done::Loaded
+                LoadOutcome::Loaded
             }
         };
         if matches!(data.placement, Placement::Unpacked(_)) {
@@ -211,8 +211,8 @@ impl Session {
         errors: &mut Vec<(String, ImagesError)>,
     ) -> Result<ImageItem, Failure> {
         let (outcome, said) = match done {
-            Ok(Told::Done(Done::Present)) => ("present", "already present".to_owned()),
-            Ok(Told::Done(Done::Loaded)) => ("loaded", format!("loaded{}", shown_id(&item))),
+            Ok(Told::Done(LoadOutcome::Present)) => ("present", "already present".to_owned()),
+            Ok(Told::Done(LoadOutcome::Loaded)) => ("loaded", format!("loaded{}", shown_id(&item))),
             Ok(Told::Skipped(why)) => ("skipped", format!("skipped: {why}")),
             Ok(Told::Verified(report)) => {
                 let is_sound = report.problems.is_empty();

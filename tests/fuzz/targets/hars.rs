@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use arenad_daemon::traffic::{SiteTraffic, har};
 use arenad_evaluators::webarena_verified::Submission;
-use arenad_gateway::{AnswerHead, Exchange, Record, RecordedBody, Recording, RequestHead};
+use arenad_gateway::{AnswerHead, Exchange, RecordedBody, Recording, RecordingFilter, RequestHead};
 use arenad_verdict::Traffic;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -107,7 +107,7 @@ fn leaks(value: &Value) -> bool {
 fn write(exchanges: Vec<Exchange>) -> Value {
     let recording = Recording {
         generation: 1,
-        records: Record::All,
+        records: RecordingFilter::All,
         since: Timestamp::UNIX_EPOCH,
         is_late: false,
         dropped: 0,

@@ -7,7 +7,9 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use arenad_gateway::{Gateway, GatewaySettings, HoldLimits, Record, RecordedBody, Route, Target as Served, WriteRules};
+use arenad_gateway::{
+    Gateway, GatewaySettings, HoldLimits, RecordedBody, RecordingFilter, Route, Target as Served, WriteRules,
+};
 
 use super::wire::{self, Message};
 use crate::target::{Check, Target};
@@ -92,7 +94,8 @@ impl Passage {
         let gateway = Gateway::start(settings).expect("the gateway starts");
         let hold = HoldLimits { requests: 64, timeout: PATIENCE };
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-        let route = gateway.open(listen, hold, WriteRules::default(), Record::All, "shop").expect("a free port");
+        let route =
+            gateway.open(listen, hold, WriteRules::default(), RecordingFilter::All, "shop").expect("a free port");
         let passage = Self { route, site, _gateway: gateway };
         passage.serve(1);
         passage

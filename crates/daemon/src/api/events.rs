@@ -15,7 +15,7 @@ use serde::Deserialize;
 use super::Api;
 use super::error::ApiError;
 use arenad_api as wire;
-use arenad_instance::events::{FollowError, Followed};
+use arenad_instance::events::{EventCursor, FollowError};
 use arenad_model::error::describe;
 use arenad_store::StoredEvent;
 
@@ -78,7 +78,7 @@ pub(super) async fn events(
 
 /// Returns the events in the form in which they are sent. The next page is read only after the client has taken the
 /// last one.
-fn sent(followed: Followed) -> impl Stream<Item = Result<Event, Infallible>> + Send {
+fn sent(followed: EventCursor) -> impl Stream<Item = Result<Event, Infallible>> + Send {
     let pages = stream::unfold(Some(followed), |followed| async move {
         let mut followed = followed?;
         match followed.next(STREAM_PAGE).await {

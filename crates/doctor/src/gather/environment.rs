@@ -9,7 +9,7 @@ use super::{folder, program, system};
 use crate::facts::{
     EnvironmentRequirements, ImageOrigin, MissingData, MissingImage, Needs, PortState, PublicPort, SiteNeeds,
 };
-use crate::judge::capacity::{Disk, Holds, Resources};
+use crate::judge::capacity::{Holds, HostFileSystem, Resources};
 use crate::ports::{self, PortOwner};
 use arenad_engine::Engine;
 use arenad_model::archive::{DataSource, ImageProvenance};
@@ -147,6 +147,8 @@ async fn bases(engine: Option<&dyn Engine>, sites: &[&Site], needs: &Needs) -> B
 /// A folder that cannot be examined is left out.
 pub fn resources(engine_root: &Path, state_dir: &Path, environment: &site::Environment) -> Resources {
     let folders = [(engine_root, Holds::Images), (&environment.root, Holds::Data), (state_dir, Holds::State)];
-    let disk = |(path, holds): (&Path, Holds)| Some(Disk { path: path.to_owned(), room: folder::room(path)?, holds });
+    let disk = |(path, holds): (&Path, Holds)| {
+        Some(HostFileSystem { path: path.to_owned(), room: folder::room(path)?, holds })
+    };
     Resources { machine: system::machine(), disks: folders.into_iter().filter_map(disk).collect() }
 }

@@ -26,12 +26,12 @@ pub struct Resources {
     /// The memory and the processors.
     pub machine: MachineFacts,
     /// The file systems that arenad and the engine write to.
-    pub disks: Vec<Disk>,
+    pub disks: Vec<HostFileSystem>,
 }
 
 /// A file system that is written to.
 #[derive(Debug, Clone)]
-pub struct Disk {
+pub struct HostFileSystem {
     /// A folder on the file system.
     pub path: PathBuf,
     /// The space of the file system.
@@ -56,14 +56,15 @@ impl Resources {
         let engine = match &facts.engine {
             EngineState::Answers(engine) => {
                 let root = &engine.data_root;
-                Some(Disk { path: root.path.clone(), room: root.room, holds: Holds::Images })
+                Some(HostFileSystem { path: root.path.clone(), room: root.room, holds: Holds::Images })
             }
             EngineState::TooOld { .. } | EngineState::Away { .. } => None,
         };
         let data = facts.environment.as_ref().and_then(|environment| {
-            Some(Disk { path: environment.root.clone(), room: environment.root_room?, holds: Holds::Data })
+            Some(HostFileSystem { path: environment.root.clone(), room: environment.root_room?, holds: Holds::Data })
         });
-        let state = Disk { path: facts.state_dir.path.clone(), room: facts.state_dir.room, holds: Holds::State };
+        let state =
+            HostFileSystem { path: facts.state_dir.path.clone(), room: facts.state_dir.room, holds: Holds::State };
         Self { machine: facts.machine, disks: engine.into_iter().chain(data).chain([state]).collect() }
     }
 }
@@ -80,9 +81,9 @@ pub fn judge(needs: &Needs, resources: &Resources) -> Vec<Finding> {
     findings
 }
 
-fn disks(needs: &Needs, disks: &[Disk]) -> Vec<Finding> {
+fn disks(needs: &Needs, disks: &[HostFileSystem]) -> Vec<Finding> {
     // The folder of data matters only while data remains to be fetched, because nothing else is written there.
-    let disks: Vec<&Disk> =
+    let disks: Vec<&HostFileSystem> =
         disks.iter().filter(|disk| disk.holds != Holds::Data || !needs.missing_data.is_empty()).collect();
     let mut findings: Vec<Finding> = Vec::new();
     let mut seen: Vec<u64> = Vec::new();
@@ -92,7 +93,7 @@ fn disks(needs: &Needs, disks: &[Disk]) -> Vec<Finding> {
             continue;
         }
         seen.push(disk.room.device);
-        let same: Vec<&&Disk> = disks.iter().filter(|other| other.room.device == disk.room.device).collect();
+        let same: Vec<&&HostFileSystem> = disks.iter().filter(|other| other.room.device == disk.room.device).collect();
         let places: Vec<String> = same.iter().map(|disk| disk.path.display().to_string()).collect();
         let holds: Vec<Holds> = same.iter().map(|disk| disk.holds).collect();
         findings.push(space(needs, &disk.room, &holds, &places.join(" and ")).about(disk.path.display()));
@@ -224,8 +225,8 @@ mod tests {
         FileSystemRoom { free_bytes, total_bytes: 100 * GIB, free_files: Some(1_000_000), device }
     }
 
-    fn disk(path: &str, room: FileSystemRoom, holds: Holds) -> Disk {
-        Disk { path: path.into(), room, holds }
+    fn disk(path: &str, room: FileSystemRoom, holds: Holds) -> HostFileSystem {
+        HostFileSystem { path: path.into(), room, holds }
     }
 
     fn resources(available_bytes: u64) -> Resources {
@@ -284,7 +285,7 @@ mod tests {
         let levels = |free: [u64; 3]| -> Vec<Level> {
             let kinds = [("/engine", Holds::Images), ("/data", Holds::Data), ("/state", Holds::State)];
             let apart = kinds.iter().zip(free).enumerate();
-            let apart: Vec<Disk> =
+            let apart: Vec<HostFileSystem> =
                 apart.map(|(n, ((path, holds), free))| disk(path, room(free, n as u64), *holds)).collect();
             disks(&needs, &apart).iter().map(|finding| finding.level).collect()
         };

@@ -34,8 +34,8 @@ pub use self::limits::MEMORY_MIN;
 use self::layers::LayerProgress;
 use crate::{
     ContainerSpec, ContainerStatus, CpuWeight, EVENT_ACTIONS, Engine, EngineDetails, EngineError, EngineEvent,
-    EngineHandle, EngineStream, ExecOutput, Found, FoundContainer, Image, ImageBuild, LayerChange, LayerChangeKind,
-    LogChunk, LogRange, OLDEST_API, Progress,
+    EngineHandle, EngineStream, ExecOutput, FoundContainer, Image, ImageBuild, LabelledResource, LayerChange,
+    LayerChangeKind, LogChunk, LogRange, OLDEST_API, ProgressSink,
 };
 use arenad_model::subnet::Subnet;
 
@@ -183,7 +183,7 @@ impl DockerEngine {
             .collect())
     }
 
-    async fn build_once(&self, build: &ImageBuild<'_>, progress: Progress<'_>) -> Result<Image, EngineError> {
+    async fn build_once(&self, build: &ImageBuild<'_>, progress: ProgressSink<'_>) -> Result<Image, EngineError> {
         let doing = format!("build image {}", build.tag);
         let options = query::BuildImageOptions {
             dockerfile: build.dockerfile.to_owned(),
@@ -318,7 +318,7 @@ impl Engine for DockerEngine {
             .collect())
     }
 
-    async fn pull(&self, reference: &str, progress: Progress<'_>) -> Result<(), EngineError> {
+    async fn pull(&self, reference: &str, progress: ProgressSink<'_>) -> Result<(), EngineError> {
         let doing = format!("pull image {reference}");
         let (repository, tag) = match reference.rsplit_once(':') {
             Some((repository, tag)) if !tag.contains('/') => (repository, tag),
@@ -346,7 +346,7 @@ impl Engine for DockerEngine {
     async fn load(
         &self,
         archive: Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>,
-        progress: Progress<'_>,
+        progress: ProgressSink<'_>,
     ) -> Result<(), EngineError> {
         let doing = "load an archive of images";
         let docker = self.docker()?.clone().with_timeout(LOAD_TIMEOUT);
@@ -398,7 +398,7 @@ impl Engine for DockerEngine {
         gone_is_done(self.call(doing, CALL_TIMEOUT, call).await.map(drop))
     }
 
-    async fn build(&self, build: ImageBuild<'_>, progress: Progress<'_>) -> Result<Image, EngineError> {
+    async fn build(&self, build: ImageBuild<'_>, progress: ProgressSink<'_>) -> Result<Image, EngineError> {
         match self.build_once(&build, progress).await {
             Err(EngineError::Build { message, .. }) if message.starts_with(VANISHED) => {
                 self.build_once(&build, progress).await
@@ -479,12 +479,12 @@ impl Engine for DockerEngine {
             .collect())
     }
 
-    async fn networks(&self, label: &str, value: &str) -> Result<Vec<Found>, EngineError> {
+    async fn networks(&self, label: &str, value: &str) -> Result<Vec<LabelledResource>, EngineError> {
         let options = query::ListNetworksOptions { filters: Some(label_filter(label, Some(value))) };
         let found = self.call("list networks", CALL_TIMEOUT, self.docker()?.list_networks(Some(options))).await?;
         Ok(found
             .into_iter()
-            .map(|network| Found {
+            .map(|network| LabelledResource {
                 name: network.name.unwrap_or_default(),
                 labels: network.labels.unwrap_or_default().into_iter().collect(),
             })
@@ -512,14 +512,14 @@ impl Engine for DockerEngine {
         self.call(doing, CALL_TIMEOUT, self.docker()?.create_volume(request)).await.map(drop)
     }
 
-    async fn volumes(&self, label: &str, value: &str) -> Result<Vec<Found>, EngineError> {
+    async fn volumes(&self, label: &str, value: &str) -> Result<Vec<LabelledResource>, EngineError> {
         let options = query::ListVolumesOptions { filters: Some(label_filter(label, Some(value))) };
         let found = self.call("list volumes", CALL_TIMEOUT, self.docker()?.list_volumes(Some(options))).await?;
         Ok(found
             .volumes
             .unwrap_or_default()
             .into_iter()
-            .map(|volume| Found { name: volume.name, labels: volume.labels.into_iter().collect() })
+            .map(|volume| LabelledResource { name: volume.name, labels: volume.labels.into_iter().collect() })
             .collect())
     }
 

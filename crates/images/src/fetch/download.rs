@@ -35,7 +35,7 @@ pub(super) struct DownloadTask<'a> {
 }
 
 /// A mirror and its failures so far.
-struct Mirror<'a> {
+struct TriedMirror<'a> {
     url: &'a str,
     /// Consecutive failures without any new byte.
     failures: u32,
@@ -49,7 +49,7 @@ pub(super) struct Download<'a> {
     fetcher: &'a Fetcher,
     order: DownloadTask<'a>,
     part: &'a mut PartialDownload,
-    mirrors: Vec<Mirror<'a>>,
+    mirrors: Vec<TriedMirror<'a>>,
     /// Index of the mirror that is asked next.
     current: usize,
     /// Maximum length that the partial download has had since the last restart, in bytes.
@@ -62,7 +62,7 @@ pub(super) struct Download<'a> {
 impl<'a> Download<'a> {
     /// Resumes a partial download.
     pub(super) fn new(fetcher: &'a Fetcher, order: DownloadTask<'a>, part: &'a mut PartialDownload) -> Self {
-        let fresh = |url| Mirror { url, failures: 0, changes: 0, is_lost: false, fault: String::new() };
+        let fresh = |url| TriedMirror { url, failures: 0, changes: 0, is_lost: false, fault: String::new() };
         let mirrors = order.archive.mirrors.iter().map(|url| fresh(url.as_str())).collect();
         let best = part.length();
         let mut download =

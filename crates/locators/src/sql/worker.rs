@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{Query, mysql, postgres};
 use crate::outcome::LocatorOutcome;
 use crate::{LocateError, Scene};
-use arenad_confined::{Inside, Worker, WorkerError};
+use arenad_confined::{Worker, WorkerConnection, WorkerError};
 use arenad_model::locator::{Rows, Value};
 use arenad_model::site::Database;
 use arenad_probes::sql_worker::{SOCKET, SqlProtocol};
@@ -69,7 +69,7 @@ pub fn serve() -> io::Result<()> {
     arenad_confined::serve(work)
 }
 
-async fn work(mut inside: Inside) -> io::Result<()> {
+async fn work(mut inside: WorkerConnection) -> io::Result<()> {
     let Some(question) = inside.question::<SqlQuery>().await? else { return Ok(()) };
     let asked = inside.connect(SOCKET, async |folder| rows(&folder, &question).await).await?;
     let (mut parent, rows) = asked;

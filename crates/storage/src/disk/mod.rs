@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
-pub(super) use self::quota::{Allowance, Project, Quotas};
+pub(super) use self::quota::{Allowance, ProjectNumber, Quotas};
 use super::{StateRoot, StorageError, StoreTree, trial};
 use arenad_folders as folders;
 

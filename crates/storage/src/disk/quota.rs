@@ -60,7 +60,7 @@ impl Allowance {
 
 /// The project number of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Project(u32);
+pub(crate) struct ProjectNumber(u32);
 
 /// The quotas of a file system.
 #[derive(Debug)]
@@ -77,20 +77,20 @@ impl Quotas {
     }
 
     /// Assigns a new project to an empty folder and to everything that is created in it.
-    pub(crate) fn number(&self, folder: &Path) -> Result<Project, DiskError> {
+    pub(crate) fn number(&self, folder: &Path) -> Result<ProjectNumber, DiskError> {
         let (first, count) = PROJECTS;
-        let project = Project(first + self.next.fetch_add(1, Ordering::Relaxed) % count);
+        let project = ProjectNumber(first + self.next.fetch_add(1, Ordering::Relaxed) % count);
         self.renumber(folder, project)?;
         Ok(project)
     }
 
     /// Assigns a project to a folder and to everything that is created in it later.
-    pub(crate) fn renumber(&self, folder: &Path, project: Project) -> Result<(), DiskError> {
+    pub(crate) fn renumber(&self, folder: &Path, project: ProjectNumber) -> Result<(), DiskError> {
         mount::set_project(folder, project.0)
     }
 
     /// Limits all files of a project.
-    pub(crate) fn limit(&self, project: Project, allowance: Allowance) -> Result<(), DiskError> {
+    pub(crate) fn limit(&self, project: ProjectNumber, allowance: Allowance) -> Result<(), DiskError> {
         mount::limit_project(&self.mounted_at, project.0, allowance.bytes, allowance.files)
     }
 }
