@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use arenad_fake_engine::Request;
+use arenad_fake_engine::ProgramRequest;
 use arenad_gateway::Route;
 use arenad_instance::{InstanceHandle, InstanceReport};
 use arenad_model::pool::Standing;
@@ -204,7 +204,7 @@ impl Run {
     /// Whether a site's port leads to a container that answers with status 200 now.
     pub fn answers(&self, route: &Route) -> bool {
         let arenad_gateway::RouteState::Serving { target } = route.state() else { return false };
-        self.world.engine.request(target.address, &Request::get("/")).is_ok_and(|answer| answer.status == 200)
+        self.world.engine.request(target.address, &ProgramRequest::get("/")).is_ok_and(|answer| answer.status == 200)
     }
 
     fn forget(&self, asked: u64) -> Option<crate::model::Pending> {
@@ -399,7 +399,7 @@ impl Run {
         let name = format!("w{}", self.number());
         self.model.borrow_mut().sends(site, &name, kind);
         let Some(route) = life.route(site) else { return };
-        let request = Request::post(&format!("/{}/{name}", kind.name()), "x");
+        let request = ProgramRequest::post(&format!("/{}/{name}", kind.name()), "x");
         let reached = |generation| self.model.borrow_mut().reaches(site, &name, generation);
         let seen = visit(&route, &self.world.engine, &request, reached).await;
         self.tell(|| format!("write {name} ({}) to {}: {seen:?}", kind.name(), NAMES[site]));
@@ -411,7 +411,7 @@ impl Run {
     /// Reads a site's page and compares it with the model.
     pub async fn read(self: Rc<Self>, life: Rc<Life>, site: usize) {
         let Some(route) = life.route(site) else { return };
-        let seen = visit(&route, &self.world.engine, &Request::get("/"), |_| ()).await;
+        let seen = visit(&route, &self.world.engine, &ProgramRequest::get("/"), |_| ()).await;
         let Seen::Answer(generation, 200, page) = &seen else {
             self.tell(|| format!("read {}: {seen:?}", NAMES[site]));
             return;

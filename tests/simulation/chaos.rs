@@ -4,8 +4,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use arenad_fake_engine::{Call, Failure, Fate as CallFate, Operation};
-use arenad_seams::inline::{Fate, Interference, Part, When};
+use arenad_fake_engine::{CallFailure, CallFate, EngineCall, EngineMethod};
+use arenad_seams::inline::{Interference, IoComponent, IoFate, When};
 use tokio::sync::Notify;
 
 use crate::random::mix;
@@ -16,7 +16,7 @@ const NEVER: Duration = Duration::from_secs(400 * 86_400);
 
 /// A fault that waits for a matching call.
 struct Armed {
-    operation: Option<Operation>,
+    operation: Option<EngineMethod>,
     after: u64,
     mishap: Mishap,
 }
@@ -90,7 +90,7 @@ impl Chaos {
         state.disturbances += 1;
     }
 
-    pub fn arm(&self, operation: Option<Operation>, after: u64, mishap: Mishap) {
+    pub fn arm(&self, operation: Option<EngineMethod>, after: u64, mishap: Mishap) {
         self.state().armed.push(Armed { operation, after, mishap });
     }
 
@@ -170,21 +170,21 @@ impl Chaos {
     }
 
     /// Decides the fate of a call to the engine.
-    pub fn fate(&self, call: &Call<'_>) -> CallFate {
+    pub fn fate(&self, call: &EngineCall<'_>) -> CallFate {
         let mut state = self.state();
         if state.is_ours {
             return CallFate::proceed();
         }
         // The call never reaches the engine, so the engine keeps no state for it.
-        let stuck = CallFate::fail(Failure::Unreachable).after(NEVER);
-        if state.is_dead || (call.operation != Operation::Events && !self.passes(&mut state)) {
+        let stuck = CallFate::fail(CallFailure::Unreachable).after(NEVER);
+        if state.is_dead || (call.operation != EngineMethod::Events && !self.passes(&mut state)) {
             return stuck;
         }
         // The second point follows the effect: the call takes effect, and its reply is lost.
-        if call.operation != Operation::Events && !self.passes(&mut state) {
+        if call.operation != EngineMethod::Events && !self.passes(&mut state) {
             return CallFate::proceed().replying_after(NEVER);
         }
-        if call.operation == Operation::Events {
+        if call.operation == EngineMethod::Events {
             return CallFate::proceed();
         }
         let matching = |armed: &Armed| armed.operation.is_none_or(|operation| operation == call.operation);
@@ -205,8 +205,8 @@ impl Chaos {
             Some(mishap) => {
                 state.disturbances += 1;
                 match mishap {
-                    Mishap::Fail => CallFate::fail(Failure::Transient),
-                    Mishap::Refuse => CallFate::fail(Failure::Refused),
+                    Mishap::Fail => CallFate::fail(CallFailure::Transient),
+                    Mishap::Refuse => CallFate::fail(CallFailure::Refused),
                     Mishap::Lose => CallFate::lose_reply(),
                     Mishap::Delay(millis) => CallFate::delay(Duration::from_millis(millis), usual.1),
                     Mishap::LateReply(millis) => CallFate::delay(usual.0, Duration::from_millis(millis)),
@@ -226,20 +226,20 @@ impl Chaos {
 }
 
 impl Interference for Chaos {
-    fn at(&self, part: Part, doing: &str, when: When) -> Fate {
+    fn at(&self, part: IoComponent, doing: &str, when: When) -> IoFate {
         let mut state = self.state();
         if state.is_ours {
-            return Fate::Proceed;
+            return IoFate::Proceed;
         }
         if !self.passes(&mut state) {
-            return Fate::Halt;
+            return IoFate::Halt;
         }
         let bit = match part {
-            Part::Store => STORE_FULL,
+            IoComponent::Store => STORE_FULL,
             // The operations that need disk space.
-            Part::Storage if matches!(doing, "receive" | "clone" | "fresh" | "exchange") => STORAGE_FULL,
-            Part::Storage => 0,
+            IoComponent::Storage if matches!(doing, "receive" | "clone" | "fresh" | "exchange") => STORAGE_FULL,
+            IoComponent::Storage => 0,
         };
-        if when == When::Before && state.full & bit != 0 { Fate::Fail } else { Fate::Proceed }
+        if when == When::Before && state.full & bit != 0 { IoFate::Fail } else { IoFate::Proceed }
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use arenad_fake_engine::{FakeEngine, Request};
+use arenad_fake_engine::{FakeEngine, ProgramRequest};
 use arenad_gateway::{Direct, DirectRequest, Route, RouteState};
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -67,7 +67,7 @@ pub enum Seen {
 }
 
 /// Sends a request to a site; `reached` is called with each generation that receives it.
-pub async fn visit(route: &Route, engine: &FakeEngine, request: &Request, reached: impl Fn(u64)) -> Seen {
+pub async fn visit(route: &Route, engine: &FakeEngine, request: &ProgramRequest, reached: impl Fn(u64)) -> Seen {
     let is_read = request.method == "GET";
     // Polling lets held requests continue in the order of their arrival; the gateway's channel would wake them in
     // random order.

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use arenad_fake_engine::{FakeEngine, Request, Response};
+use arenad_fake_engine::{FakeEngine, ProgramRequest, ProgramResponse};
 use arenad_site_client::dial::{Dial, Duplex};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
@@ -57,7 +57,7 @@ struct Line {
 }
 
 /// Parses the request in these bytes, if it is complete.
-fn whole(bytes: &[u8]) -> Option<Request> {
+fn whole(bytes: &[u8]) -> Option<ProgramRequest> {
     let head_end = bytes.windows(4).position(|window| window == b"\r\n\r\n")?;
     let head = std::str::from_utf8(&bytes[..head_end]).ok()?;
     let mut lines = head.split("\r\n");
@@ -69,10 +69,10 @@ fn whole(bytes: &[u8]) -> Option<Request> {
         .and_then(|(_, value)| value.trim().parse::<usize>().ok())
         .unwrap_or(0);
     let body = bytes.get(head_end + 4..head_end + 4 + length)?.to_vec();
-    Some(Request { method, path, headers: Vec::new(), body: body.into() })
+    Some(ProgramRequest { method, path, headers: Vec::new(), body: body.into() })
 }
 
-fn written(response: &Response) -> Vec<u8> {
+fn written(response: &ProgramResponse) -> Vec<u8> {
     let head = format!(
         "HTTP/1.1 {} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
         response.status,

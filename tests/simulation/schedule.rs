@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use arenad_fake_engine::Operation;
+use arenad_fake_engine::EngineMethod;
 
 use crate::random::Random;
 
@@ -77,7 +77,7 @@ pub enum Step {
     /// A crash at the n-th I/O point from now.
     Crash(u64),
     /// A fault in a call of this kind, after the given number of other calls.
-    Mishap(Option<Operation>, u64, Mishap),
+    Mishap(Option<EngineMethod>, u64, Mishap),
     EngineDown(u64, bool),
     Kill(Victim),
     Oom(Victim),
@@ -106,22 +106,22 @@ impl fmt::Display for Step {
 }
 
 /// The calls that may fail.
-const CALLS: &[Operation] = &[
-    Operation::Create,
-    Operation::Start,
-    Operation::Remove,
-    Operation::CreateNetwork,
-    Operation::RemoveNetwork,
-    Operation::Inspect,
-    Operation::Containers,
-    Operation::Exec,
-    Operation::Freeze,
-    Operation::Thaw,
-    Operation::Stop,
-    Operation::Commit,
-    Operation::Image,
-    Operation::Build,
-    Operation::Weigh,
+const CALLS: &[EngineMethod] = &[
+    EngineMethod::Create,
+    EngineMethod::Start,
+    EngineMethod::Remove,
+    EngineMethod::CreateNetwork,
+    EngineMethod::RemoveNetwork,
+    EngineMethod::Inspect,
+    EngineMethod::Containers,
+    EngineMethod::Exec,
+    EngineMethod::Freeze,
+    EngineMethod::Thaw,
+    EngineMethod::Stop,
+    EngineMethod::Commit,
+    EngineMethod::Image,
+    EngineMethod::Build,
+    EngineMethod::Weigh,
 ];
 
 fn victim(random: &mut Random) -> Victim {
@@ -219,7 +219,13 @@ fn request(random: &mut Random, site: usize) -> Step {
 fn rush(random: &mut Random, all: &mut Vec<Step>) {
     let site = site(random);
     if random.percent(60) {
-        let calls = [Operation::Thaw, Operation::Create, Operation::Start, Operation::Inspect, Operation::Remove];
+        let calls = [
+            EngineMethod::Thaw,
+            EngineMethod::Create,
+            EngineMethod::Start,
+            EngineMethod::Inspect,
+            EngineMethod::Remove,
+        ];
         let delay = *random.pick(&[200, 1_500, 6_000]);
         all.push(Step::Mishap(Some(*random.pick(&calls)), 0, Mishap::Delay(delay)));
     }
@@ -264,7 +270,7 @@ fn hindered_down(random: &mut Random, all: &mut Vec<Step>) {
     let site = site(random);
     all.push(match random.below(2) {
         0 => Step::EngineDown(random.within(1_000..40_000), false),
-        _ => Step::Mishap(Some(Operation::Remove), random.below(3), Mishap::Refuse),
+        _ => Step::Mishap(Some(EngineMethod::Remove), random.below(3), Mishap::Refuse),
     });
     all.push(Step::Down);
     all.push(Step::Wait(random.within(5_000..60_000)));

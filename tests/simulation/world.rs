@@ -17,13 +17,13 @@ use arenad_daemon::{DaemonParts, take_up};
 use arenad_doctor::facts;
 use arenad_doctor::judge::capacity::Resources;
 use arenad_engine::Engine;
-use arenad_fake_engine::{Call, FakeClock, FakeEngine, FakeImage, ShelvedEngine, ToySite};
+use arenad_fake_engine::{EngineCall, FakeClock, FakeEngine, FakeImage, ShelvedEngine, ToySite};
 use arenad_gateway::Gateway;
 use arenad_instance::machine::Machine;
 use arenad_instance::shared::{ReadDefinition, SharedParts, StateDir};
 use arenad_instance::turns::Turns;
 use arenad_model::site::Environment;
-use arenad_seams::inline::{Inline, Part};
+use arenad_seams::inline::{Inline, IoComponent};
 use arenad_seams::wall_clock::WallClock;
 use arenad_site_client::dial::Dialer;
 use arenad_storage::{StateRoot, Storage};
@@ -189,7 +189,7 @@ impl World {
             read_definition: read_once(),
         };
         let chaos = world.chaos.clone();
-        world.engine.set_script(move |call: &Call<'_>| chaos.fate(call));
+        world.engine.set_script(move |call: &EngineCall<'_>| chaos.fate(call));
         (0..SITES).for_each(|site| world.set_build(site, true));
         world
     }
@@ -235,7 +235,7 @@ impl World {
         self.clock.enter();
         let state_dir = StateDir::new(self.folder.join("state"));
         let chaos: Arc<Chaos> = Arc::new(self.chaos.clone());
-        let how = Inline::new(Part::Store, chaos.clone());
+        let how = Inline::new(IoComponent::Store, chaos.clone());
         let store = DaemonStore::inline(&self.database, self.wall_clock(), how);
         let root = StateRoot::open_unstamped(state_dir.stores()).expect("a state root");
         let parts = DaemonParts {
@@ -244,7 +244,7 @@ impl World {
             clock: self.wall_clock(),
             machine: Arc::new(Plenty),
             store,
-            storage: Some(Storage::in_place(root, Inline::new(Part::Storage, chaos))),
+            storage: Some(Storage::in_place(root, Inline::new(IoComponent::Storage, chaos))),
             storage_note: None,
             gateway: Gateway::without_sockets(),
             read_definition: self.read_definition.clone(),

@@ -6,10 +6,10 @@ use std::fs::File;
 use std::time::Duration;
 
 use super::errors::{conflict, not_found, refused};
-use super::files::{Mount, Tree, View, below_of, put};
-use super::program::{CommandOutcome, Life, Log, Termination};
+use super::files::{ContainerMount, FileTree, View, below_of, put};
+use super::program::{CommandOutcome, ContainerLog, ProcessLife, Termination};
 use super::script::Death;
-use super::world::{Container, Process, Volume, World};
+use super::world::{EngineWorld, FakeContainer, ProcessState, Volume};
 use arenad_engine::{
     ContainerHealth, ContainerSpec, ContainerState, ContainerStatus, CpuWeight, EngineError, EngineHandle,
     FoundContainer, labels,
@@ -50,17 +50,21 @@ impl Creation {
     }
 
     /// Returns the mounts of the Compose file and of the caller, by path.
-    fn mounts(&self) -> BTreeMap<String, Mount> {
+    fn mounts(&self) -> BTreeMap<String, ContainerMount> {
         let path = super::files::normal;
         let volumes = self.volumes.iter().map(|(target, (name, read_only))| {
-            (path(target), Mount::Volume { name: name.clone(), read_only: *read_only })
+            (path(target), ContainerMount::Volume { name: name.clone(), read_only: *read_only })
         });
-        let host = |source: &std::path::Path, read_only| Mount::Host { path: source.to_owned(), held: None, read_only };
+        let host = |source: &std::path::Path, read_only| ContainerMount::Host {
+            path: source.to_owned(),
+            held: None,
+            read_only,
+        };
         let others = self.service.mounts.iter().filter_map(|mount| match mount {
             MountSpec::Volume { .. } => None,
             MountSpec::Bind { source, target } => Some((path(target), host(source, true))),
             MountSpec::Data { source, target, read_only } => Some((path(target), host(source, *read_only))),
-            MountSpec::Tmpfs { target, .. } => Some((path(target), Mount::Memory(Tree::new()))),
+            MountSpec::Tmpfs { target, .. } => Some((path(target), ContainerMount::Memory(FileTree::new()))),
         });
         let binds = self.binds.iter().map(|(target, source)| (path(target), host(source, false)));
         volumes.chain(others).chain(binds).collect()
@@ -71,13 +75,13 @@ fn missing(doing: &str, handle: &str) -> EngineError {
     not_found(doing, format!("No such container: {handle}"))
 }
 
-impl World {
+impl EngineWorld {
     /// Returns the ID of the container that a handle refers to.
     pub(super) fn find(&self, doing: &str, handle: &str) -> Result<String, EngineError> {
         self.container_id(handle).ok_or_else(|| missing(doing, handle))
     }
 
-    pub(super) fn container(&self, doing: &str, handle: &str) -> Result<&Container, EngineError> {
+    pub(super) fn container(&self, doing: &str, handle: &str) -> Result<&FakeContainer, EngineError> {
         let id = self.find(doing, handle)?;
         self.holdings.containers.get(&id).ok_or_else(|| missing(doing, handle))
     }
@@ -98,7 +102,7 @@ impl World {
         };
         let mut mounts = creation.mounts();
         for mount in mounts.values() {
-            if let Mount::Host { path, .. } = mount
+            if let ContainerMount::Host { path, .. } = mount
                 && !path.exists()
             {
                 let message = format!(
@@ -115,7 +119,7 @@ impl World {
         // Named volumes are initialized with the image's files only for builders; anonymous volumes always are.
         let is_builder = creation.labels.get(labels::ROLE).is_some_and(|role| role == labels::ROLE_BUILDER);
         for (target, mount) in &mounts {
-            if let Mount::Volume { name, .. } = mount {
+            if let ContainerMount::Volume { name, .. } = mount {
                 let volume = self.holdings.volumes.entry(name.clone()).or_default();
                 if is_builder && volume.files.is_empty() {
                     volume.files = subtree(&image.files, target);
@@ -127,7 +131,7 @@ impl World {
                 let name = self.fresh_id("volume");
                 let files = subtree(&image.files, place.key());
                 self.holdings.volumes.insert(name.clone(), Volume { files, is_anonymous: true, ..Volume::default() });
-                place.insert(Mount::Volume { name, read_only: false });
+                place.insert(ContainerMount::Volume { name, read_only: false });
             }
         }
         let service = &creation.service;
@@ -138,7 +142,7 @@ impl World {
         environment.extend(creation.environment);
         let given = service.entrypoint.iter().chain(&service.command).flatten().cloned().collect::<Vec<_>>();
         let id = self.fresh_id("container");
-        let container = Container {
+        let container = FakeContainer {
             name: creation.name,
             labels: all_labels,
             image: image_id,
@@ -150,14 +154,14 @@ impl World {
             program,
             command: if given.is_empty() { image.command } else { given },
             environment,
-            process: Process::Never,
+            process: ProcessState::Never,
             oom_killed: false,
             pid: 0,
             run: 0,
             started: Duration::ZERO,
             frozen: Duration::ZERO,
             created: self.now,
-            log: Log::default(),
+            log: ContainerLog::default(),
             has_health_check: service
                 .health_check
                 .as_ref()
@@ -174,11 +178,11 @@ impl World {
         let id = self.find(doing, handle)?;
         let container = self.container(doing, &id)?;
         match container.process {
-            Process::Runs => return Ok(()),
-            Process::Frozen(_) => {
+            ProcessState::Runs => return Ok(()),
+            ProcessState::Frozen(_) => {
                 return Err(conflict(doing, "cannot start a paused container, try unpause instead"));
             }
-            Process::Never | Process::Ended(_) => {}
+            ProcessState::Never | ProcessState::Ended(_) => {}
         }
         let mut addresses = BTreeMap::new();
         for network in container.networks.clone() {
@@ -193,19 +197,19 @@ impl World {
         container.started = now;
         container.frozen = Duration::ZERO;
         container.oom_killed = false;
-        container.process = Process::Runs;
+        container.process = ProcessState::Runs;
         for mount in container.mounts.values_mut() {
             match mount {
-                Mount::Memory(files) => files.clear(),
-                Mount::Host { path, held, .. } => *held = File::open(path).ok(),
-                Mount::Volume { .. } => {}
+                ContainerMount::Memory(files) => files.clear(),
+                ContainerMount::Host { path, held, .. } => *held = File::open(path).ok(),
+                ContainerMount::Volume { .. } => {}
             }
         }
         let run = container.run;
         let (program, mut inside) = container.inside(&mut self.holdings.volumes, disk_full, now);
         let life = program.start(&mut inside);
         self.emit(&id, "start", &[]);
-        if let Life::Ends { after, code } = life {
+        if let ProcessLife::Ends { after, code } = life {
             self.end_later(&id, run, after, code, false);
         }
         Ok(())
@@ -238,12 +242,12 @@ impl World {
         let Some(container) = self.holdings.containers.get_mut(id).filter(|container| container.is_alive()) else {
             return;
         };
-        container.process = Process::Ended(code);
+        container.process = ProcessState::Ended(code);
         container.log.cut(self.now);
         container.oom_killed = is_oom;
         container.addresses.clear();
         for mount in container.mounts.values_mut() {
-            if let Mount::Host { held, .. } = mount {
+            if let ContainerMount::Host { held, .. } = mount {
                 *held = None;
             }
         }
@@ -263,9 +267,9 @@ impl World {
             return Ok(now);
         }
         // A paused process receives the signal only when it is resumed, so the engine resumes it.
-        if let Process::Frozen(since) = container.process {
+        if let ProcessState::Frozen(since) = container.process {
             container.frozen += now.saturating_sub(since);
-            container.process = Process::Runs;
+            container.process = ProcessState::Runs;
         }
         let run = container.run;
         let (program, mut inside) = container.inside(&mut self.holdings.volumes, disk_full, now);
@@ -296,11 +300,11 @@ impl World {
         let now = self.now;
         let Some(container) = self.holdings.containers.get_mut(&id) else { return Err(missing(doing, handle)) };
         match container.process {
-            Process::Runs => container.process = Process::Frozen(now),
-            Process::Frozen(_) => {
+            ProcessState::Runs => container.process = ProcessState::Frozen(now),
+            ProcessState::Frozen(_) => {
                 return Err(conflict(doing, format!("Container {handle} is already paused")));
             }
-            Process::Never | Process::Ended(_) => {
+            ProcessState::Never | ProcessState::Ended(_) => {
                 return Err(conflict(doing, format!("Container {handle} is not running")));
             }
         }
@@ -312,25 +316,25 @@ impl World {
         let id = self.find(doing, handle)?;
         let now = self.now;
         let Some(container) = self.holdings.containers.get_mut(&id) else { return Err(missing(doing, handle)) };
-        let Process::Frozen(since) = container.process else {
+        let ProcessState::Frozen(since) = container.process else {
             return Err(refused(doing, 500, format!("Container {handle} is not paused")));
         };
         container.frozen += now.saturating_sub(since);
-        container.process = Process::Runs;
+        container.process = ProcessState::Runs;
         self.emit(&id, "unpause", &[]);
         Ok(())
     }
 
     pub(super) fn remove_container(&mut self, handle: &str) {
         let Some(id) = self.container_id(handle) else { return };
-        if self.holdings.containers.get(&id).is_some_and(Container::is_alive) {
+        if self.holdings.containers.get(&id).is_some_and(FakeContainer::is_alive) {
             self.emit(&id, "kill", &[("signal", "9".to_owned())]);
             self.end(&id, KILLED, false);
         }
         self.emit(&id, "destroy", &[]);
         let Some(container) = self.holdings.containers.remove(&id) else { return };
         for mount in container.mounts.into_values() {
-            if let Mount::Volume { name, .. } = mount
+            if let ContainerMount::Volume { name, .. } = mount
                 && self.holdings.volumes.get(&name).is_some_and(|volume| volume.is_anonymous)
             {
                 self.holdings.volumes.remove(&name);
@@ -343,23 +347,25 @@ impl World {
         let container = self.container(doing, &id)?;
         let uptime = container.uptime(self.now);
         let volumes = container.mounts.iter().filter_map(|(target, mount)| match mount {
-            Mount::Volume { name, .. } => Some((target.clone(), name.clone())),
-            Mount::Host { .. } | Mount::Memory(_) => None,
+            ContainerMount::Volume { name, .. } => Some((target.clone(), name.clone())),
+            ContainerMount::Host { .. } | ContainerMount::Memory(_) => None,
         });
         Ok(ContainerStatus {
             handle: EngineHandle(id),
             state: match container.process {
-                Process::Never => ContainerState::Created,
-                Process::Runs => ContainerState::Running,
-                Process::Frozen(_) => ContainerState::Paused,
-                Process::Ended(code) => ContainerState::Exited(code),
+                ProcessState::Never => ContainerState::Created,
+                ProcessState::Runs => ContainerState::Running,
+                ProcessState::Frozen(_) => ContainerState::Paused,
+                ProcessState::Ended(code) => ContainerState::Exited(code),
             },
             oom_killed: container.oom_killed,
             health: match container.process {
                 _ if !container.has_health_check => ContainerHealth::None,
-                Process::Runs | Process::Frozen(_) if container.program.is_healthy(uptime) => ContainerHealth::Healthy,
-                Process::Runs | Process::Frozen(_) | Process::Never => ContainerHealth::Starting,
-                Process::Ended(_) => ContainerHealth::Unhealthy,
+                ProcessState::Runs | ProcessState::Frozen(_) if container.program.is_healthy(uptime) => {
+                    ContainerHealth::Healthy
+                }
+                ProcessState::Runs | ProcessState::Frozen(_) | ProcessState::Never => ContainerHealth::Starting,
+                ProcessState::Ended(_) => ContainerHealth::Unhealthy,
             },
             address: container.address(),
             pid: container.is_alive().then_some(container.pid),
@@ -368,11 +374,11 @@ impl World {
     }
 
     /// Returns the containers that match a predicate, the newest first.
-    pub(super) fn list(&self, is_meant: impl Fn(&Container) -> bool) -> Vec<FoundContainer> {
-        let mut found: Vec<(&String, &Container)> =
+    pub(super) fn list(&self, is_meant: impl Fn(&FakeContainer) -> bool) -> Vec<FoundContainer> {
+        let mut found: Vec<(&String, &FakeContainer)> =
             self.holdings.containers.iter().filter(|(_, container)| is_meant(container)).collect();
         found.sort_by(|one, other| (other.1.created, one.0).cmp(&(one.1.created, other.0)));
-        let read = |(id, container): (&String, &Container)| FoundContainer {
+        let read = |(id, container): (&String, &FakeContainer)| FoundContainer {
             handle: EngineHandle(id.clone()),
             name: container.name.clone(),
             labels: container.labels.clone(),
@@ -395,12 +401,12 @@ impl World {
         let (now, disk_full) = (self.now, self.disk_full);
         let Some(container) = self.holdings.containers.get_mut(&id) else { return Err(missing(doing, handle)) };
         match container.process {
-            Process::Runs => {}
-            Process::Frozen(_) => {
+            ProcessState::Runs => {}
+            ProcessState::Frozen(_) => {
                 let message = format!("Container {handle} is paused, unpause the container before exec");
                 return Err(conflict(doing, message));
             }
-            Process::Never | Process::Ended(_) => {
+            ProcessState::Never | ProcessState::Ended(_) => {
                 return Err(conflict(doing, format!("Container {handle} is not running")));
             }
         }
@@ -438,8 +444,8 @@ impl World {
 }
 
 /// Returns the files below a folder, with paths relative to the folder.
-fn subtree(files: &Tree, folder: &str) -> Tree {
-    let mut found = Tree::new();
+fn subtree(files: &FileTree, folder: &str) -> FileTree {
+    let mut found = FileTree::new();
     for (path, node) in files {
         if let Some(rest) = below_of(path, folder).filter(|rest| !rest.is_empty()) {
             put(&mut found, rest, node.clone());

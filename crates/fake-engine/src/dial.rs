@@ -12,19 +12,19 @@ use hyper_util::rt::TokioIo;
 use tokio::io::DuplexStream;
 
 use super::FakeEngine;
-use super::program::{Request, Response};
-use super::world::{Container, Process, World};
+use super::program::{ProgramRequest, ProgramResponse};
+use super::world::{EngineWorld, FakeContainer, ProcessState};
 
 /// Size of a connection's buffer in each direction, in bytes.
 const BUFFER: usize = 64 << 10;
 
-impl Container {
+impl FakeContainer {
     pub(super) fn has_address(&self, address: IpAddr) -> bool {
         self.addresses.values().any(|own| IpAddr::V4(*own) == address)
     }
 }
 
-impl World {
+impl EngineWorld {
     /// Returns the ID and the run of the container that listens on an address.
     fn listener(&self, address: SocketAddr) -> io::Result<(String, u64)> {
         let mut containers = self.holdings.containers.iter();
@@ -37,11 +37,11 @@ impl World {
         Ok((id.clone(), container.run))
     }
 
-    pub(super) fn request(&mut self, address: SocketAddr, request: &Request) -> io::Result<Response> {
+    pub(super) fn request(&mut self, address: SocketAddr, request: &ProgramRequest) -> io::Result<ProgramResponse> {
         let (id, _) = self.listener(address)?;
         let (now, disk_full) = (self.now, self.disk_full);
         let container = self.holdings.containers.get_mut(&id).ok_or(io::ErrorKind::HostUnreachable)?;
-        if let Process::Frozen(_) = container.process {
+        if let ProcessState::Frozen(_) = container.process {
             return Err(io::ErrorKind::TimedOut.into());
         }
         let (program, mut inside) = container.inside(&mut self.holdings.volumes, disk_full, now);
@@ -105,7 +105,7 @@ impl FakeEngine {
             headers.map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
         let path = head.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
         let headers = headers.collect();
-        let request = Request { method: head.method.to_string(), path, headers, body: collect(body).await? };
+        let request = ProgramRequest { method: head.method.to_string(), path, headers, body: collect(body).await? };
         let response = loop {
             let seen = self.news_count();
             match self.look(|world| world.request(address, &request)) {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::errors::refused;
-use super::files::{Layer, Node, Tree, View, normal, read_tar};
-use super::program::{CommandOutcome, Inside, Log};
-use super::world::{StoredImage, World};
+use super::files::{FileNode, FileTree, Layer, View, normal, read_tar};
+use super::program::{CommandOutcome, ContainerLog, ContainerView};
+use super::world::{EngineWorld, StoredImage};
 use arenad_engine::EngineError;
 
 /// The owned description of a build.
@@ -45,7 +45,7 @@ fn pairs(rest: &str) -> Vec<(String, String)> {
     rest.split_whitespace().filter_map(pair).collect()
 }
 
-impl World {
+impl EngineWorld {
     /// Builds an image.
     ///
     /// Errors: the message of the builder, or that of the request.
@@ -56,11 +56,11 @@ impl World {
         progress: &mut Vec<String>,
     ) -> Result<String, EngineError> {
         let files = match read_tar(&build.context) {
-            Ok(files) => files.into_iter().map(|(path, node)| (normal(&path), node)).collect::<Tree>(),
+            Ok(files) => files.into_iter().map(|(path, node)| (normal(&path), node)).collect::<FileTree>(),
             Err(error) => return Err(refused(doing, 500, format!("Error processing tar file: {error}"))),
         };
         let text = match files.get(&normal(&build.dockerfile)).map(|node| &node.content) {
-            Some(super::files::Content::File(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
+            Some(super::files::NodeContent::File(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
             _ => {
                 let message = format!("Cannot locate specified Dockerfile: {}", build.dockerfile);
                 return Err(refused(doing, 500, message));
@@ -168,7 +168,7 @@ impl World {
             None => super::idle::maker()(),
         };
         let (mut layer, mut mounts, mut volumes, mut log) =
-            (Layer::new(), BTreeMap::new(), BTreeMap::new(), Log::default());
+            (Layer::new(), BTreeMap::new(), BTreeMap::new(), ContainerLog::default());
         let files = View {
             image: &image.files,
             layer: &mut layer,
@@ -177,7 +177,7 @@ impl World {
             disk_full: self.disk_full,
             read_only: false,
         };
-        let mut inside = Inside {
+        let mut inside = ContainerView {
             files,
             log: &mut log,
             at: self.now,
@@ -196,7 +196,7 @@ arenad_model::text_error! {
 }
 
 /// Returns the files and folders that a `COPY` adds, from the context or from an earlier stage.
-fn copied(rest: &str, context: &Tree, stages: &BTreeMap<String, StoredImage>) -> Result<Layer, CopyError> {
+fn copied(rest: &str, context: &FileTree, stages: &BTreeMap<String, StoredImage>) -> Result<Layer, CopyError> {
     let mut parts = words(rest, false);
     let stage = parts.iter().find_map(|part| part.strip_prefix("--from=")).map(str::to_owned);
     parts.retain(|part| !part.starts_with("--"));
@@ -205,10 +205,10 @@ fn copied(rest: &str, context: &Tree, stages: &BTreeMap<String, StoredImage>) ->
         None => context,
     };
     let Some((target, sources)) = parts.split_last() else { return Ok(Layer::new()) };
-    let mut found = Tree::new();
+    let mut found = FileTree::new();
     for source in sources {
         let source = normal(source);
-        let is_folder = source.is_empty() || from.get(&source).is_some_and(Node::is_folder);
+        let is_folder = source.is_empty() || from.get(&source).is_some_and(FileNode::is_folder);
         let name = source.rsplit('/').next().unwrap_or_default();
         let target = match target.ends_with('/') && !is_folder {
             true => normal(&format!("{target}/{name}")),

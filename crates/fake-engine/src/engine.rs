@@ -14,10 +14,10 @@ use super::containers::{Creation, KILLED};
 use super::dockerfile::Build;
 use super::errors::{not_found, refused, short, unreachable};
 use super::exchange::{CALL_TIMEOUT, Sent, TRANSFER_TIMEOUT};
-use super::files::{Content, normal};
-use super::script::Operation;
+use super::files::{NodeContent, normal};
+use super::script::EngineMethod;
 use super::streams::{gather, pieces};
-use super::world::World;
+use super::world::EngineWorld;
 use arenad_engine::docker::EXEC_OUTPUT_MAX;
 use arenad_engine::{
     ContainerSpec, ContainerStatus, CpuWeight, EnforcedLimits, Engine, EngineDetails, EngineError, EngineEvent,
@@ -29,7 +29,7 @@ use arenad_model::subnet::Subnet;
 /// Subnet of the engine's predefined bridge network.
 const BRIDGE: &str = "172.17.0.0/16";
 
-pub(super) fn sent(operation: Operation, subject: &str, doing: impl Into<String>) -> Sent<'_> {
+pub(super) fn sent(operation: EngineMethod, subject: &str, doing: impl Into<String>) -> Sent<'_> {
     Sent { operation, subject, doing: doing.into(), limit: CALL_TIMEOUT }
 }
 
@@ -42,10 +42,10 @@ impl FakeEngine {
     /// Makes one call about a container.
     async fn on_container<T: Send + 'static>(
         &self,
-        operation: Operation,
+        operation: EngineMethod,
         handle: &EngineHandle,
         verb: &str,
-        effect: impl FnOnce(&mut World, &str, &str) -> Result<T, EngineError> + Send + 'static,
+        effect: impl FnOnce(&mut EngineWorld, &str, &str) -> Result<T, EngineError> + Send + 'static,
     ) -> Result<T, EngineError> {
         let name = self.name_of(handle);
         let sent = sent(operation, &name, format!("{verb} container {}", short(&handle.0)));
@@ -62,12 +62,13 @@ impl Engine for FakeEngine {
 
     async fn ping(&self) -> Result<(), EngineError> {
         let sent =
-            Sent { limit: Duration::from_secs(3), ..sent(Operation::Ping, "", "ask whether the engine answers") };
+            Sent { limit: Duration::from_secs(3), ..sent(EngineMethod::Ping, "", "ask whether the engine answers") };
         self.call(sent, |_, _| Ok(())).await
     }
 
     async fn details(&self) -> Result<EngineDetails, EngineError> {
-        let sent = Sent { limit: Duration::from_secs(5), ..sent(Operation::Details, "", "ask the engine what it is") };
+        let sent =
+            Sent { limit: Duration::from_secs(5), ..sent(EngineMethod::Details, "", "ask the engine what it is") };
         self.call(sent, |world, _| {
             Ok(EngineDetails {
                 id: world.holdings.id.clone(),
@@ -91,7 +92,7 @@ impl Engine for FakeEngine {
 
     async fn image(&self, reference: &str) -> Result<Option<Image>, EngineError> {
         let wanted = reference.to_owned();
-        let sent = sent(Operation::Image, reference, format!("look up image {reference}"));
+        let sent = sent(EngineMethod::Image, reference, format!("look up image {reference}"));
         match self.call(sent, move |world, _| Ok(world.image(&wanted))).await {
             Err(error) if error.is_not_found() => Ok(None),
             result => result,
@@ -100,13 +101,13 @@ impl Engine for FakeEngine {
 
     async fn images(&self, label: &str, value: Option<&str>) -> Result<Vec<Image>, EngineError> {
         let (wanted, value) = (label.to_owned(), value.map(str::to_owned));
-        let sent = sent(Operation::Images, label, "list images");
+        let sent = sent(EngineMethod::Images, label, "list images");
         self.call(sent, move |world, _| Ok(world.images(&wanted, value.as_deref()))).await
     }
 
     async fn pull(&self, reference: &str, progress: ProgressSink<'_>) -> Result<(), EngineError> {
         let wanted = reference.to_owned();
-        let sent = sent(Operation::Pull, reference, format!("pull image {reference}"));
+        let sent = sent(EngineMethod::Pull, reference, format!("pull image {reference}"));
         let sent = Sent { limit: TRANSFER_TIMEOUT, ..sent };
         self.call(sent, move |world, doing| world.pull(doing, &wanted)).await?;
         progress("Download complete");
@@ -120,8 +121,8 @@ impl Engine for FakeEngine {
     ) -> Result<(), EngineError> {
         let doing = "load an archive of images";
         let archive = gather(doing, archive).await?;
-        let sent = Sent { limit: Duration::from_secs(24 * 3600), ..sent(Operation::Load, "", doing) };
-        let effect = move |world: &mut World, doing: &str| {
+        let sent = Sent { limit: Duration::from_secs(24 * 3600), ..sent(EngineMethod::Load, "", doing) };
+        let effect = move |world: &mut EngineWorld, doing: &str| {
             world
                 .load(&archive)
                 .map_err(|error| EngineError::Build { doing: doing.to_owned(), message: error.to_string() })
@@ -136,8 +137,8 @@ impl Engine for FakeEngine {
         Box::pin(
             stream::once(async move {
                 let subject = ids.first().cloned().unwrap_or_default();
-                let sent = Sent { limit: TRANSFER_TIMEOUT, ..sent(Operation::Save, &subject, "save images") };
-                let effect = move |world: &mut World, doing: &str| {
+                let sent = Sent { limit: TRANSFER_TIMEOUT, ..sent(EngineMethod::Save, &subject, "save images") };
+                let effect = move |world: &mut EngineWorld, doing: &str| {
                     world.save(&ids).map_err(|error| not_found(doing, error.to_string()))
                 };
                 pieces(engine.exchange(sent, effect).await)
@@ -148,14 +149,14 @@ impl Engine for FakeEngine {
 
     async fn tag(&self, id: &str, repository: &str, tag: &str) -> Result<(), EngineError> {
         let name = format!("{repository}:{tag}");
-        let sent = sent(Operation::Tag, &name, format!("name image {} {name}", short(id)));
+        let sent = sent(EngineMethod::Tag, &name, format!("name image {} {name}", short(id)));
         let (id, repository, tag) = (id.to_owned(), repository.to_owned(), tag.to_owned());
         self.call(sent, move |world, doing| world.tag(doing, &id, &repository, &tag)).await
     }
 
     async fn untag(&self, name: &str) -> Result<(), EngineError> {
         let wanted = name.to_owned();
-        let sent = sent(Operation::Untag, name, format!("take the name {name} away"));
+        let sent = sent(EngineMethod::Untag, name, format!("take the name {name} away"));
         match self.call(sent, move |world, doing| world.remove_reference(doing, &wanted)).await {
             Err(error) if error.is_not_found() => Ok(()),
             result => result,
@@ -163,7 +164,7 @@ impl Engine for FakeEngine {
     }
 
     async fn build(&self, build: ImageBuild<'_>, progress: ProgressSink<'_>) -> Result<Image, EngineError> {
-        let sent = sent(Operation::Build, build.tag, format!("build image {}", build.tag));
+        let sent = sent(EngineMethod::Build, build.tag, format!("build image {}", build.tag));
         let sent = Sent { limit: TRANSFER_TIMEOUT, ..sent };
         let inputs = Build {
             tag: build.tag.to_owned(),
@@ -173,7 +174,7 @@ impl Engine for FakeEngine {
             target: build.target.map(str::to_owned),
             labels: build.labels,
         };
-        let effect = move |world: &mut World, doing: &str| {
+        let effect = move |world: &mut EngineWorld, doing: &str| {
             let mut lines = Vec::new();
             let built = world.build(doing, &inputs, &mut lines);
             Ok((built.map(|id| world.image(&id)), lines))
@@ -197,7 +198,7 @@ impl Engine for FakeEngine {
 
     async fn remove_image(&self, id: &str) -> Result<(), EngineError> {
         let wanted = id.to_owned();
-        let sent = sent(Operation::RemoveImage, id, format!("remove image {}", short(id)));
+        let sent = sent(EngineMethod::RemoveImage, id, format!("remove image {}", short(id)));
         match self.call(sent, move |world, doing| world.remove_image(doing, &wanted)).await {
             Err(error) if error.is_not_found() => Ok(()),
             result => result,
@@ -212,7 +213,7 @@ impl Engine for FakeEngine {
         labels: &BTreeMap<String, String>,
     ) -> Result<String, EngineError> {
         let container = self.name_of(handle);
-        let sent = sent(Operation::Commit, &container, format!("commit container {}", short(&handle.0)));
+        let sent = sent(EngineMethod::Commit, &container, format!("commit container {}", short(&handle.0)));
         let sent = Sent { limit: TRANSFER_TIMEOUT, ..sent };
         let (handle, name, labels) = (handle.0.clone(), format!("{repository}:{tag}"), labels.clone());
         self.call(sent, move |world, doing| world.commit(doing, &handle, &name, &labels)).await
@@ -225,13 +226,13 @@ impl Engine for FakeEngine {
         _egress: bool,
         labels: &BTreeMap<String, String>,
     ) -> Result<(), EngineError> {
-        let sent = sent(Operation::CreateNetwork, name, format!("create network {name} with {subnet}"));
+        let sent = sent(EngineMethod::CreateNetwork, name, format!("create network {name} with {subnet}"));
         let (name, labels) = (name.to_owned(), labels.clone());
         self.call(sent, move |world, doing| world.create_network(doing, &name, subnet, labels)).await
     }
 
     async fn subnets(&self) -> Result<Vec<Subnet>, EngineError> {
-        self.call(sent(Operation::Subnets, "", "list networks"), |world, _| {
+        self.call(sent(EngineMethod::Subnets, "", "list networks"), |world, _| {
             let own = world.holdings.networks.iter().map(|network| network.subnet);
             Ok(BRIDGE.parse().ok().into_iter().chain(own).collect())
         })
@@ -240,7 +241,7 @@ impl Engine for FakeEngine {
 
     async fn networks(&self, label: &str, value: &str) -> Result<Vec<LabelledResource>, EngineError> {
         let (wanted, value) = (label.to_owned(), value.to_owned());
-        self.call(sent(Operation::Networks, label, "list networks"), move |world, _| {
+        self.call(sent(EngineMethod::Networks, label, "list networks"), move |world, _| {
             let meant = world.holdings.networks.iter().filter(|network| network.labels.get(&wanted) == Some(&value));
             Ok(meant
                 .map(|network| LabelledResource { name: network.name.clone(), labels: network.labels.clone() })
@@ -251,13 +252,13 @@ impl Engine for FakeEngine {
 
     async fn remove_network(&self, name: &str) -> Result<(), EngineError> {
         let wanted = name.to_owned();
-        let sent = sent(Operation::RemoveNetwork, name, format!("remove network {name}"));
+        let sent = sent(EngineMethod::RemoveNetwork, name, format!("remove network {name}"));
         gone_is_done(self.call(sent, move |world, doing| world.remove_network(doing, &wanted)).await)
     }
 
     async fn create_volume(&self, name: &str, labels: &BTreeMap<String, String>) -> Result<(), EngineError> {
         let (wanted, labels) = (name.to_owned(), labels.clone());
-        let sent = sent(Operation::CreateVolume, name, format!("create volume {name}"));
+        let sent = sent(EngineMethod::CreateVolume, name, format!("create volume {name}"));
         self.call(sent, move |world, _| {
             world.create_volume(&wanted, labels);
             Ok(())
@@ -267,7 +268,7 @@ impl Engine for FakeEngine {
 
     async fn volumes(&self, label: &str, value: &str) -> Result<Vec<LabelledResource>, EngineError> {
         let (wanted, value) = (label.to_owned(), value.to_owned());
-        self.call(sent(Operation::Volumes, label, "list volumes"), move |world, _| {
+        self.call(sent(EngineMethod::Volumes, label, "list volumes"), move |world, _| {
             let meant = world.holdings.volumes.iter().filter(|(_, volume)| volume.labels.get(&wanted) == Some(&value));
             Ok(meant
                 .map(|(name, volume)| LabelledResource { name: name.clone(), labels: volume.labels.clone() })
@@ -278,24 +279,24 @@ impl Engine for FakeEngine {
 
     async fn remove_volume(&self, name: &str) -> Result<(), EngineError> {
         let wanted = name.to_owned();
-        let sent = sent(Operation::RemoveVolume, name, format!("remove volume {name}"));
+        let sent = sent(EngineMethod::RemoveVolume, name, format!("remove volume {name}"));
         gone_is_done(self.call(sent, move |world, doing| world.remove_volume(doing, &wanted)).await)
     }
 
     async fn create(&self, spec: &ContainerSpec<'_>) -> Result<EngineHandle, EngineError> {
-        let sent = sent(Operation::Create, &spec.name, format!("create container {}", spec.name));
+        let sent = sent(EngineMethod::Create, &spec.name, format!("create container {}", spec.name));
         let creation = Creation::of(spec);
         self.call(sent, move |world, doing| world.create(doing, creation)).await
     }
 
     async fn start(&self, handle: &EngineHandle) -> Result<(), EngineError> {
-        self.on_container(Operation::Start, handle, "start", |world, doing, id| world.start(doing, id)).await
+        self.on_container(EngineMethod::Start, handle, "start", |world, doing, id| world.start(doing, id)).await
     }
 
     async fn stop(&self, handle: &EngineHandle, grace: Duration) -> Result<(), EngineError> {
         let name = self.name_of(handle);
         let grace = Duration::from_secs(grace.as_secs().max(1));
-        let sent = sent(Operation::Stop, &name, format!("stop container {}", short(&handle.0)));
+        let sent = sent(EngineMethod::Stop, &name, format!("stop container {}", short(&handle.0)));
         let sent = Sent { limit: grace + CALL_TIMEOUT, ..sent };
         let id = handle.0.clone();
         let session = self.look(|world| world.session);
@@ -308,20 +309,20 @@ impl Engine for FakeEngine {
     }
 
     async fn freeze(&self, handle: &EngineHandle) -> Result<(), EngineError> {
-        self.on_container(Operation::Freeze, handle, "freeze", |world, doing, id| world.freeze(doing, id)).await
+        self.on_container(EngineMethod::Freeze, handle, "freeze", |world, doing, id| world.freeze(doing, id)).await
     }
 
     async fn thaw(&self, handle: &EngineHandle) -> Result<(), EngineError> {
-        self.on_container(Operation::Thaw, handle, "thaw", |world, doing, id| world.thaw(doing, id)).await
+        self.on_container(EngineMethod::Thaw, handle, "thaw", |world, doing, id| world.thaw(doing, id)).await
     }
 
     async fn weigh(&self, handle: &EngineHandle, weight: CpuWeight) -> Result<(), EngineError> {
-        self.on_container(Operation::Weigh, handle, "weigh", move |world, doing, id| world.weigh(doing, id, weight))
+        self.on_container(EngineMethod::Weigh, handle, "weigh", move |world, doing, id| world.weigh(doing, id, weight))
             .await
     }
 
     async fn remove(&self, handle: &EngineHandle) -> Result<(), EngineError> {
-        let removed = self.on_container(Operation::Remove, handle, "remove", |world, _, id| {
+        let removed = self.on_container(EngineMethod::Remove, handle, "remove", |world, _, id| {
             world.remove_container(id);
             Ok(())
         });
@@ -334,7 +335,7 @@ impl Engine for FakeEngine {
             'D' => LayerChangeKind::Removed,
             _ => LayerChangeKind::Modified,
         };
-        self.on_container(Operation::Changes, handle, "list the changes of", move |world, doing, id| {
+        self.on_container(EngineMethod::Changes, handle, "list the changes of", move |world, doing, id| {
             let changes = world.view(doing, id)?.changes();
             Ok(changes.into_iter().map(|(path, letter)| LayerChange { path, kind: kind(letter) }).collect())
         })
@@ -342,12 +343,12 @@ impl Engine for FakeEngine {
     }
 
     async fn written(&self, handle: &EngineHandle) -> Result<Option<BTreeMap<String, String>>, EngineError> {
-        self.on_container(Operation::Changes, handle, "look into", |world, doing, id| {
+        self.on_container(EngineMethod::Changes, handle, "look into", |world, doing, id| {
             let view = world.view(doing, id)?;
             let entry = |path: &str| match view.get(path).map(|node| node.content) {
-                Some(Content::File(bytes)) => format!("file {}", blake3::hash(&bytes).to_hex()),
-                Some(Content::Folder) => "folder".to_owned(),
-                Some(Content::Link(to)) => format!("link to {to}"),
+                Some(NodeContent::File(bytes)) => format!("file {}", blake3::hash(&bytes).to_hex()),
+                Some(NodeContent::Folder) => "folder".to_owned(),
+                Some(NodeContent::Link(to)) => format!("link to {to}"),
                 None => "removed".to_owned(),
             };
             Ok(Some(view.changes().into_iter().map(|(path, _)| (path.clone(), entry(&path))).collect()))
@@ -356,20 +357,20 @@ impl Engine for FakeEngine {
     }
 
     async fn inspect(&self, handle: &EngineHandle) -> Result<ContainerStatus, EngineError> {
-        self.on_container(Operation::Inspect, handle, "inspect", |world, doing, id| world.status(doing, id)).await
+        self.on_container(EngineMethod::Inspect, handle, "inspect", |world, doing, id| world.status(doing, id)).await
     }
 
     async fn containers(&self, label: &str, value: &str) -> Result<Vec<FoundContainer>, EngineError> {
         let (wanted, value) = (label.to_owned(), value.to_owned());
-        self.call(sent(Operation::Containers, label, "list containers"), move |world, _| {
+        self.call(sent(EngineMethod::Containers, label, "list containers"), move |world, _| {
             Ok(world.list(|container| container.labels.get(&wanted) == Some(&value)))
         })
         .await
     }
 
     async fn running(&self) -> Result<Vec<FoundContainer>, EngineError> {
-        self.call(sent(Operation::Running, "", "list containers"), |world, _| {
-            Ok(world.list(super::world::Container::is_alive))
+        self.call(sent(EngineMethod::Running, "", "list containers"), |world, _| {
+            Ok(world.list(super::world::FakeContainer::is_alive))
         })
         .await
     }
@@ -383,9 +384,9 @@ impl Engine for FakeEngine {
     ) -> Result<ExecOutput, EngineError> {
         let name = self.name_of(handle);
         let doing = format!("run `{}` in container {}", command.join(" "), short(&handle.0));
-        let sent = Sent { limit: timeout, ..sent(Operation::Exec, &name, doing.clone()) };
+        let sent = Sent { limit: timeout, ..sent(EngineMethod::Exec, &name, doing.clone()) };
         let (id, words, user) = (handle.0.clone(), command.to_vec(), user.map(str::to_owned));
-        let effect = move |world: &mut World, doing: &str| {
+        let effect = move |world: &mut EngineWorld, doing: &str| {
             let outcome = world.exec(doing, &id, &words, user.as_deref())?;
             let due = world.now.saturating_add(outcome.takes);
             Ok((outcome, due, world.run_of(&id)))
@@ -422,8 +423,8 @@ impl Engine for FakeEngine {
             stream::once(async move {
                 let name = engine.name_of(&handle);
                 let doing = format!("read {path} of container {}", short(&handle.0));
-                let sent = Sent { limit: TRANSFER_TIMEOUT, ..sent(Operation::ReadArchive, &name, doing) };
-                let effect = move |world: &mut World, doing: &str| {
+                let sent = Sent { limit: TRANSFER_TIMEOUT, ..sent(EngineMethod::ReadArchive, &name, doing) };
+                let effect = move |world: &mut EngineWorld, doing: &str| {
                     let packed = world.view(doing, &handle.0)?.pack(&normal(&path));
                     let failed = |cause: io::Error| refused(doing, 500, cause.to_string());
                     packed.map_err(failed)?.ok_or_else(|| {
@@ -445,7 +446,7 @@ impl Engine for FakeEngine {
         let name = self.name_of(handle);
         let doing = format!("write {path} of container {}", short(&handle.0));
         let archive = gather(&doing, archive).await?;
-        let sent = Sent { limit: TRANSFER_TIMEOUT, ..sent(Operation::WriteArchive, &name, doing) };
+        let sent = Sent { limit: TRANSFER_TIMEOUT, ..sent(EngineMethod::WriteArchive, &name, doing) };
         let (id, path) = (handle.0.clone(), path.to_owned());
         self.call(sent, move |world, doing| {
             let mut view = world.view(doing, &id)?;

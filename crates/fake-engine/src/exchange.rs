@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::errors::unreachable;
-use super::script::{Call, Fate, Operation, ReplyFate};
-use super::world::World;
-use super::{Failure, FakeEngine};
+use super::script::{CallFate, EngineCall, EngineMethod, ReplyFate};
+use super::world::EngineWorld;
+use super::{CallFailure, FakeEngine};
 use arenad_engine::EngineError;
 
 /// Time limit of an ordinary call, as for callers of Docker.
@@ -19,7 +19,7 @@ pub(super) const TRANSFER_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// The description of a call.
 pub(super) struct Sent<'a> {
-    pub(super) operation: Operation,
+    pub(super) operation: EngineMethod,
     pub(super) subject: &'a str,
     /// Completes the sentence "failed to …".
     pub(super) doing: String,
@@ -27,7 +27,7 @@ pub(super) struct Sent<'a> {
 }
 
 /// The response to a call that took effect.
-pub(super) enum Reply<T> {
+pub(super) enum CallReply<T> {
     Arrived(T),
     /// The call took effect, but the connection broke before the response was complete.
     Lost(T, EngineError),
@@ -35,7 +35,7 @@ pub(super) enum Reply<T> {
 
 impl FakeEngine {
     /// Asks the script for the fate of a call, and counts the call.
-    pub(super) fn fate(&self, operation: Operation, subject: &str) -> Fate {
+    pub(super) fn fate(&self, operation: EngineMethod, subject: &str) -> CallFate {
         let (nth, number, at) = self.look(|world| {
             let nth = world.calls.entry(operation).or_default();
             *nth += 1;
@@ -43,7 +43,7 @@ impl FakeEngine {
             (nth, world.calls.values().sum(), world.now)
         });
         let mut script = self.shared.script.lock().unwrap_or_else(PoisonError::into_inner);
-        script.fate(&Call { operation, subject, nth, number, at })
+        script.fate(&EngineCall { operation, subject, nth, number, at })
     }
 
     fn unreachable(&self, kind: io::ErrorKind) -> EngineError {
@@ -54,22 +54,22 @@ impl FakeEngine {
     pub(super) async fn call<T, F>(&self, sent: Sent<'_>, effect: F) -> Result<T, EngineError>
     where
         T: Send + 'static,
-        F: FnOnce(&mut World, &str) -> Result<T, EngineError> + Send + 'static,
+        F: FnOnce(&mut EngineWorld, &str) -> Result<T, EngineError> + Send + 'static,
     {
         match self.exchange(sent, effect).await? {
-            Reply::Arrived(value) => Ok(value),
-            Reply::Lost(_, error) => Err(error),
+            CallReply::Arrived(value) => Ok(value),
+            CallReply::Lost(_, error) => Err(error),
         }
     }
 
     /// Makes a call. Dropping the future after its first poll does not undo the call.
-    pub(super) async fn exchange<T, F>(&self, sent: Sent<'_>, effect: F) -> Result<Reply<T>, EngineError>
+    pub(super) async fn exchange<T, F>(&self, sent: Sent<'_>, effect: F) -> Result<CallReply<T>, EngineError>
     where
         T: Send + 'static,
-        F: FnOnce(&mut World, &str) -> Result<T, EngineError> + Send + 'static,
+        F: FnOnce(&mut EngineWorld, &str) -> Result<T, EngineError> + Send + 'static,
     {
         let fate = self.fate(sent.operation, sent.subject);
-        if fate.failure == Some(Failure::Unreachable) {
+        if fate.failure == Some(CallFailure::Unreachable) {
             tokio::time::sleep(fate.before_effect).await;
             return Err(self.unreachable(io::ErrorKind::ConnectionRefused));
         }
@@ -78,7 +78,7 @@ impl FakeEngine {
         };
         let answer: Arc<Mutex<Option<Result<T, EngineError>>>> = Arc::default();
         // The name is taken while the container is being created, but does not yet lead to a container.
-        let reserves = sent.operation == Operation::Create
+        let reserves = sent.operation == EngineMethod::Create
             && !fate.before_effect.is_zero()
             && self.look(|world| world.reserved.insert(sent.subject.to_owned()));
         let effect = {
@@ -86,11 +86,11 @@ impl FakeEngine {
             let (operation, subject, doing, limit) =
                 (sent.operation, sent.subject.to_owned(), sent.doing.clone(), sent.limit);
             let (failure, death) = (fate.failure, fate.death);
-            move |world: &mut World| {
+            move |world: &mut EngineWorld| {
                 if reserves {
                     world.reserved.remove(&subject);
                 }
-                let failure = failure.or((world.disk_full && operation.takes_space()).then_some(Failure::NoSpace));
+                let failure = failure.or((world.disk_full && operation.takes_space()).then_some(CallFailure::NoSpace));
                 let result = match failure {
                     Some(failure) => Err(failure.error(doing, &endpoint, limit)),
                     None => effect(world, &doing),
@@ -120,9 +120,9 @@ impl FakeEngine {
         };
         let lost = || self.unreachable(io::ErrorKind::ConnectionReset);
         match (answer, fate.reply) {
-            (Ok(value), ReplyFate::Lost) => Ok(Reply::Lost(value, lost())),
+            (Ok(value), ReplyFate::Lost) => Ok(CallReply::Lost(value, lost())),
             (Err(_), ReplyFate::Lost) => Err(lost()),
-            (answer, _) => answer.map(Reply::Arrived),
+            (answer, _) => answer.map(CallReply::Arrived),
         }
     }
 

@@ -7,13 +7,13 @@ use std::time::Duration;
 use super::FakeEngine;
 use super::containers::KILLED;
 use super::errors::unreachable;
-use super::world::{Holdings, World};
+use super::world::{EngineWorld, Holdings};
 use arenad_engine::EngineHandle;
 
 /// The state of an engine that another one has replaced.
 pub struct ShelvedEngine(Holdings);
 
-impl World {
+impl EngineWorld {
     fn cut_off(&mut self, endpoint: &str) {
         self.session += 1;
         self.forget_pending();
@@ -44,7 +44,7 @@ impl FakeEngine {
     fn end(&self, container: &str, code: i64, is_oom: bool) -> bool {
         self.look(|world| {
             let Some(id) = world.container_id(container) else { return false };
-            let is_alive = world.holdings.containers.get(&id).is_some_and(super::world::Container::is_alive);
+            let is_alive = world.holdings.containers.get(&id).is_some_and(super::world::FakeContainer::is_alive);
             world.end(&id, code, is_oom);
             is_alive
         })
@@ -129,7 +129,7 @@ impl FakeEngine {
         self.exchange_holdings(|_| earlier.0)
     }
 
-    fn exchange_holdings(&self, make: impl FnOnce(&mut World) -> Holdings) -> ShelvedEngine {
+    fn exchange_holdings(&self, make: impl FnOnce(&mut EngineWorld) -> Holdings) -> ShelvedEngine {
         let endpoint = self.shared.endpoint.clone();
         self.look(|world| {
             world.cut_off(&endpoint);

@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 
 /// Files by absolute path. Every folder on the path of a file has an entry, except for `/`.
-pub(super) type Tree = BTreeMap<String, Node>;
+pub(super) type FileTree = BTreeMap<String, FileNode>;
 
 /// A container's changes to the files of its image; `None` marks a removed file.
-pub(super) type Layer = BTreeMap<String, Option<Node>>;
+pub(super) type Layer = BTreeMap<String, Option<FileNode>>;
 
 /// A file, folder or symbolic link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Node {
-    pub(super) content: Content,
+pub(super) struct FileNode {
+    pub(super) content: NodeContent,
     pub(super) mode: u32,
     pub(super) uid: u32,
     pub(super) gid: u32,
@@ -27,29 +27,29 @@ pub(super) struct Node {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum NodeContent {
     File(Bytes),
     Folder,
     Link(String),
 }
 
-impl Node {
+impl FileNode {
     pub(super) fn file(content: impl Into<Bytes>) -> Self {
-        Self { content: Content::File(content.into()), mode: 0o644, uid: 0, gid: 0, modified: 0 }
+        Self { content: NodeContent::File(content.into()), mode: 0o644, uid: 0, gid: 0, modified: 0 }
     }
 
     pub(super) fn folder() -> Self {
-        Self { content: Content::Folder, mode: 0o755, uid: 0, gid: 0, modified: 0 }
+        Self { content: NodeContent::Folder, mode: 0o755, uid: 0, gid: 0, modified: 0 }
     }
 
     pub(super) fn is_folder(&self) -> bool {
-        self.content == Content::Folder
+        self.content == NodeContent::Folder
     }
 
     pub(super) fn size(&self) -> u64 {
         match &self.content {
-            Content::File(bytes) => bytes.len() as u64,
-            Content::Folder | Content::Link(_) => 0,
+            NodeContent::File(bytes) => bytes.len() as u64,
+            NodeContent::Folder | NodeContent::Link(_) => 0,
         }
     }
 }
@@ -78,10 +78,10 @@ pub(super) fn below_of<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
 }
 
 /// Adds a file to a tree, with the folders on its path.
-pub(super) fn put(tree: &mut Tree, path: &str, node: Node) {
+pub(super) fn put(tree: &mut FileTree, path: &str, node: FileNode) {
     let mut folder = parent(path);
     while !folder.is_empty() && !tree.contains_key(folder) {
-        tree.insert(folder.to_owned(), Node::folder());
+        tree.insert(folder.to_owned(), FileNode::folder());
         folder = parent(folder);
     }
     tree.insert(path.to_owned(), node);
@@ -102,18 +102,18 @@ fn children_of<'a, V>(tree: &'a BTreeMap<String, V>, folder: &str) -> impl Itera
 
 /// The mount at a path of a container.
 #[derive(Debug)]
-pub(super) enum Mount {
+pub(super) enum ContainerMount {
     /// The engine's volume with this name.
     Volume { name: String, read_only: bool },
     /// A folder or file of the host. The container keeps the one that existed at its start, even if the name is reused
     /// later, as a real mount does.
     Host { path: PathBuf, held: Option<File>, read_only: bool },
     /// Files in memory, which are empty at each start.
-    Memory(Tree),
+    Memory(FileTree),
 }
 
 /// The location of a path's files.
-enum Place<'p> {
+enum FileLocation<'p> {
     Layer(&'p str),
     Volume { name: String, path: &'p str, read_only: bool },
     Host { path: PathBuf, read_only: bool },
@@ -122,9 +122,9 @@ enum Place<'p> {
 
 /// A container's files as its processes see them.
 pub(super) struct View<'a> {
-    pub(super) image: &'a Tree,
+    pub(super) image: &'a FileTree,
     pub(super) layer: &'a mut Layer,
-    pub(super) mounts: &'a mut BTreeMap<String, Mount>,
+    pub(super) mounts: &'a mut BTreeMap<String, ContainerMount>,
     pub(super) volumes: &'a mut BTreeMap<String, super::world::Volume>,
     pub(super) disk_full: bool,
     /// Whether the layer is read-only.
@@ -132,26 +132,26 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    fn place<'p>(&self, path: &'p str) -> Place<'p> {
+    fn place<'p>(&self, path: &'p str) -> FileLocation<'p> {
         let mounted = self.mounts.iter().filter_map(|(target, mount)| Some((target, mount, below_of(path, target)?)));
         match mounted.max_by_key(|(target, ..)| target.len()) {
-            None => Place::Layer(path),
-            Some((_, Mount::Volume { name, read_only }, path)) => {
-                Place::Volume { name: name.clone(), path, read_only: *read_only }
+            None => FileLocation::Layer(path),
+            Some((_, ContainerMount::Volume { name, read_only }, path)) => {
+                FileLocation::Volume { name: name.clone(), path, read_only: *read_only }
             }
-            Some((target, Mount::Memory(_), path)) => Place::Memory { target: target.clone(), path },
-            Some((_, Mount::Host { path: on_host, held, read_only }, rest)) => {
+            Some((target, ContainerMount::Memory(_), path)) => FileLocation::Memory { target: target.clone(), path },
+            Some((_, ContainerMount::Host { path: on_host, held, read_only }, rest)) => {
                 let base = match held {
                     Some(held) if !rest.is_empty() => PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd())),
                     _ => on_host.clone(),
                 };
                 let path = if rest.is_empty() { base } else { base.join(rest.trim_start_matches('/')) };
-                Place::Host { path, read_only: *read_only }
+                FileLocation::Host { path, read_only: *read_only }
             }
         }
     }
 
-    fn own(&self, path: &str) -> Option<&Node> {
+    fn own(&self, path: &str) -> Option<&FileNode> {
         match self.layer.get(path) {
             Some(changed) => changed.as_ref(),
             None => self.image.get(path),
@@ -159,23 +159,23 @@ impl View<'_> {
     }
 
     /// Returns the node at a normal path.
-    pub(super) fn get(&self, path: &str) -> Option<Node> {
+    pub(super) fn get(&self, path: &str) -> Option<FileNode> {
         if path.is_empty() {
-            return Some(Node::folder());
+            return Some(FileNode::folder());
         }
-        let or_root = |path: &str, found: Option<&Node>| match (found, path) {
+        let or_root = |path: &str, found: Option<&FileNode>| match (found, path) {
             (Some(found), _) => Some(found.clone()),
-            (None, "") => Some(Node::folder()),
+            (None, "") => Some(FileNode::folder()),
             (None, _) => None,
         };
         match self.place(path) {
-            Place::Layer(path) => self.own(path).cloned(),
-            Place::Volume { name, path, .. } => or_root(path, self.volumes.get(&name)?.files.get(path)),
-            Place::Memory { target, path } => match self.mounts.get(&target) {
-                Some(Mount::Memory(files)) => or_root(path, files.get(path)),
+            FileLocation::Layer(path) => self.own(path).cloned(),
+            FileLocation::Volume { name, path, .. } => or_root(path, self.volumes.get(&name)?.files.get(path)),
+            FileLocation::Memory { target, path } => match self.mounts.get(&target) {
+                Some(ContainerMount::Memory(files)) => or_root(path, files.get(path)),
                 _ => None,
             },
-            Place::Host { path, .. } => read_host(&path),
+            FileLocation::Host { path, .. } => read_host(&path),
         }
     }
 
@@ -207,21 +207,23 @@ impl View<'_> {
     /// Returns the names of a folder's entries.
     pub(super) fn children(&self, folder: &str) -> BTreeSet<String> {
         let mut names: BTreeSet<String> = match self.place(folder) {
-            Place::Layer(folder) => {
+            FileLocation::Layer(folder) => {
                 let image = children_of(self.image, folder).map(|(name, _)| name);
                 let own = children_of(self.layer, folder).map(|(name, _)| name);
                 let is_there = |name: &&str| self.own(&format!("{folder}/{name}")).is_some();
                 image.chain(own).filter(is_there).map(str::to_owned).collect()
             }
-            Place::Volume { name, path, .. } => match self.volumes.get(&name) {
+            FileLocation::Volume { name, path, .. } => match self.volumes.get(&name) {
                 Some(volume) => children_of(&volume.files, path).map(|(name, _)| name.to_owned()).collect(),
                 None => BTreeSet::new(),
             },
-            Place::Memory { target, path } => match self.mounts.get(&target) {
-                Some(Mount::Memory(files)) => children_of(files, path).map(|(name, _)| name.to_owned()).collect(),
+            FileLocation::Memory { target, path } => match self.mounts.get(&target) {
+                Some(ContainerMount::Memory(files)) => {
+                    children_of(files, path).map(|(name, _)| name.to_owned()).collect()
+                }
                 _ => BTreeSet::new(),
             },
-            Place::Host { path, .. } => std::fs::read_dir(path)
+            FileLocation::Host { path, .. } => std::fs::read_dir(path)
                 .into_iter()
                 .flatten()
                 .flatten()
@@ -236,67 +238,67 @@ impl View<'_> {
     }
 
     /// Writes a node to a normal path, and creates the folders on the path.
-    pub(super) fn put(&mut self, path: &str, node: Node) -> io::Result<()> {
+    pub(super) fn put(&mut self, path: &str, node: FileNode) -> io::Result<()> {
         let place = self.place(path);
-        if self.disk_full && !matches!(place, Place::Memory { .. } | Place::Host { .. }) {
+        if self.disk_full && !matches!(place, FileLocation::Memory { .. } | FileLocation::Host { .. }) {
             return Err(io::ErrorKind::StorageFull.into());
         }
         match place {
-            Place::Layer(_) if self.read_only => Err(io::ErrorKind::ReadOnlyFilesystem.into()),
-            Place::Layer(path) => {
+            FileLocation::Layer(_) if self.read_only => Err(io::ErrorKind::ReadOnlyFilesystem.into()),
+            FileLocation::Layer(path) => {
                 let mut folder = parent(path);
                 while !folder.is_empty() && self.own(folder).is_none() {
-                    self.layer.insert(folder.to_owned(), Some(Node::folder()));
+                    self.layer.insert(folder.to_owned(), Some(FileNode::folder()));
                     folder = parent(folder);
                 }
                 self.layer.insert(path.to_owned(), Some(node));
                 Ok(())
             }
-            Place::Volume { read_only: true, .. } | Place::Host { read_only: true, .. } => {
+            FileLocation::Volume { read_only: true, .. } | FileLocation::Host { read_only: true, .. } => {
                 Err(io::ErrorKind::ReadOnlyFilesystem.into())
             }
-            Place::Volume { name, path, .. } => {
+            FileLocation::Volume { name, path, .. } => {
                 let volume = self.volumes.get_mut(&name).ok_or(io::ErrorKind::NotFound)?;
                 put(&mut volume.files, path, node);
                 Ok(())
             }
-            Place::Memory { target, path } => {
-                if let Some(Mount::Memory(files)) = self.mounts.get_mut(&target) {
+            FileLocation::Memory { target, path } => {
+                if let Some(ContainerMount::Memory(files)) = self.mounts.get_mut(&target) {
                     put(files, path, node);
                 }
                 Ok(())
             }
-            Place::Host { path, .. } => write_host(&path, &node),
+            FileLocation::Host { path, .. } => write_host(&path, &node),
         }
     }
 
     /// Removes the node at a normal path, with everything below it.
     pub(super) fn remove(&mut self, path: &str) -> io::Result<()> {
         match self.place(path) {
-            Place::Layer(_) if self.read_only => Err(io::ErrorKind::ReadOnlyFilesystem.into()),
-            Place::Layer(path) => {
+            FileLocation::Layer(_) if self.read_only => Err(io::ErrorKind::ReadOnlyFilesystem.into()),
+            FileLocation::Layer(path) => {
                 let gone: Vec<String> =
                     self.image.keys().filter(|found| below_of(found, path).is_some()).cloned().collect();
                 self.layer.retain(|found, _| below_of(found, path).is_none());
                 self.layer.extend(gone.into_iter().map(|found| (found, None)));
                 Ok(())
             }
-            Place::Volume { read_only: true, .. } | Place::Host { read_only: true, .. } => {
+            FileLocation::Volume { read_only: true, .. } | FileLocation::Host { read_only: true, .. } => {
                 Err(io::ErrorKind::ReadOnlyFilesystem.into())
             }
-            Place::Volume { name, path, .. } => {
+            FileLocation::Volume { name, path, .. } => {
                 if let Some(volume) = self.volumes.get_mut(&name) {
                     volume.files.retain(|found, _| below_of(found, path).is_none());
                 }
                 Ok(())
             }
-            Place::Memory { target, path } => {
-                if let Some(Mount::Memory(files)) = self.mounts.get_mut(&target) {
+            FileLocation::Memory { target, path } => {
+                if let Some(ContainerMount::Memory(files)) = self.mounts.get_mut(&target) {
                     files.retain(|found, _| below_of(found, path).is_none());
                 }
                 Ok(())
             }
-            Place::Host { path: on_host, .. } => match std::fs::symlink_metadata(&on_host) {
+            FileLocation::Host { path: on_host, .. } => match std::fs::symlink_metadata(&on_host) {
                 Ok(found) if found.is_dir() => std::fs::remove_dir_all(on_host),
                 Ok(_) => std::fs::remove_file(on_host),
                 Err(error) => Err(error),
@@ -314,7 +316,7 @@ impl View<'_> {
         archive.into_inner().map(Some)
     }
 
-    fn append(&self, archive: &mut tar::Builder<Vec<u8>>, path: &str, name: &str, node: &Node) -> io::Result<()> {
+    fn append(&self, archive: &mut tar::Builder<Vec<u8>>, path: &str, name: &str, node: &FileNode) -> io::Result<()> {
         let mut header = tar::Header::new_gnu();
         header.set_mode(node.mode);
         header.set_uid(node.uid.into());
@@ -322,15 +324,15 @@ impl View<'_> {
         header.set_mtime(node.modified);
         header.set_size(node.size());
         match &node.content {
-            Content::File(bytes) => {
+            NodeContent::File(bytes) => {
                 header.set_entry_type(tar::EntryType::Regular);
                 archive.append_data(&mut header, name, bytes.as_ref())
             }
-            Content::Link(target) => {
+            NodeContent::Link(target) => {
                 header.set_entry_type(tar::EntryType::Symlink);
                 archive.append_link(&mut header, name, target)
             }
-            Content::Folder => {
+            NodeContent::Folder => {
                 header.set_entry_type(tar::EntryType::Directory);
                 let shown = if name.is_empty() { "./".to_owned() } else { format!("{name}/") };
                 archive.append_data(&mut header, shown, io::empty())?;
@@ -363,27 +365,27 @@ impl View<'_> {
 }
 
 /// Returns the entries of a tar archive, in their order.
-pub(super) fn read_tar(archive: &[u8]) -> io::Result<Vec<(String, Node)>> {
+pub(super) fn read_tar(archive: &[u8]) -> io::Result<Vec<(String, FileNode)>> {
     let mut found = Vec::new();
     for entry in tar::Archive::new(archive).entries()? {
         let mut entry = entry?;
         let path = entry.path()?.to_string_lossy().into_owned();
         let header = entry.header().clone();
         let content = match header.entry_type() {
-            tar::EntryType::Directory => Content::Folder,
+            tar::EntryType::Directory => NodeContent::Folder,
             tar::EntryType::Symlink => match entry.link_name()? {
-                Some(target) => Content::Link(target.to_string_lossy().into_owned()),
+                Some(target) => NodeContent::Link(target.to_string_lossy().into_owned()),
                 None => continue,
             },
             kind if kind.is_file() => {
                 let mut bytes = Vec::new();
                 io::Read::read_to_end(&mut entry, &mut bytes)?;
-                Content::File(bytes.into())
+                NodeContent::File(bytes.into())
             }
             _ => continue,
         };
         let owner = |id: io::Result<u64>| id.ok().and_then(|id| u32::try_from(id).ok()).unwrap_or_default();
-        let node = Node {
+        let node = FileNode {
             content,
             mode: header.mode()? & 0o7777,
             uid: owner(header.uid()),
@@ -395,27 +397,27 @@ pub(super) fn read_tar(archive: &[u8]) -> io::Result<Vec<(String, Node)>> {
     Ok(found)
 }
 
-fn read_host(path: &Path) -> Option<Node> {
+fn read_host(path: &Path) -> Option<FileNode> {
     let found = std::fs::symlink_metadata(path).ok()?;
     let content = if found.is_dir() {
-        Content::Folder
+        NodeContent::Folder
     } else if found.is_symlink() {
-        Content::Link(std::fs::read_link(path).ok()?.to_string_lossy().into_owned())
+        NodeContent::Link(std::fs::read_link(path).ok()?.to_string_lossy().into_owned())
     } else {
-        Content::File(std::fs::read(path).ok()?.into())
+        NodeContent::File(std::fs::read(path).ok()?.into())
     };
     let modified = u64::try_from(found.mtime()).unwrap_or_default();
-    Some(Node { content, mode: found.mode() & 0o7777, uid: found.uid(), gid: found.gid(), modified })
+    Some(FileNode { content, mode: found.mode() & 0o7777, uid: found.uid(), gid: found.gid(), modified })
 }
 
-fn write_host(path: &Path, node: &Node) -> io::Result<()> {
+fn write_host(path: &Path, node: &FileNode) -> io::Result<()> {
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent)?;
     }
     match &node.content {
-        Content::Folder => std::fs::create_dir_all(path)?,
-        Content::Link(target) => return std::os::unix::fs::symlink(target, path),
-        Content::File(bytes) => std::fs::write(path, bytes)?,
+        NodeContent::Folder => std::fs::create_dir_all(path)?,
+        NodeContent::Link(target) => return std::os::unix::fs::symlink(target, path),
+        NodeContent::File(bytes) => std::fs::write(path, bytes)?,
     }
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(node.mode))?;
     // Only root can change the owner of a file; for other users, the file keeps its owner.

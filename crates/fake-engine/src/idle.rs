@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::program::{CommandOutcome, Inside, Life, Program, ProgramMaker, Request, Response};
+use super::program::{
+    CommandOutcome, ContainerView, ProcessLife, Program, ProgramMaker, ProgramRequest, ProgramResponse,
+};
 
 struct Idle;
 
@@ -12,19 +14,19 @@ pub(super) fn maker() -> ProgramMaker {
 }
 
 impl Program for Idle {
-    fn start(&mut self, _inside: &mut Inside<'_>) -> Life {
-        Life::Serves
+    fn start(&mut self, _inside: &mut ContainerView<'_>) -> ProcessLife {
+        ProcessLife::Serves
     }
 
     fn is_listening(&self, _port: u16, _uptime: Duration) -> bool {
         false
     }
 
-    fn answer(&mut self, _request: &Request, _inside: &mut Inside<'_>) -> Response {
-        Response::text(404, "nothing is here\n")
+    fn answer(&mut self, _request: &ProgramRequest, _inside: &mut ContainerView<'_>) -> ProgramResponse {
+        ProgramResponse::text(404, "nothing is here\n")
     }
 
-    fn run(&mut self, command: &[String], _user: Option<&str>, _inside: &mut Inside<'_>) -> CommandOutcome {
+    fn run(&mut self, command: &[String], _user: Option<&str>, _inside: &mut ContainerView<'_>) -> CommandOutcome {
         match command.first().map(String::as_str) {
             Some("true") => CommandOutcome::code(0),
             Some("false") => CommandOutcome::code(1),

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::errors::{conflict, not_found, short};
-use super::files::{Layer, Node, Tree, normal, put};
+use super::files::{FileNode, FileTree, Layer, normal, put};
 use super::layers;
-use super::world::{StoredImage, World};
+use super::world::{EngineWorld, StoredImage};
 use arenad_engine::{EngineError, Image};
 use arenad_model::hex::hex;
 
@@ -75,7 +75,7 @@ pub(super) struct RootFs {
 impl StoredImage {
     /// Creates an image from layers, without labels and names.
     pub(super) fn of_layers(contents: Vec<Arc<Layer>>) -> Self {
-        let mut files = Tree::new();
+        let mut files = FileTree::new();
         for layer in &contents {
             for (path, change) in layer.iter() {
                 match change {
@@ -124,7 +124,7 @@ impl StoredImage {
     }
 
     fn size_bytes(&self) -> u64 {
-        self.contents.iter().flat_map(|layer| layer.values().flatten()).map(Node::size).sum()
+        self.contents.iter().flat_map(|layer| layer.values().flatten()).map(FileNode::size).sum()
     }
 }
 
@@ -136,7 +136,7 @@ fn full(reference: &str) -> String {
     }
 }
 
-impl World {
+impl EngineWorld {
     /// Stores an image under the digest of its configuration, and returns that digest.
     pub(super) fn keep_image(&mut self, image: StoredImage) -> String {
         let id = format!("sha256:{}", hex(&Sha256::digest(image.config())));
@@ -150,9 +150,9 @@ impl World {
     }
 
     pub(super) fn add_image(&mut self, image: &FakeImage) -> String {
-        let mut files = Tree::new();
+        let mut files = FileTree::new();
         for (path, content) in &image.files {
-            put(&mut files, &normal(path), Node::file(content.clone()));
+            put(&mut files, &normal(path), FileNode::file(content.clone()));
         }
         let layer: Layer = files.into_iter().map(|(path, node)| (path, Some(node))).collect();
         let stored = StoredImage {

@@ -8,9 +8,9 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::files::{Content, Layer, Node, normal, parent, read_tar};
+use super::files::{FileNode, Layer, NodeContent, normal, parent, read_tar};
 use super::images::Config;
-use super::world::{StoredImage, World};
+use super::world::{EngineWorld, StoredImage};
 use arenad_model::hex::hex;
 
 /// Prefix of the name of a removed file in a layer's archive.
@@ -29,7 +29,7 @@ pub(super) fn digest(layer: &Layer) -> String {
     format!("sha256:{}", hex(&Sha256::digest(pack(layer))))
 }
 
-fn header(kind: tar::EntryType, node: &Node) -> tar::Header {
+fn header(kind: tar::EntryType, node: &FileNode) -> tar::Header {
     let mut header = tar::Header::new_gnu();
     header.set_entry_type(kind);
     header.set_mode(node.mode);
@@ -50,18 +50,20 @@ fn pack(layer: &Layer) -> Vec<u8> {
                 let folder = parent(path).trim_start_matches('/');
                 let file = path.rsplit('/').next().unwrap_or_default();
                 let slash = if folder.is_empty() { "" } else { "/" };
-                let mut header = header(tar::EntryType::Regular, &Node::file(""));
+                let mut header = header(tar::EntryType::Regular, &FileNode::file(""));
                 archive.append_data(&mut header, format!("{folder}{slash}{WHITEOUT}{file}"), io::empty())
             }
             Some(node) => match &node.content {
-                Content::File(bytes) => {
+                NodeContent::File(bytes) => {
                     archive.append_data(&mut header(tar::EntryType::Regular, node), name, bytes.as_ref())
                 }
-                Content::Folder => {
+                NodeContent::Folder => {
                     let mut header = header(tar::EntryType::Directory, node);
                     archive.append_data(&mut header, format!("{name}/"), io::empty())
                 }
-                Content::Link(target) => archive.append_link(&mut header(tar::EntryType::Symlink, node), name, target),
+                NodeContent::Link(target) => {
+                    archive.append_link(&mut header(tar::EntryType::Symlink, node), name, target)
+                }
             },
         };
     }
@@ -85,7 +87,7 @@ arenad_model::text_error! {
     pub(super) struct ArchiveError;
 }
 
-impl World {
+impl EngineWorld {
     /// Returns the images with these IDs as one archive.
     ///
     /// Errors: if one of the images does not exist.
@@ -94,7 +96,7 @@ impl World {
         let mut items = Vec::new();
         let mut written = BTreeMap::new();
         let append = |archive: &mut tar::Builder<Vec<u8>>, name: &str, content: &[u8]| {
-            let mut header = header(tar::EntryType::Regular, &Node::file(content.to_vec()));
+            let mut header = header(tar::EntryType::Regular, &FileNode::file(content.to_vec()));
             archive.append_data(&mut header, name, content).map_err(|error| error.to_string())
         };
         for id in ids {
@@ -119,10 +121,10 @@ impl World {
     /// Adds the images of an archive, with the names that the archive gives them.
     pub(super) fn load(&mut self, archive: &[u8]) -> Result<(), ArchiveError> {
         let damaged = |error: io::Error| format!("invalid archive: {error}");
-        let files: BTreeMap<String, Node> = read_tar(archive).map_err(damaged)?.into_iter().collect();
+        let files: BTreeMap<String, FileNode> = read_tar(archive).map_err(damaged)?.into_iter().collect();
         let read = |name: &str| -> Result<Bytes, ArchiveError> {
             match files.get(name).map(|node| &node.content) {
-                Some(Content::File(bytes)) => Ok(bytes.clone()),
+                Some(NodeContent::File(bytes)) => Ok(bytes.clone()),
                 _ => Err(format!("invalid archive: no {name}").into()),
             }
         };

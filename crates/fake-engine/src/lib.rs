@@ -48,24 +48,26 @@ use arenad_seams::ordered_watch as watch;
 pub use clock::FakeClock;
 pub use faults::ShelvedEngine;
 pub use images::FakeImage;
-pub use program::{CommandOutcome, Inside, Life, Program, ProgramMaker, Request, Response, Termination};
-pub use script::{Call, Failure, Fate, Operation, Script};
+pub use program::{
+    CommandOutcome, ContainerView, ProcessLife, Program, ProgramMaker, ProgramRequest, ProgramResponse, Termination,
+};
+pub use script::{CallFailure, CallFate, CallScript, EngineCall, EngineMethod};
 pub use shell::Shell;
 pub use toy_site::ToySite;
 
-use world::World;
+use world::EngineWorld;
 
 /// An engine in memory. Clones refer to the same engine.
 #[derive(Clone)]
 pub struct FakeEngine {
-    shared: Arc<Shared>,
+    shared: Arc<SharedEngine>,
 }
 
-struct Shared {
+struct SharedEngine {
     endpoint: String,
     clock: FakeClock,
-    world: Mutex<World>,
-    script: Mutex<Box<dyn Script>>,
+    world: Mutex<EngineWorld>,
+    script: Mutex<Box<dyn CallScript>>,
     /// Count of changes that waiting callers may depend on.
     news: watch::Sender<u64>,
 }
@@ -84,9 +86,9 @@ impl FakeEngine {
 
     /// Creates an empty engine that follows a clock.
     pub fn with_clock(clock: FakeClock) -> Self {
-        let world = Mutex::new(World::new(clock.clone()));
-        let script: Box<dyn Script> = Box::new(|_: &Call<'_>| Fate::proceed());
-        let shared = Shared {
+        let world = Mutex::new(EngineWorld::new(clock.clone()));
+        let script: Box<dyn CallScript> = Box::new(|_: &EngineCall<'_>| CallFate::proceed());
+        let shared = SharedEngine {
             endpoint: "fake://engine".to_owned(),
             clock,
             world,
@@ -108,13 +110,13 @@ impl FakeEngine {
     }
 
     /// Sets the script that controls every call from now on.
-    pub fn set_script(&self, script: impl Script + 'static) {
+    pub fn set_script(&self, script: impl CallScript + 'static) {
         *self.shared.script.lock().unwrap_or_else(PoisonError::into_inner) = Box::new(script);
     }
 
     /// Removes the script, so that every call proceeds.
     pub fn clear_script(&self) {
-        self.set_script(|_: &Call<'_>| Fate::proceed());
+        self.set_script(|_: &EngineCall<'_>| CallFate::proceed());
     }
 
     /// Registers a program under the name by which images refer to it.
@@ -152,15 +154,15 @@ impl FakeEngine {
     ///
     /// Errors: `HostUnreachable` if no running container has the address, `ConnectionRefused` if the container does not
     /// listen on the port, `TimedOut` if the container is paused.
-    pub fn request(&self, address: SocketAddr, request: &Request) -> std::io::Result<Response> {
+    pub fn request(&self, address: SocketAddr, request: &ProgramRequest) -> std::io::Result<ProgramResponse> {
         self.look(|world| world.request(address, request))
     }
 
     /// Reads a file of a container, including its mounts.
     pub fn read_file(&self, container: &str, path: &str) -> Option<Vec<u8>> {
         self.look(|world| match world.view("read", container).ok()?.get(&files::normal(path))?.content {
-            files::Content::File(bytes) => Some(bytes.to_vec()),
-            files::Content::Folder | files::Content::Link(_) => None,
+            files::NodeContent::File(bytes) => Some(bytes.to_vec()),
+            files::NodeContent::Folder | files::NodeContent::Link(_) => None,
         })
     }
 
@@ -168,7 +170,7 @@ impl FakeEngine {
     pub fn write_file(&self, container: &str, path: &str, content: &[u8]) -> std::io::Result<()> {
         self.look(|world| {
             let mut view = world.view("write", container).map_err(std::io::Error::other)?;
-            view.put(&files::normal(path), files::Node::file(content.to_vec()))
+            view.put(&files::normal(path), files::FileNode::file(content.to_vec()))
         })
     }
 
@@ -201,16 +203,16 @@ impl FakeEngine {
     }
 
     /// Returns the number of calls of a kind so far.
-    pub fn calls(&self, operation: Operation) -> u64 {
+    pub fn calls(&self, operation: EngineMethod) -> u64 {
         self.look(|world| world.calls.get(&operation).copied().unwrap_or_default())
     }
 
-    fn world(&self) -> MutexGuard<'_, World> {
+    fn world(&self) -> MutexGuard<'_, EngineWorld> {
         self.shared.world.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Applies the effects that are due, then runs `act`, and notifies waiting callers of changes.
-    fn look<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
+    fn look<T>(&self, act: impl FnOnce(&mut EngineWorld) -> T) -> T {
         let mut world = self.world();
         world.settle();
         let result = act(&mut world);

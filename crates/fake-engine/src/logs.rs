@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::program::LogLine;
-use super::world::World;
+use super::world::EngineWorld;
 use arenad_engine::{EngineError, LogChunk, LogRange};
 
 /// The result of reading a part of a log.
@@ -19,7 +19,7 @@ pub(super) struct LogPage {
     pub(super) next: Option<Duration>,
 }
 
-impl World {
+impl EngineWorld {
     /// Returns the requested lines of a log, and the container's ID.
     pub(super) fn log(&self, doing: &str, handle: &str, range: LogRange) -> Result<(String, LogPage), EngineError> {
         let id = self.find(doing, handle)?;

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 use super::errors::{conflict, not_found, refused};
-use super::files::Mount;
-use super::world::{Container, Network, Volume, World};
+use super::files::ContainerMount;
+use super::world::{EngineWorld, FakeContainer, Network, Volume};
 use arenad_engine::EngineError;
 use arenad_model::subnet::Subnet;
 
-impl World {
+impl EngineWorld {
     pub(super) fn create_network(
         &mut self,
         doing: &str,
@@ -63,7 +63,7 @@ impl World {
     }
 
     pub(super) fn remove_network(&mut self, doing: &str, name: &str) -> Result<(), EngineError> {
-        let is_in = |container: &Container| container.addresses.contains_key(name);
+        let is_in = |container: &FakeContainer| container.addresses.contains_key(name);
         let is_foreign = |network: &Network| network.name == name && !network.foreign.is_empty();
         let is_used = self.holdings.containers.values().any(is_in) || self.holdings.networks.iter().any(is_foreign);
         if is_used {
@@ -75,8 +75,11 @@ impl World {
     }
 
     pub(super) fn remove_volume(&mut self, doing: &str, name: &str) -> Result<(), EngineError> {
-        let mounts = |container: &Container| {
-            container.mounts.values().any(|mount| matches!(mount, Mount::Volume { name: found, .. } if found == name))
+        let mounts = |container: &FakeContainer| {
+            container
+                .mounts
+                .values()
+                .any(|mount| matches!(mount, ContainerMount::Volume { name: found, .. } if found == name))
         };
         if let Some((id, _)) = self.holdings.containers.iter().find(|(_, container)| mounts(container)) {
             return Err(conflict(doing, format!("remove {name}: volume is in use - [{id}]")));

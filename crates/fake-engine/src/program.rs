@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::files::{Content, Node, View, normal};
+use super::files::{FileNode, NodeContent, View, normal};
 
 /// A request to a program in a container.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Request {
+pub struct ProgramRequest {
     /// HTTP method, in upper case.
     pub method: String,
     /// Path with the query.
@@ -22,7 +22,7 @@ pub struct Request {
     pub body: Bytes,
 }
 
-impl Request {
+impl ProgramRequest {
     /// Creates a `GET` request without headers.
     pub fn get(path: &str) -> Self {
         Self { method: "GET".to_owned(), path: path.to_owned(), ..Self::default() }
@@ -36,7 +36,7 @@ impl Request {
 
 /// A response of a program in a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Response {
+pub struct ProgramResponse {
     /// HTTP status code of the response.
     pub status: u16,
     /// Header fields in their order.
@@ -45,7 +45,7 @@ pub struct Response {
     pub body: Bytes,
 }
 
-impl Response {
+impl ProgramResponse {
     /// Creates a response with plain text.
     pub(crate) fn text(status: u16, body: impl Into<Bytes>) -> Self {
         let headers = vec![("content-type".to_owned(), "text/plain; charset=utf-8".to_owned())];
@@ -80,7 +80,7 @@ impl CommandOutcome {
 
 /// The course of a container's first process after its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Life {
+pub enum ProcessLife {
     /// The process runs until it is stopped.
     Serves,
     /// The process ends by itself.
@@ -113,7 +113,7 @@ pub enum Termination {
 /// cleared in [`Program::start`].
 pub trait Program: Send {
     /// Starts the container's first process.
-    fn start(&mut self, inside: &mut Inside<'_>) -> Life;
+    fn start(&mut self, inside: &mut ContainerView<'_>) -> ProcessLife;
 
     /// Returns whether connections to a port are accepted.
     fn is_listening(&self, port: u16, uptime: Duration) -> bool;
@@ -125,13 +125,13 @@ pub trait Program: Send {
     }
 
     /// Answers a request. The program listens on the port that the request was sent to.
-    fn answer(&mut self, request: &Request, inside: &mut Inside<'_>) -> Response;
+    fn answer(&mut self, request: &ProgramRequest, inside: &mut ContainerView<'_>) -> ProgramResponse;
 
     /// Runs a command in the container.
-    fn run(&mut self, command: &[String], user: Option<&str>, inside: &mut Inside<'_>) -> CommandOutcome;
+    fn run(&mut self, command: &[String], user: Option<&str>, inside: &mut ContainerView<'_>) -> CommandOutcome;
 
     /// Handles a request to stop the container.
-    fn terminate(&mut self, inside: &mut Inside<'_>) -> Termination {
+    fn terminate(&mut self, inside: &mut ContainerView<'_>) -> Termination {
         let _ = inside;
         Termination::Exits { after: Duration::ZERO, code: 0 }
     }
@@ -153,13 +153,13 @@ const LOG_MAX: usize = 1000;
 
 /// The log of a container.
 #[derive(Debug, Default)]
-pub(super) struct Log {
+pub(super) struct ContainerLog {
     pub(super) lines: VecDeque<LogLine>,
     /// Total number of lines that were written.
     pub(super) written: u64,
 }
 
-impl Log {
+impl ContainerLog {
     fn push(&mut self, line: LogLine) {
         if self.lines.len() == LOG_MAX {
             self.lines.pop_front();
@@ -177,16 +177,16 @@ impl Log {
 }
 
 /// A program's view of its container.
-pub struct Inside<'a> {
+pub struct ContainerView<'a> {
     pub(super) files: View<'a>,
-    pub(super) log: &'a mut Log,
+    pub(super) log: &'a mut ContainerLog,
     pub(super) at: Duration,
     pub(super) uptime: Duration,
     pub(super) command: &'a [String],
     pub(super) environment: &'a BTreeMap<String, String>,
 }
 
-impl Inside<'_> {
+impl ContainerView<'_> {
     /// Returns the time that the first process has run, without pauses.
     pub fn uptime(&self) -> Duration {
         self.uptime
@@ -208,10 +208,10 @@ impl Inside<'_> {
         let mut path = normal(path);
         for _ in 0..8 {
             match self.files.get(&path)?.content {
-                Content::File(bytes) => return Some(bytes),
-                Content::Folder => return None,
-                Content::Link(target) if target.starts_with('/') => path = normal(&target),
-                Content::Link(target) => path = normal(&format!("{}/{target}", super::files::parent(&path))),
+                NodeContent::File(bytes) => return Some(bytes),
+                NodeContent::Folder => return None,
+                NodeContent::Link(target) if target.starts_with('/') => path = normal(&target),
+                NodeContent::Link(target) => path = normal(&format!("{}/{target}", super::files::parent(&path))),
             }
         }
         None
@@ -229,12 +229,12 @@ impl Inside<'_> {
 
     /// Writes a file, and creates the folders on its path.
     pub(crate) fn write(&mut self, path: &str, content: impl Into<Bytes>) -> io::Result<()> {
-        self.files.put(&normal(path), Node::file(content))
+        self.files.put(&normal(path), FileNode::file(content))
     }
 
     /// Creates a folder, and the folders on its path.
     pub(crate) fn make_folder(&mut self, path: &str) -> io::Result<()> {
-        self.files.put(&normal(path), Node::folder())
+        self.files.put(&normal(path), FileNode::folder())
     }
 
     /// Removes a file, or a folder with its content.

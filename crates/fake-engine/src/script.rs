@@ -9,11 +9,11 @@ macro_rules! operations {
         /// A method of [`arenad_engine::Engine`].
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[expect(missing_docs, reason = "named after the trait's methods")]
-        pub enum Operation {
+        pub enum EngineMethod {
             $($operation,)*
         }
 
-        impl Operation {
+        impl EngineMethod {
             /// All operations, in the order of their declaration.
             pub const ALL: &[Self] = &[$(Self::$operation,)*];
 
@@ -65,7 +65,7 @@ operations! {
     Events = "events",
 }
 
-impl Operation {
+impl EngineMethod {
     /// Returns whether the call changes the state of the engine.
     pub fn is_mutating(self) -> bool {
         !matches!(
@@ -105,9 +105,9 @@ impl Operation {
 
 /// A call, as a script sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Call<'a> {
+pub struct EngineCall<'a> {
     /// Method that is called.
-    pub operation: Operation,
+    pub operation: EngineMethod,
     /// Object of the call: a container's name, an image's reference, a network's or volume's name, or the label that is
     /// searched for. May be empty.
     pub subject: &'a str,
@@ -122,22 +122,22 @@ pub struct Call<'a> {
 /// Decides the fate of each call.
 ///
 /// The script is asked before the call has any effect, and no lock is held: it may inspect or change the engine.
-pub trait Script: Send {
+pub trait CallScript: Send {
     /// Decides the fate of one call.
-    fn fate(&mut self, call: &Call<'_>) -> Fate;
+    fn fate(&mut self, call: &EngineCall<'_>) -> CallFate;
 }
 
-impl<F: FnMut(&Call<'_>) -> Fate + Send> Script for F {
-    fn fate(&mut self, call: &Call<'_>) -> Fate {
+impl<F: FnMut(&EngineCall<'_>) -> CallFate + Send> CallScript for F {
+    fn fate(&mut self, call: &EngineCall<'_>) -> CallFate {
         self(call)
     }
 }
 
-/// The fate of a call. [`Fate::proceed`] is the normal one; the other methods add to it.
+/// The fate of a call. [`CallFate::proceed`] is the normal one; the other methods add to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Fate {
+pub struct CallFate {
     pub(super) before_effect: Duration,
-    pub(super) failure: Option<Failure>,
+    pub(super) failure: Option<CallFailure>,
     pub(super) before_reply: Duration,
     pub(super) reply: ReplyFate,
     pub(super) death: Option<Death>,
@@ -162,14 +162,14 @@ pub(super) struct Death {
     pub(super) is_oom: bool,
 }
 
-impl Fate {
+impl CallFate {
     /// The call takes effect and is answered at once.
     pub fn proceed() -> Self {
         Self::default()
     }
 
     /// The call fails without an effect.
-    pub fn fail(failure: Failure) -> Self {
+    pub fn fail(failure: CallFailure) -> Self {
         Self { failure: Some(failure), ..Self::default() }
     }
 
@@ -214,7 +214,7 @@ impl Fate {
 
 /// The ways in which a call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failure {
+pub enum CallFailure {
     /// The engine reports an internal error (500). The same call may succeed later.
     Transient,
     /// The engine rejects the call (400). The same call fails again.
@@ -233,7 +233,7 @@ pub enum Failure {
     TimedOut,
 }
 
-impl Failure {
+impl CallFailure {
     /// Returns whether the same call may succeed later.
     pub fn is_transient(self) -> bool {
         matches!(self, Self::Transient | Self::NoSpace | Self::Unreachable | Self::Broken | Self::TimedOut)

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::program::{CommandOutcome, Inside, Life, Program, ProgramMaker, Request, Response, Termination};
+use super::program::{
+    CommandOutcome, ContainerView, ProcessLife, Program, ProgramMaker, ProgramRequest, ProgramResponse, Termination,
+};
 
 /// A program that runs the container's command, and further commands, as scripts of a small shell.
 ///
@@ -16,17 +18,17 @@ pub struct Shell;
 impl Shell {
     /// Returns the maker of the program, for [`super::FakeEngine::install_program`].
     pub fn maker(self) -> ProgramMaker {
-        Arc::new(|| Box::new(Running { trap: None }))
+        Arc::new(|| Box::new(RunningShell { trap: None }))
     }
 }
 
-struct Running {
+struct RunningShell {
     trap: Option<String>,
 }
 
 /// The state of a running script.
-struct Script<'s, 'a> {
-    inside: &'s mut Inside<'a>,
+struct ScriptRun<'s, 'a> {
+    inside: &'s mut ContainerView<'a>,
     user: &'s str,
     /// Output: the time at which it was written, whether it goes to standard error, and the text.
     said: Vec<(Duration, bool, String)>,
@@ -47,22 +49,22 @@ enum Tie {
 
 /// One command of a script.
 #[derive(Debug, PartialEq, Eq)]
-struct Step {
+struct ShellCommand {
     tie: Tie,
     words: Vec<String>,
     is_background: bool,
 }
 
 /// Splits a script into commands; redirections remain words that begin with `>`.
-fn parse(script: &str) -> Vec<Step> {
+fn parse(script: &str) -> Vec<ShellCommand> {
     let mut steps = Vec::new();
-    let mut step = Step { tie: Tie::Always, words: Vec::new(), is_background: false };
+    let mut step = ShellCommand { tie: Tie::Always, words: Vec::new(), is_background: false };
     let mut word: Option<String> = None;
     let mut characters = script.chars().peekable();
-    let mut end = |step: &mut Step, word: &mut Option<String>, tie: Tie, is_background: bool| {
+    let mut end = |step: &mut ShellCommand, word: &mut Option<String>, tie: Tie, is_background: bool| {
         step.words.extend(word.take());
         step.is_background = is_background;
-        let ended = std::mem::replace(step, Step { tie, words: Vec::new(), is_background: false });
+        let ended = std::mem::replace(step, ShellCommand { tie, words: Vec::new(), is_background: false });
         if !ended.words.is_empty() {
             steps.push(ended);
         }
@@ -96,7 +98,7 @@ fn parse(script: &str) -> Vec<Step> {
     steps
 }
 
-impl Script<'_, '_> {
+impl ScriptRun<'_, '_> {
     fn say(&mut self, is_stderr: bool, text: &str) {
         if !text.is_empty() {
             self.said.push((self.elapsed, is_stderr, text.to_owned()));
@@ -219,7 +221,7 @@ impl Script<'_, '_> {
     }
 
     /// Applies an action to each path. Words that begin with a dash are options, which have no effect.
-    fn each(&mut self, paths: &[&str], act: impl Fn(&mut Inside<'_>, &str) -> std::io::Result<()>) -> i64 {
+    fn each(&mut self, paths: &[&str], act: impl Fn(&mut ContainerView<'_>, &str) -> std::io::Result<()>) -> i64 {
         let mut code = 0;
         for path in paths.iter().filter(|path| !path.starts_with('-')) {
             if let Err(error) = act(self.inside, path) {
@@ -231,17 +233,17 @@ impl Script<'_, '_> {
     }
 }
 
-impl Running {
+impl RunningShell {
     /// Runs a command and returns its exit code, its duration and its output.
     fn execute(
         &mut self,
         command: &[String],
         user: &str,
-        inside: &mut Inside<'_>,
+        inside: &mut ContainerView<'_>,
     ) -> (i64, Duration, Vec<(Duration, bool, String)>) {
         let (said, elapsed) = (Vec::new(), Duration::ZERO);
         let mut script =
-            Script { inside, user, said, elapsed, background: Duration::ZERO, trap: self.trap.take(), exit: None };
+            ScriptRun { inside, user, said, elapsed, background: Duration::ZERO, trap: self.trap.take(), exit: None };
         let code = script.command(command);
         let code = script.exit.unwrap_or(code);
         self.trap = script.trap;
@@ -249,26 +251,26 @@ impl Running {
     }
 }
 
-impl Program for Running {
-    fn start(&mut self, inside: &mut Inside<'_>) -> Life {
+impl Program for RunningShell {
+    fn start(&mut self, inside: &mut ContainerView<'_>) -> ProcessLife {
         self.trap = None;
         let command = inside.command().to_vec();
         let (code, after, said) = self.execute(&command, "0", inside);
         for (at, is_stderr, text) in said {
             inside.print_after(at, is_stderr, text.trim_end_matches('\n'));
         }
-        Life::Ends { after, code }
+        ProcessLife::Ends { after, code }
     }
 
     fn is_listening(&self, _port: u16, _uptime: Duration) -> bool {
         false
     }
 
-    fn answer(&mut self, _request: &Request, _inside: &mut Inside<'_>) -> Response {
-        Response::text(404, "nothing is here\n")
+    fn answer(&mut self, _request: &ProgramRequest, _inside: &mut ContainerView<'_>) -> ProgramResponse {
+        ProgramResponse::text(404, "nothing is here\n")
     }
 
-    fn run(&mut self, command: &[String], user: Option<&str>, inside: &mut Inside<'_>) -> CommandOutcome {
+    fn run(&mut self, command: &[String], user: Option<&str>, inside: &mut ContainerView<'_>) -> CommandOutcome {
         let trap = self.trap.take();
         let (code, takes, said) = self.execute(command, user.unwrap_or("0"), inside);
         self.trap = trap;
@@ -279,7 +281,7 @@ impl Program for Running {
         CommandOutcome { code, stdout: output(false), stderr: output(true), takes }
     }
 
-    fn terminate(&mut self, inside: &mut Inside<'_>) -> Termination {
+    fn terminate(&mut self, inside: &mut ContainerView<'_>) -> Termination {
         let Some(trap) = self.trap.clone() else { return Termination::Ignored };
         let words = ["sh".to_owned(), "-c".to_owned(), trap];
         let (code, after, _) = self.execute(&words, "0", inside);

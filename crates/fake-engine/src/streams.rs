@@ -13,9 +13,9 @@ use super::FakeEngine;
 use super::engine::sent;
 use super::errors::{short, unreachable};
 use super::events::Subscriber;
-use super::exchange::Reply;
-use super::script::{Operation, ReplyFate};
-use super::world::World;
+use super::exchange::CallReply;
+use super::script::{EngineMethod, ReplyFate};
+use super::world::EngineWorld;
 use arenad_engine::{EngineError, EngineEvent, EngineHandle, EngineStream, LogChunk, LogRange};
 
 /// Size of the pieces of an archive, in bytes.
@@ -36,11 +36,11 @@ pub(super) async fn gather(
 
 /// Returns an archive as a stream. If the reply was lost, the stream breaks in the middle.
 pub(super) fn pieces(
-    reply: Result<Reply<Vec<u8>>, EngineError>,
+    reply: Result<CallReply<Vec<u8>>, EngineError>,
 ) -> impl Stream<Item = Result<Bytes, EngineError>> + Send {
     let (content, error) = match reply {
-        Ok(Reply::Arrived(content)) => (content, None),
-        Ok(Reply::Lost(mut content, error)) => {
+        Ok(CallReply::Arrived(content)) => (content, None),
+        Ok(CallReply::Lost(mut content, error)) => {
             content.truncate(content.len() / 2);
             (content, Some(error))
         }
@@ -59,7 +59,7 @@ impl FakeEngine {
         let (engine, handle) = (self.clone(), handle.clone());
         let first = async move {
             let name = engine.name_of(&handle);
-            let sent = sent(Operation::Logs, &name, format!("read the log of container {}", short(&handle.0)));
+            let sent = sent(EngineMethod::Logs, &name, format!("read the log of container {}", short(&handle.0)));
             let id = handle.0.clone();
             let read = engine.call(sent, move |world, doing| world.log(doing, &id, range)).await;
             let state = match read {
@@ -79,7 +79,7 @@ impl FakeEngine {
 
     /// Opens a stream of events.
     pub(super) fn listen(&self, label: &str, value: &str) -> EngineStream<EngineEvent> {
-        let fate = self.fate(Operation::Events, label);
+        let fate = self.fate(EngineMethod::Events, label);
         let unreachable = |kind| unreachable(&self.shared.endpoint, kind);
         let mut subscriber = match fate.reply {
             ReplyFate::Never => Subscriber::new("", ""),
@@ -99,7 +99,7 @@ impl FakeEngine {
             if !world.is_up {
                 subscriber.end(Some(unreachable(io::ErrorKind::ConnectionRefused)));
             }
-            let effect = move |world: &mut World| {
+            let effect = move |world: &mut EngineWorld| {
                 if listens.upgrade().is_some() {
                     world.subscribers.insert(number, subscriber);
                 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::{FutureExt, StreamExt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::{Call, Failure, FakeEngine, FakeImage, Fate, Operation, Request, ToySite};
+use super::{CallFailure, CallFate, EngineCall, EngineMethod, FakeEngine, FakeImage, ProgramRequest, ToySite};
 use arenad_engine::{ContainerSpec, ContainerState, CpuWeight, Engine, EngineError, EngineHandle};
 use arenad_model::ids::ServiceName;
 use arenad_model::site::ServiceSpec;
@@ -66,8 +66,8 @@ fn socket(engine: &FakeEngine, name: &str) -> SocketAddr {
 }
 
 /// Sets the fate of one kind of calls; all others proceed.
-fn on(operation: Operation, fate: Fate) -> impl FnMut(&Call<'_>) -> Fate + Send {
-    move |call: &Call<'_>| if call.operation == operation { fate.clone() } else { Fate::proceed() }
+fn on(operation: EngineMethod, fate: CallFate) -> impl FnMut(&EngineCall<'_>) -> CallFate + Send {
+    move |call: &EngineCall<'_>| if call.operation == operation { fate.clone() } else { CallFate::proceed() }
 }
 
 async fn state(engine: &FakeEngine, handle: &EngineHandle) -> ContainerState {
@@ -77,16 +77,17 @@ async fn state(engine: &FakeEngine, handle: &EngineHandle) -> ContainerState {
 #[tokio::test(start_paused = true)]
 async fn a_script_is_told_what_is_called_and_how_often() {
     let engine = engine().await;
-    let heard: Arc<Mutex<Vec<(Operation, String, u64)>>> = Arc::default();
+    let heard: Arc<Mutex<Vec<(EngineMethod, String, u64)>>> = Arc::default();
     let noted = heard.clone();
-    engine.set_script(move |call: &Call<'_>| {
+    engine.set_script(move |call: &EngineCall<'_>| {
         noted.lock().expect("not poisoned").push((call.operation, call.subject.to_owned(), call.nth));
-        Fate::proceed()
+        CallFate::proceed()
     });
     let handle = running(&engine, "one").await;
     engine.inspect(&handle).await.expect("it is there");
     engine.inspect(&handle).await.expect("it is there");
-    let wanted = [(Operation::Create, 1), (Operation::Start, 1), (Operation::Inspect, 1), (Operation::Inspect, 2)];
+    let wanted =
+        [(EngineMethod::Create, 1), (EngineMethod::Start, 1), (EngineMethod::Inspect, 1), (EngineMethod::Inspect, 2)];
     let wanted = wanted.map(|(operation, nth)| (operation, "one".to_owned(), nth));
     assert_eq!(*heard.lock().expect("not poisoned"), wanted);
 }
@@ -96,16 +97,16 @@ async fn scripted_failures_have_no_effect() {
     let engine = engine().await;
     let service = service();
     for (failure, is_transient) in [
-        (Failure::Transient, true),
-        (Failure::NoSpace, true),
-        (Failure::Unreachable, true),
-        (Failure::Broken, true),
-        (Failure::TimedOut, true),
-        (Failure::Refused, false),
-        (Failure::NotFound, false),
-        (Failure::Conflict, false),
+        (CallFailure::Transient, true),
+        (CallFailure::NoSpace, true),
+        (CallFailure::Unreachable, true),
+        (CallFailure::Broken, true),
+        (CallFailure::TimedOut, true),
+        (CallFailure::Refused, false),
+        (CallFailure::NotFound, false),
+        (CallFailure::Conflict, false),
     ] {
-        engine.set_script(on(Operation::Create, Fate::fail(failure)));
+        engine.set_script(on(EngineMethod::Create, CallFate::fail(failure)));
         let error = engine.create(&spec("one", &service)).await.expect_err("it fails");
         assert_eq!(
             (error.is_transient(), failure.is_transient()),
@@ -120,7 +121,7 @@ async fn scripted_failures_have_no_effect() {
 async fn a_lost_reply_leaves_the_effect() {
     let engine = engine().await;
     let service = service();
-    engine.set_script(on(Operation::Create, Fate::lose_reply()));
+    engine.set_script(on(EngineMethod::Create, CallFate::lose_reply()));
     let error = engine.create(&spec("one", &service)).await.expect_err("the reply is lost");
     assert!(matches!(error, EngineError::Unreachable { .. }), "{error:?}");
     assert_eq!(engine.containers(LABEL, "yes").await.expect("a list").len(), 1);
@@ -129,7 +130,7 @@ async fn a_lost_reply_leaves_the_effect() {
 #[tokio::test(start_paused = true)]
 async fn a_reply_that_never_comes_times_out_at_the_callers_limit() {
     let engine = engine().await;
-    engine.set_script(on(Operation::CreateVolume, Fate::never_reply()));
+    engine.set_script(on(EngineMethod::CreateVolume, CallFate::never_reply()));
     let before = engine.clock().now();
     let error = engine.create_volume("v", &labels()).await.expect_err("no reply");
     assert!(matches!(error, EngineError::TimedOut { .. }), "{error:?}");
@@ -141,7 +142,7 @@ async fn a_reply_that_never_comes_times_out_at_the_callers_limit() {
 async fn an_effect_comes_before_its_reply() {
     let engine = engine().await;
     let seconds = Duration::from_secs;
-    engine.set_script(on(Operation::CreateVolume, Fate::delay(seconds(2), seconds(3))));
+    engine.set_script(on(EngineMethod::CreateVolume, CallFate::delay(seconds(2), seconds(3))));
     let labels = labels();
     let mut call = Box::pin(engine.create_volume("v", &labels));
     assert!((&mut call).now_or_never().is_none());
@@ -157,7 +158,7 @@ async fn an_effect_comes_before_its_reply() {
 async fn a_call_that_was_sent_takes_effect_without_its_caller() {
     let engine = engine().await;
     let service = service();
-    engine.set_script(on(Operation::Create, Fate::delay(Duration::from_secs(5), Duration::ZERO)));
+    engine.set_script(on(EngineMethod::Create, CallFate::delay(Duration::from_secs(5), Duration::ZERO)));
     let wanted = spec("one", &service);
     let call = tokio::time::timeout(Duration::from_secs(1), engine.create(&wanted)).await;
     assert!(call.is_err(), "it is not there yet");
@@ -176,9 +177,9 @@ async fn a_name_is_taken_while_its_container_is_being_made() {
     let engine = engine().await;
     let service = service();
     let wanted = spec("one", &service);
-    engine.set_script(|call: &Call<'_>| match (call.operation, call.nth) {
-        (Operation::Create, 1) => Fate::delay(Duration::from_secs(5), Duration::ZERO),
-        _ => Fate::proceed(),
+    engine.set_script(|call: &EngineCall<'_>| match (call.operation, call.nth) {
+        (EngineMethod::Create, 1) => CallFate::delay(Duration::from_secs(5), Duration::ZERO),
+        _ => CallFate::proceed(),
     });
     assert!(tokio::time::timeout(Duration::from_secs(1), engine.create(&wanted)).await.is_err());
     assert!(matches!(engine.create(&wanted).await, Err(EngineError::Conflict { .. })));
@@ -197,7 +198,7 @@ fn effects_outlive_the_runtime_of_their_caller() {
     let engine = first.block_on(async {
         let engine = engine().await;
         let handle = running(&engine, "one").await;
-        engine.set_script(on(Operation::Remove, Fate::delay(Duration::from_secs(5), Duration::ZERO)));
+        engine.set_script(on(EngineMethod::Remove, CallFate::delay(Duration::from_secs(5), Duration::ZERO)));
         let removing = engine.clone();
         tokio::spawn(async move { removing.remove(&handle).await });
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -223,9 +224,9 @@ fn effects_outlive_the_runtime_of_their_caller() {
 #[tokio::test(start_paused = true)]
 async fn containers_die_later_by_themselves() {
     let engine = engine().await;
-    engine.set_script(on(Operation::Start, Fate::die_later(Duration::from_secs(3), 9)));
+    engine.set_script(on(EngineMethod::Start, CallFate::die_later(Duration::from_secs(3), 9)));
     let one = running(&engine, "one").await;
-    engine.set_script(on(Operation::Start, Fate::oom(Duration::from_secs(3))));
+    engine.set_script(on(EngineMethod::Start, CallFate::oom(Duration::from_secs(3))));
     let two = running(&engine, "two").await;
     assert_eq!(state(&engine, &one).await, ContainerState::Running);
     let mut events = engine.events(LABEL, "yes");
@@ -248,7 +249,7 @@ async fn an_engine_that_is_down_forgets_calls_on_their_way() {
     let engine = engine().await;
     let handle = running(&engine, "one").await;
     let mut events = engine.events(LABEL, "yes");
-    engine.set_script(on(Operation::Remove, Fate::delay(Duration::from_secs(5), Duration::ZERO)));
+    engine.set_script(on(EngineMethod::Remove, CallFate::delay(Duration::from_secs(5), Duration::ZERO)));
     let mut removing = Box::pin(engine.remove(&handle));
     assert!((&mut removing).now_or_never().is_none());
     engine.go_down(false);
@@ -287,7 +288,7 @@ async fn a_full_disk_refuses_what_needs_space() {
     let service = service();
     assert!(engine.create(&spec("two", &service)).await.is_err());
     let address = socket(&engine, "one");
-    assert_eq!(engine.request(address, &Request::post("/layer/x", "1")).expect("an answer").status, 500);
+    assert_eq!(engine.request(address, &ProgramRequest::post("/layer/x", "1")).expect("an answer").status, 500);
     engine.remove(&handle).await.expect("removing needs no space");
     engine.fill_disk(false);
     engine.create(&spec("two", &service)).await.expect("there is room");
@@ -322,7 +323,7 @@ async fn archives_whose_reply_is_lost_break_off_in_the_middle() {
     let engine = engine().await;
     let handle = running(&engine, "one").await;
     engine.write_file("one", "/root/x", &[7; 200_000]).expect("it is written");
-    engine.set_script(on(Operation::ReadArchive, Fate::lose_reply()));
+    engine.set_script(on(EngineMethod::ReadArchive, CallFate::lose_reply()));
     let pieces: Vec<_> = engine.read_archive(&handle, "/root").collect().await;
     assert!(pieces.len() > 1);
     assert!(pieces[..pieces.len() - 1].iter().all(Result::is_ok));
@@ -340,12 +341,13 @@ async fn the_toy_site_keeps_entries_where_sites_keep_state() {
     let handle = engine.create(&wanted).await.expect("a container");
     engine.start(&handle).await.expect("it starts");
     let address = socket(&engine, "one");
-    let refused = engine.request(address, &Request::get("/")).expect_err("it boots");
+    let refused = engine.request(address, &ProgramRequest::get("/")).expect_err("it boots");
     assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let page = |engine: &FakeEngine| engine.request(address, &Request::get("/")).map(|answer| answer.body_text());
+    let page =
+        |engine: &FakeEngine| engine.request(address, &ProgramRequest::get("/")).map(|answer| answer.body_text());
     for kind in ["data", "layer", "memory"] {
-        let written = engine.request(address, &Request::post(&format!("/{kind}/x"), kind)).expect("an answer");
+        let written = engine.request(address, &ProgramRequest::post(&format!("/{kind}/x"), kind)).expect("an answer");
         assert_eq!(written.status, 200);
     }
     assert_eq!(page(&engine).expect("a page"), "data/x=data\nlayer/x=layer\nmemory/x=memory\n");
@@ -358,7 +360,7 @@ async fn the_toy_site_keeps_entries_where_sites_keep_state() {
         engine.exec(&handle, &command, None, Duration::from_secs(9)).await.expect("it runs").code
     };
     assert_eq!(exec("stop-writers").await, 0);
-    assert_eq!(engine.request(address, &Request::get("/")).expect("an answer").status, 503);
+    assert_eq!(engine.request(address, &ProgramRequest::get("/")).expect("an answer").status, 503);
     assert_eq!(exec("start-writers").await, 0);
     assert_eq!(page(&engine).expect("a page"), "data/x=other\nlayer/x=layer\n");
     assert_eq!(exec("no-such-command").await, 127);
@@ -369,7 +371,7 @@ async fn the_toy_site_keeps_entries_where_sites_keep_state() {
     let copy = engine.create(&copy).await.expect("a container");
     engine.start(&copy).await.expect("it starts");
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let body = engine.request(socket(&engine, "two"), &Request::get("/")).expect("an answer").body_text();
+    let body = engine.request(socket(&engine, "two"), &ProgramRequest::get("/")).expect("an answer").body_text();
     assert_eq!(body, "layer/x=layer\n");
 }
 
@@ -403,7 +405,10 @@ async fn a_frozen_container_answers_once_it_goes_on() {
     let handle = running(&engine, "one").await;
     let address = socket(&engine, "one");
     engine.freeze(&handle).await.expect("it freezes");
-    assert_eq!(engine.request(address, &Request::get("/")).expect_err("frozen").kind(), std::io::ErrorKind::TimedOut);
+    assert_eq!(
+        engine.request(address, &ProgramRequest::get("/")).expect_err("frozen").kind(),
+        std::io::ErrorKind::TimedOut
+    );
     let mut connection = engine.dial(address).await.expect("its kernel accepts");
     connection.write_all(b"GET / HTTP/1.1\r\nhost: toy\r\n\r\n").await.expect("sent");
     let mut answer = [0; 12];

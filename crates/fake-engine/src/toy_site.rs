@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::program::{CommandOutcome, Inside, Life, Program, ProgramMaker, Request, Response, Termination};
+use super::program::{
+    CommandOutcome, ContainerView, ProcessLife, Program, ProgramMaker, ProgramRequest, ProgramResponse, Termination,
+};
 
 /// The configuration of a toy site.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,12 +54,17 @@ impl ToySite {
     /// like a database with a cache.
     pub fn maker(self) -> ProgramMaker {
         Arc::new(move || {
-            Box::new(Running { site: self.clone(), data: BTreeMap::new(), memory: BTreeMap::new(), rests: false })
+            Box::new(RunningToySite {
+                site: self.clone(),
+                data: BTreeMap::new(),
+                memory: BTreeMap::new(),
+                rests: false,
+            })
         })
     }
 }
 
-struct Running {
+struct RunningToySite {
     site: ToySite,
     data: BTreeMap<String, String>,
     memory: BTreeMap<String, String>,
@@ -65,7 +72,7 @@ struct Running {
     rests: bool,
 }
 
-fn entries(inside: &Inside<'_>, folder: &str) -> BTreeMap<String, String> {
+fn entries(inside: &ContainerView<'_>, folder: &str) -> BTreeMap<String, String> {
     let read = |name: String| {
         let content = inside.read(&format!("{folder}/{name}"))?;
         Some((name, String::from_utf8_lossy(&content).into_owned()))
@@ -73,8 +80,8 @@ fn entries(inside: &Inside<'_>, folder: &str) -> BTreeMap<String, String> {
     inside.list(folder).into_iter().filter_map(read).collect()
 }
 
-impl Running {
-    fn all(&self, inside: &Inside<'_>) -> BTreeMap<String, String> {
+impl RunningToySite {
+    fn all(&self, inside: &ContainerView<'_>) -> BTreeMap<String, String> {
         let layer = entries(inside, &self.site.layer);
         let kinds = [("data", &self.data), ("layer", &layer), ("memory", &self.memory)];
         let named = kinds.into_iter().flat_map(|(kind, entries)| {
@@ -83,7 +90,7 @@ impl Running {
         named.collect()
     }
 
-    fn write(&mut self, path: &str, value: &str, inside: &mut Inside<'_>) -> std::io::Result<bool> {
+    fn write(&mut self, path: &str, value: &str, inside: &mut ContainerView<'_>) -> std::io::Result<bool> {
         let Some((kind, name)) = path.split_once('/').filter(|(_, name)| !name.is_empty() && !name.contains('/'))
         else {
             return Ok(false);
@@ -101,13 +108,13 @@ impl Running {
     }
 }
 
-impl Program for Running {
-    fn start(&mut self, inside: &mut Inside<'_>) -> Life {
+impl Program for RunningToySite {
+    fn start(&mut self, inside: &mut ContainerView<'_>) -> ProcessLife {
         self.memory.clear();
         self.rests = false;
         self.data = entries(inside, &self.site.store);
         inside.print(false, "toy site: started");
-        Life::Serves
+        ProcessLife::Serves
     }
 
     fn is_listening(&self, port: u16, uptime: Duration) -> bool {
@@ -118,30 +125,30 @@ impl Program for Running {
         uptime >= self.site.boot && !self.rests
     }
 
-    fn answer(&mut self, request: &Request, inside: &mut Inside<'_>) -> Response {
+    fn answer(&mut self, request: &ProgramRequest, inside: &mut ContainerView<'_>) -> ProgramResponse {
         if self.rests {
-            return Response::text(503, "the writers are stopped\n");
+            return ProgramResponse::text(503, "the writers are stopped\n");
         }
         let path = request.path.split('?').next().unwrap_or_default().trim_start_matches('/');
         match (request.method.as_str(), path) {
             ("GET" | "HEAD", "") => {
                 let lines = self.all(inside).into_iter().map(|(name, value)| format!("{name}={value}\n"));
-                Response::text(200, lines.collect::<String>())
+                ProgramResponse::text(200, lines.collect::<String>())
             }
             ("GET" | "HEAD", path) => match self.all(inside).remove(path) {
-                Some(value) => Response::text(200, value),
-                None => Response::text(404, "no such entry\n"),
+                Some(value) => ProgramResponse::text(200, value),
+                None => ProgramResponse::text(404, "no such entry\n"),
             },
             ("POST", path) => match self.write(path, &String::from_utf8_lossy(&request.body), inside) {
-                Ok(true) => Response::text(200, "written\n"),
-                Ok(false) => Response::text(404, "no such kind of entry\n"),
-                Err(error) => Response::text(500, format!("{error}\n")),
+                Ok(true) => ProgramResponse::text(200, "written\n"),
+                Ok(false) => ProgramResponse::text(404, "no such kind of entry\n"),
+                Err(error) => ProgramResponse::text(500, format!("{error}\n")),
             },
-            _ => Response::text(405, "GET and POST only\n"),
+            _ => ProgramResponse::text(405, "GET and POST only\n"),
         }
     }
 
-    fn run(&mut self, command: &[String], _user: Option<&str>, inside: &mut Inside<'_>) -> CommandOutcome {
+    fn run(&mut self, command: &[String], _user: Option<&str>, inside: &mut ContainerView<'_>) -> CommandOutcome {
         let words: Vec<&str> = command.iter().map(String::as_str).collect();
         let done = CommandOutcome { takes: self.site.commands, ..CommandOutcome::default() };
         match words.as_slice() {
@@ -169,7 +176,7 @@ impl Program for Running {
         }
     }
 
-    fn terminate(&mut self, _inside: &mut Inside<'_>) -> Termination {
+    fn terminate(&mut self, _inside: &mut ContainerView<'_>) -> Termination {
         match self.site.stop {
             Some(after) => Termination::Exits { after, code: 0 },
             None => Termination::Ignored,

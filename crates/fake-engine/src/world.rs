@@ -9,21 +9,21 @@ use sha2::{Digest, Sha256};
 
 use super::clock::FakeClock;
 use super::events::Subscriber;
-use super::files::{Layer, Mount, Tree, View};
-use super::program::{Inside, Log, Program, ProgramMaker};
-use super::script::Operation;
+use super::files::{ContainerMount, FileTree, Layer, View};
+use super::program::{ContainerLog, ContainerView, Program, ProgramMaker};
+use super::script::EngineMethod;
 use arenad_engine::{CpuWeight, EngineEvent, EngineHandle};
 use arenad_model::hex::hex;
 use arenad_model::subnet::Subnet;
 
 /// A change to the world that takes place at its due time.
-pub(super) type Effect = Box<dyn FnOnce(&mut World) + Send>;
+pub(super) type Effect = Box<dyn FnOnce(&mut EngineWorld) + Send>;
 
 /// First process ID: above the range that Linux assigns, so that no process of the host has such an ID.
 const FIRST_PID: u32 = 5_000_000;
 
 /// The engine and its environment.
-pub(super) struct World {
+pub(super) struct EngineWorld {
     pub(super) clock: FakeClock,
     /// Time of the effect that is being applied.
     pub(super) now: Duration,
@@ -43,7 +43,7 @@ pub(super) struct World {
     pub(super) programs: BTreeMap<String, ProgramMaker>,
     /// Images in the registry, by reference.
     pub(super) registry: BTreeMap<String, super::images::FakeImage>,
-    pub(super) calls: BTreeMap<Operation, u64>,
+    pub(super) calls: BTreeMap<EngineMethod, u64>,
     /// Whether something has changed that waiting callers may depend on.
     pub(super) is_news: bool,
 }
@@ -57,7 +57,7 @@ pub(super) struct Holdings {
     pub(super) tags: BTreeMap<String, String>,
     pub(super) networks: Vec<Network>,
     pub(super) volumes: BTreeMap<String, Volume>,
-    pub(super) containers: BTreeMap<String, Container>,
+    pub(super) containers: BTreeMap<String, FakeContainer>,
 }
 
 #[derive(Debug, Clone)]
@@ -68,7 +68,7 @@ pub(super) struct StoredImage {
     /// Changes of each layer, lowest first.
     pub(super) contents: Vec<Arc<Layer>>,
     /// Files of all layers combined.
-    pub(super) files: Arc<Tree>,
+    pub(super) files: Arc<FileTree>,
     pub(super) volumes: Vec<String>,
     pub(super) program: String,
     pub(super) environment: BTreeMap<String, String>,
@@ -89,13 +89,13 @@ pub(super) struct Network {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Volume {
     pub(super) labels: BTreeMap<String, String>,
-    pub(super) files: Tree,
+    pub(super) files: FileTree,
     pub(super) is_anonymous: bool,
 }
 
 /// The state of a container's first process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Process {
+pub(super) enum ProcessState {
     Never,
     Runs,
     /// Paused since this time.
@@ -103,13 +103,13 @@ pub(super) enum Process {
     Ended(i64),
 }
 
-pub(super) struct Container {
+pub(super) struct FakeContainer {
     pub(super) name: String,
     pub(super) labels: BTreeMap<String, String>,
     pub(super) image: String,
-    pub(super) files: Arc<Tree>,
+    pub(super) files: Arc<FileTree>,
     pub(super) layer: Layer,
-    pub(super) mounts: BTreeMap<String, Mount>,
+    pub(super) mounts: BTreeMap<String, ContainerMount>,
     /// Networks that the container joins; the first one determines its address.
     pub(super) networks: Vec<String>,
     /// Addresses by network, while the container runs.
@@ -117,7 +117,7 @@ pub(super) struct Container {
     pub(super) program: Box<dyn Program>,
     pub(super) command: Vec<String>,
     pub(super) environment: BTreeMap<String, String>,
-    pub(super) process: Process,
+    pub(super) process: ProcessState,
     pub(super) oom_killed: bool,
     pub(super) pid: u32,
     /// Number of starts so far.
@@ -126,16 +126,16 @@ pub(super) struct Container {
     /// Total time for which this run was paused.
     pub(super) frozen: Duration,
     pub(super) created: Duration,
-    pub(super) log: Log,
+    pub(super) log: ContainerLog,
     pub(super) has_health_check: bool,
     /// Whether the container's own layer is read-only.
     pub(super) read_only: bool,
     pub(super) weight: CpuWeight,
 }
 
-impl Container {
+impl FakeContainer {
     pub(super) fn is_alive(&self) -> bool {
-        matches!(self.process, Process::Runs | Process::Frozen(_))
+        matches!(self.process, ProcessState::Runs | ProcessState::Frozen(_))
     }
 
     pub(super) fn address(&self) -> Option<IpAddr> {
@@ -146,7 +146,7 @@ impl Container {
     /// Returns the time that the process has run, without pauses.
     pub(super) fn uptime(&self, now: Duration) -> Duration {
         let until = match self.process {
-            Process::Frozen(since) => since,
+            ProcessState::Frozen(since) => since,
             _ => now,
         };
         until.saturating_sub(self.started).saturating_sub(self.frozen)
@@ -158,7 +158,7 @@ impl Container {
         volumes: &'a mut BTreeMap<String, Volume>,
         disk_full: bool,
         now: Duration,
-    ) -> (&'a mut dyn Program, Inside<'a>) {
+    ) -> (&'a mut dyn Program, ContainerView<'a>) {
         let uptime = self.uptime(now);
         let files = View {
             image: &self.files,
@@ -168,7 +168,7 @@ impl Container {
             disk_full,
             read_only: self.read_only,
         };
-        let inside = Inside {
+        let inside = ContainerView {
             files,
             log: &mut self.log,
             at: now,
@@ -180,7 +180,7 @@ impl Container {
     }
 }
 
-impl World {
+impl EngineWorld {
     pub(super) fn new(clock: FakeClock) -> Self {
         let mut world = Self {
             clock,

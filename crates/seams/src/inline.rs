@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 /// The component that performs the I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Part {
+pub enum IoComponent {
     /// The database of the daemon.
     Store,
     /// The state root on disk.
@@ -32,10 +32,10 @@ pub enum When {
 
 /// The outcome that an interference chooses for a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum IoFate {
     /// The call proceeds normally.
     Proceed,
-    /// The call fails because the disk is full. After the call this equals [`Fate::Proceed`], because the effect is not
+    /// The call fails because the disk is full. After the call this equals [`IoFate::Proceed`], because the effect is not
     /// undone.
     Fail,
     /// The call never returns, as if the process had ended.
@@ -45,13 +45,13 @@ pub enum Fate {
 /// Decides the outcome of inline calls.
 pub trait Interference: Send + Sync + 'static {
     /// Decides the outcome of a call. `doing` names the call in one word.
-    fn at(&self, part: Part, doing: &str, when: When) -> Fate;
+    fn at(&self, part: IoComponent, doing: &str, when: When) -> IoFate;
 }
 
 /// Inline I/O of one component.
 #[derive(Clone)]
 pub struct Inline {
-    part: Part,
+    part: IoComponent,
     interference: Arc<dyn Interference>,
 }
 
@@ -63,7 +63,7 @@ impl std::fmt::Debug for Inline {
 
 impl Inline {
     /// Creates the inline I/O of a component.
-    pub fn new(part: Part, interference: Arc<dyn Interference>) -> Self {
+    pub fn new(part: IoComponent, interference: Arc<dyn Interference>) -> Self {
         Self { part, interference }
     }
 
@@ -72,14 +72,14 @@ impl Inline {
     /// Errors: `ENOSPC` if the interference makes the call fail.
     pub async fn run<T>(&self, doing: &str, work: impl FnOnce() -> T) -> io::Result<T> {
         match self.interference.at(self.part, doing, When::Before) {
-            Fate::Proceed => {}
-            Fate::Fail => return Err(rustix::io::Errno::NOSPC.into()),
-            Fate::Halt => std::future::pending().await,
+            IoFate::Proceed => {}
+            IoFate::Fail => return Err(rustix::io::Errno::NOSPC.into()),
+            IoFate::Halt => std::future::pending().await,
         }
         let done = work();
         match self.interference.at(self.part, doing, When::After) {
-            Fate::Proceed | Fate::Fail => Ok(done),
-            Fate::Halt => std::future::pending().await,
+            IoFate::Proceed | IoFate::Fail => Ok(done),
+            IoFate::Halt => std::future::pending().await,
         }
     }
 }
@@ -151,17 +151,17 @@ pub fn wait<T>(future: impl Future<Output = T>) -> T {
 mod tests {
     use super::*;
 
-    struct Always(When, Fate);
+    struct Always(When, IoFate);
 
     impl Interference for Always {
-        fn at(&self, _: Part, _: &str, when: When) -> Fate {
-            if when == self.0 { self.1 } else { Fate::Proceed }
+        fn at(&self, _: IoComponent, _: &str, when: When) -> IoFate {
+            if when == self.0 { self.1 } else { IoFate::Proceed }
         }
     }
 
-    async fn run(when: When, fate: Fate) -> (bool, Option<io::Result<()>>) {
+    async fn run(when: When, fate: IoFate) -> (bool, Option<io::Result<()>>) {
         let mut is_done = false;
-        let inline = Inline::new(Part::Store, Arc::new(Always(when, fate)));
+        let inline = Inline::new(IoComponent::Store, Arc::new(Always(when, fate)));
         let limit = std::time::Duration::from_secs(1);
         let outcome = tokio::time::timeout(limit, inline.run("work", || is_done = true)).await.ok();
         (is_done, outcome)
@@ -169,13 +169,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_call_fails_before_its_effect_and_ends_before_or_after_it() {
-        let (is_done, outcome) = run(When::Before, Fate::Fail).await;
+        let (is_done, outcome) = run(When::Before, IoFate::Fail).await;
         assert!(!is_done && outcome.expect("it returns").is_err());
-        let (is_done, outcome) = run(When::Before, Fate::Halt).await;
+        let (is_done, outcome) = run(When::Before, IoFate::Halt).await;
         assert!(!is_done && outcome.is_none());
-        let (is_done, outcome) = run(When::After, Fate::Halt).await;
+        let (is_done, outcome) = run(When::After, IoFate::Halt).await;
         assert!(is_done && outcome.is_none());
-        let (is_done, outcome) = run(When::After, Fate::Fail).await;
+        let (is_done, outcome) = run(When::After, IoFate::Fail).await;
         assert!(is_done && outcome.expect("it returns").is_ok());
     }
 

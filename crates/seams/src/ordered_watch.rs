@@ -19,14 +19,14 @@ struct Versioned<T> {
 }
 
 #[derive(Debug)]
-struct Shared<T> {
+struct WatchedValue<T> {
     // Closures replace a value or leave it consistent, so the value remains usable after a panic in one of them.
     state: RwLock<Versioned<T>>,
     changed: Notify,
     senders: AtomicUsize,
 }
 
-impl<T> Shared<T> {
+impl<T> WatchedValue<T> {
     fn read(&self) -> RwLockReadGuard<'_, Versioned<T>> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -55,12 +55,12 @@ impl<T> Deref for Ref<'_, T> {
 
 /// The side that changes the value. Clones change the same value.
 #[derive(Debug)]
-pub struct Sender<T>(Arc<Shared<T>>);
+pub struct Sender<T>(Arc<WatchedValue<T>>);
 
 /// The side that reads the value and waits for changes.
 #[derive(Debug)]
 pub struct Receiver<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<WatchedValue<T>>,
     /// The version that this receiver has seen.
     seen: u64,
 }
@@ -75,7 +75,7 @@ pub fn channel<T>(value: T) -> (Sender<T>, Receiver<T>) {
 impl<T> Sender<T> {
     /// Creates a channel that has no receiver yet.
     pub fn new(value: T) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(WatchedValue {
             state: RwLock::new(Versioned { value, version: 0 }),
             changed: Notify::new(),
             senders: AtomicUsize::new(1),

@@ -26,21 +26,21 @@ impl Default for Outstanding {
 
 /// One piece of work; it ends when this guard is dropped.
 #[derive(Debug)]
-pub struct Piece {
+pub struct OutstandingWork {
     of: Outstanding,
     number: u64,
 }
 
 impl Outstanding {
     /// Begins a piece of work.
-    pub fn begin(&self) -> Piece {
+    pub fn begin(&self) -> OutstandingWork {
         let mut number = 0;
         self.0.send_modify(|pieces| {
             pieces.begun += 1;
             number = pieces.begun;
             pieces.going_on.insert(number);
         });
-        Piece { of: self.clone(), number }
+        OutstandingWork { of: self.clone(), number }
     }
 
     /// Waits until all work that began before the call has ended. Work that begins during the wait is ignored.
@@ -52,7 +52,7 @@ impl Outstanding {
     }
 }
 
-impl Drop for Piece {
+impl Drop for OutstandingWork {
     fn drop(&mut self) {
         self.of.0.send_modify(|pieces| {
             pieces.going_on.remove(&self.number);
