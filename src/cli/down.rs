@@ -9,7 +9,7 @@ use super::args::{DownArgs, Global};
 use super::client::Client;
 use super::failure::Failure;
 use super::{engine, exit_code, find, output, say};
-use arenad_api::{DownRequest, Site, Snapshots, Status};
+use arenad_api::{DownRequest, SiteStatus, Snapshots, Status};
 use arenad_storage::disk;
 
 /// Takes sites down. A daemon that `arenad up` started stops with its last environment, and also if its engine cannot
@@ -101,7 +101,7 @@ fn choose(status: &Status, args: &DownArgs) -> Result<Vec<Chosen>, Failure> {
     Ok(found.into_iter().map(|(environment, sites)| Chosen { environment, sites }).collect())
 }
 
-fn is_meant(chosen: &[Chosen], site: &Site) -> bool {
+fn is_meant(chosen: &[Chosen], site: &SiteStatus) -> bool {
     let of_it = chosen.iter().filter(|chosen| chosen.environment == site.environment);
     of_it.into_iter().any(|chosen| chosen.sites.is_empty() || chosen.sites.contains(&site.name))
 }

@@ -2,7 +2,7 @@
 //! name that several environments have is rejected, and the error states how to qualify it.
 
 use super::failure::Failure;
-use arenad_api::{Environment, Site, Status};
+use arenad_api::{EnvironmentStatus, SiteStatus, Status};
 
 /// The minimum similarity of two words for a suggestion (Jaro-Winkler, from 0 to 1).
 const ALIKE: f64 = 0.8;
@@ -86,10 +86,10 @@ pub fn split<'a>(environment: Option<&'a str>, name: &'a str) -> Result<(Option<
 }
 
 /// Returns the site of that name that is up: `SITE` or `ENVIRONMENT/SITE`.
-pub fn site<'a>(status: &'a Status, environment: Option<&str>, name: &str) -> Result<&'a Site, Failure> {
+pub fn site<'a>(status: &'a Status, environment: Option<&str>, name: &str) -> Result<&'a SiteStatus, Failure> {
     let (environment, name) = split(environment, name)?;
     let all = || status.environments.iter().flat_map(|known| &known.sites);
-    let found: Vec<&Site> = match environment {
+    let found: Vec<&SiteStatus> = match environment {
         Some(environment) => named(status, environment)?.sites.iter().filter(|site| site.name == name).collect(),
         None => all().filter(|site| site.name == name).collect(),
     };
@@ -104,7 +104,7 @@ pub fn site<'a>(status: &'a Status, environment: Option<&str>, name: &str) -> Re
 }
 
 /// Returns the environment of that name, or the only one that is up.
-pub fn environment<'a>(status: &'a Status, name: Option<&str>) -> Result<&'a Environment, Failure> {
+pub fn environment<'a>(status: &'a Status, name: Option<&str>) -> Result<&'a EnvironmentStatus, Failure> {
     match (name, status.environments.as_slice()) {
         (Some(name), _) => named(status, name),
         (None, [only]) => Ok(only),
@@ -126,7 +126,7 @@ fn nothing_is_up() -> Failure {
     Failure::usage("nothing is up").hint("`arenad up` brings sites up")
 }
 
-fn named<'a>(status: &'a Status, name: &str) -> Result<&'a Environment, Failure> {
+fn named<'a>(status: &'a Status, name: &str) -> Result<&'a EnvironmentStatus, Failure> {
     if let Some(found) = status.environments.iter().find(|known| known.name == name) {
         return Ok(found);
     }
@@ -140,7 +140,7 @@ fn named<'a>(status: &'a Status, name: &str) -> Result<&'a Environment, Failure>
 }
 
 fn unknown_site(status: &Status, environment: Option<&str>, name: &str) -> Failure {
-    let is_meant = |known: &&Environment| environment.is_none_or(|wanted| wanted == known.name);
+    let is_meant = |known: &&EnvironmentStatus| environment.is_none_or(|wanted| wanted == known.name);
     let sites = status.environments.iter().filter(is_meant).flat_map(|known| &known.sites);
     let known: Vec<&str> = sites.map(|site| site.name.as_str()).collect();
     let failure = match environment {

@@ -14,7 +14,7 @@ use super::client::Client;
 use super::failure::Failure;
 use super::output::{self, milliseconds};
 use super::{exit_code, find};
-use arenad_api::{LocateRequest, Located};
+use arenad_api::{LocateRequest, LocateResponse};
 
 /// Reads a value and prints it: rows as a table, every other value as text.
 pub async fn run(global: &Global, args: &LocateArgs) -> Result<u8, Failure> {
@@ -29,7 +29,7 @@ pub async fn run(global: &Global, args: &LocateArgs) -> Result<u8, Failure> {
         har: args.har.as_deref().map(har).transpose()?,
     };
     let path = format!("/v1/environments/{}/sites/{}/locate", site.environment, site.name);
-    let located: Located = client.send(Method::POST, &path, &request).await?;
+    let located: LocateResponse = client.send(Method::POST, &path, &request).await?;
     if global.json {
         output::print_json(&located)?;
         return Ok(exit_code::OK);

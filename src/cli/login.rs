@@ -14,7 +14,7 @@ use super::client::Client;
 use super::failure::Failure;
 use super::output::{self, milliseconds};
 use super::{exit_code, find, session};
-use arenad_api::{Account, Accounts, Session, Site, Status};
+use arenad_api::{AccountSession, Accounts, ListedAccount, SiteStatus, Status};
 
 /// Signs in and prints the session, or reports for every account whether it can sign in.
 pub async fn run(global: &Global, args: &LoginArgs) -> Result<u8, Failure> {
@@ -49,18 +49,18 @@ pub async fn run(global: &Global, args: &LoginArgs) -> Result<u8, Failure> {
     Ok(exit_code::OK)
 }
 
-async fn log_in(client: &Client, site: &Site, account: &str) -> Result<Session, Failure> {
+async fn log_in(client: &Client, site: &SiteStatus, account: &str) -> Result<AccountSession, Failure> {
     let path = format!("/v1/environments/{}/sites/{}/accounts/{account}/login", site.environment, site.name);
     client.send(Method::POST, &path, &serde_json::json!({})).await
 }
 
-async fn accounts(client: &Client, site: &Site) -> Result<Vec<Account>, Failure> {
+async fn accounts(client: &Client, site: &SiteStatus) -> Result<Vec<ListedAccount>, Failure> {
     let path = format!("/v1/environments/{}/sites/{}/accounts", site.environment, site.name);
     let found: Accounts = client.json(Method::GET, &path).await?;
     Ok(found.accounts.into_iter().filter(|account| account.login.is_some()).collect())
 }
 
-async fn the_only_one(client: &Client, site: &Site) -> Result<String, Failure> {
+async fn the_only_one(client: &Client, site: &SiteStatus) -> Result<String, Failure> {
     let accounts = accounts(client, site).await?;
     match accounts.as_slice() {
         [only] => Ok(only.name.clone()),
@@ -84,7 +84,7 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 
 /// Signs in with every account that declares how. Exits with 1 if one of them fails.
 async fn check(client: &Client, global: &Global, args: &LoginArgs, status: &Status) -> Result<u8, Failure> {
-    let sites: Vec<&Site> = match &args.site {
+    let sites: Vec<&SiteStatus> = match &args.site {
         Some(name) => vec![find::site(status, args.environment.as_deref(), name)?],
         None => match args.environment.as_deref() {
             Some(environment) => find::environment(status, Some(environment))?.sites.iter().collect(),

@@ -11,7 +11,7 @@ use super::args::{EventsArgs, Global, LogsArgs};
 use super::client::Client;
 use super::failure::Failure;
 use super::{exit_code, find, output};
-use arenad_api::{Event, Events, EventsGone, GONE, Site};
+use arenad_api::{DaemonEvent, EventList, EventsGone, GONE, SiteStatus};
 use arenad_model::lines::LineSplitter;
 
 /// The number of events that are requested if only some of them will be shown.
@@ -28,7 +28,7 @@ const EVENT_MAX: usize = 4 << 20;
 pub async fn logs(global: &Global, args: &LogsArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     let status = client.status().await?;
-    let mut sites: Vec<&Site> = Vec::new();
+    let mut sites: Vec<&SiteStatus> = Vec::new();
     for (environment, names) in find::sites(&status, args.environment.as_deref(), &args.sites)? {
         let known = status.environments.iter().filter(|known| known.name == environment).flat_map(|known| &known.sites);
         sites.extend(known.filter(|site| names.is_empty() || names.contains(&site.name)));
@@ -156,8 +156,8 @@ pub async fn events(global: &Global, args: &EventsArgs) -> Result<u8, Failure> {
         query.push_str(&format!("&since={since}"));
     }
     if !args.follow {
-        let found: Events = client.json(Method::GET, &format!("/v1/events?{query}")).await?;
-        let meant: Vec<&Event> = found.events.iter().filter(|event| is_meant(event, args)).collect();
+        let found: EventList = client.json(Method::GET, &format!("/v1/events?{query}")).await?;
+        let meant: Vec<&DaemonEvent> = found.events.iter().filter(|event| is_meant(event, args)).collect();
         let most = usize::try_from(args.limit).unwrap_or(usize::MAX);
         // After a given number the first events that follow it are shown; otherwise the newest.
         let first = if args.after.is_some() { 0 } else { meant.len().saturating_sub(most) };
@@ -180,7 +180,7 @@ pub async fn events(global: &Global, args: &EventsArgs) -> Result<u8, Failure> {
                 return Err(anyhow::anyhow!("{}", said.message).into());
             }
             for data in data {
-                let event: Event = serde_json::from_str(data.trim_start())?;
+                let event: DaemonEvent = serde_json::from_str(data.trim_start())?;
                 if is_meant(&event, args) {
                     print_event(global, &event)?;
                 }
@@ -194,7 +194,7 @@ pub async fn events(global: &Global, args: &EventsArgs) -> Result<u8, Failure> {
 }
 
 /// Returns whether an event concerns one of the named sites; without names, every event does.
-fn is_meant(event: &Event, args: &EventsArgs) -> bool {
+fn is_meant(event: &DaemonEvent, args: &EventsArgs) -> bool {
     if args.environment.is_none() && args.sites.is_empty() {
         return true;
     }
@@ -209,7 +209,7 @@ async fn insist_known(client: &Client, args: &EventsArgs) -> Result<(), Failure>
     let Err(unknown) = find::sites(&client.status().await?, args.environment.as_deref(), &args.sites) else {
         return Ok(());
     };
-    let found: Events = client.json(Method::GET, &format!("/v1/events?limit={EVENTS_MAX}")).await?;
+    let found: EventList = client.json(Method::GET, &format!("/v1/events?limit={EVENTS_MAX}")).await?;
     if found.events.iter().any(|event| is_meant(event, args)) { Ok(()) } else { Err(unknown) }
 }
 
@@ -217,7 +217,7 @@ async fn insist_known(client: &Client, args: &EventsArgs) -> Result<(), Failure>
 /// logs, which are long.
 const INDENT: &str = "    ";
 
-fn print_event(global: &Global, event: &Event) -> Result<(), Failure> {
+fn print_event(global: &Global, event: &DaemonEvent) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     if global.json {
         writeln!(out, "{}", serde_json::to_string(event)?)?;
@@ -229,7 +229,7 @@ fn print_event(global: &Global, event: &Event) -> Result<(), Failure> {
 
 /// Returns an event in the form for people. Terminal control characters are removed, because a message may quote the
 /// log of a site.
-fn described(event: &Event) -> String {
+fn described(event: &DaemonEvent) -> String {
     let visible = |c: char| if c.is_control() { ' ' } else { c };
     let at = event.at.get(..19).unwrap_or(&event.at).replace('T', " ");
     let lines: Vec<String> = event.message.lines().map(|line| line.chars().map(visible).collect()).collect();
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn further_lines_of_a_message_are_indented_and_cannot_control_a_terminal() {
-        let event = Event {
+        let event = DaemonEvent {
             seq: 7,
             at: "2026-03-01T12:00:00.25Z".to_owned(),
             kind: "instance.failed".to_owned(),

@@ -139,7 +139,7 @@ pub fn bytes(bytes: u64) -> String {
 }
 
 /// Returns a finding in one line: the observation and its consequence.
-pub fn advice(finding: &arenad_api::Finding) -> String {
+pub fn advice(finding: &arenad_api::ReportedFinding) -> String {
     match &finding.consequence {
         Some(consequence) => format!("{}: {consequence}", finding.seen),
         None => finding.seen.clone(),

@@ -14,7 +14,7 @@ use super::client::Client;
 use super::failure::Failure;
 use super::output::{self, first_line, milliseconds};
 use super::{exit_code, reset};
-use arenad_api::{InstanceState, Operation, OperationKind, OperationState, Site, Status};
+use arenad_api::{InstanceState, Operation, OperationKind, OperationState, SiteStatus, Status};
 
 /// The interval at which the status is polled while waiting.
 const LOOK_INTERVAL: Duration = Duration::from_millis(150);
@@ -88,7 +88,7 @@ impl Board {
 }
 
 /// Returns whether work on a site is in progress: a site that is ready or down is waiting for its turn or has had it.
-fn is_at_work(site: &Site) -> bool {
+fn is_at_work(site: &SiteStatus) -> bool {
     site.stage.is_some()
         || !matches!(
             site.state,
@@ -102,7 +102,7 @@ fn name_of(operations: &[Operation], environment: &str, site: &str) -> String {
     output::site_name(environment, site, is_alone)
 }
 
-fn doing(site: &Site) -> String {
+fn doing(site: &SiteStatus) -> String {
     match (&site.stage, &site.waiting_for) {
         (Some(stage), Some(waiting)) => format!("{stage}: {waiting}"),
         (Some(stage), None) => stage.clone(),
@@ -188,7 +188,7 @@ async fn wait_one(client: &Client, operation: Operation) -> Result<Operation, Fa
     }
 }
 
-fn sites_of<'a>(status: &'a Status, operations: &'a [Operation]) -> impl Iterator<Item = &'a Site> {
+fn sites_of<'a>(status: &'a Status, operations: &'a [Operation]) -> impl Iterator<Item = &'a SiteStatus> {
     status.environments.iter().flat_map(|environment| &environment.sites).filter(|site| {
         operations.iter().any(|operation| operation.environment == site.environment && operation.site == site.name)
     })
@@ -198,7 +198,7 @@ async fn unfinished(client: &Client, operations: &[Operation]) -> String {
     let Ok(status) = client.status().await else {
         return "the daemon does not answer".to_owned();
     };
-    let told = |site: &Site| match is_at_work(site) {
+    let told = |site: &SiteStatus| match is_at_work(site) {
         true => format!("{} is {} ({})", site.name, site.state, doing(site)),
         // The site's operation is queued, or has just ended.
         false => format!("{} has not started", site.name),

@@ -6,7 +6,7 @@ use super::args::{Global, ResetArgs};
 use super::client::Client;
 use super::failure::Failure;
 use super::{exit_code, find, output, progress};
-use arenad_api::{Accepted, Compared, Operation, ResetRequest, ResetWay, Stage};
+use arenad_api::{Accepted, Compared, Operation, ResetRequest, ResetStage, ResetWay};
 
 /// Resets sites, and prints the time that each stage took.
 pub async fn run(global: &Global, args: &ResetArgs) -> Result<u8, Failure> {
@@ -65,7 +65,7 @@ fn print(ended: &[Operation], is_verbose: bool) {
 }
 
 /// Returns the stages in order, each with its time; consecutive stages of the same name are merged.
-pub fn stages(stages: &[Stage]) -> String {
+pub fn stages(stages: &[ResetStage]) -> String {
     let mut told: Vec<(&str, f64)> = Vec::new();
     for stage in stages {
         match told.last_mut() {
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_stage_that_was_gone_through_twice_in_a_row_is_told_once() {
-        let stage = |stage: &str, duration_ms| Stage { stage: stage.to_owned(), duration_ms };
+        let stage = |stage: &str, duration_ms| ResetStage { stage: stage.to_owned(), duration_ms };
         let all = [stage("verify", 4.0), stage("verify", 6.0), stage("queue", 0.2), stage("verify", 1.0)];
         assert_eq!(stages(&all), "verify 10 ms, queue 0 ms, verify 1 ms");
     }

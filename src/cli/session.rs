@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use arenad_api::{Cookie, Session};
+use arenad_api::{AccountSession, StorageCookie};
 
 /// Returns a storage state for Playwright's `browser.newContext({ storageState })`. The format has no place for
 /// headers.
-pub fn playwright(session: &Session) -> String {
+pub fn playwright(session: &AccountSession) -> String {
     let state = json!({ "cookies": session.cookies, "origins": [] });
     format!("{state:#}\n")
 }
@@ -15,10 +15,10 @@ pub fn playwright(session: &Session) -> String {
 ///
 /// Shape: domain, whether subdomains are included, path, whether encrypted only, expiry, name, value; separated by
 /// tabs.
-pub fn netscape(session: &Session) -> String {
+pub fn netscape(session: &AccountSession) -> String {
     let mut text = "# Netscape HTTP Cookie File\n".to_owned();
     for cookie in &session.cookies {
-        let Cookie { name, value, domain, path, .. } = cookie;
+        let StorageCookie { name, value, domain, path, .. } = cookie;
         let flag = |yes: bool| if yes { "TRUE" } else { "FALSE" };
         let prefix = if cookie.http_only { "#HttpOnly_" } else { "" };
         let (subdomains, secure) = (flag(domain.starts_with('.')), flag(cookie.secure));
@@ -29,7 +29,7 @@ pub fn netscape(session: &Session) -> String {
 }
 
 /// Returns the headers of a request, one per line.
-pub fn header(session: &Session) -> String {
+pub fn header(session: &AccountSession) -> String {
     let mut text: String = session.headers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
     if !session.cookies.is_empty() {
         let pairs: Vec<String> =
@@ -45,8 +45,8 @@ mod tests {
 
     use super::*;
 
-    fn session() -> Session {
-        let cookie = |name: &str, domain: &str, expires, http_only| Cookie {
+    fn session() -> AccountSession {
+        let cookie = |name: &str, domain: &str, expires, http_only| StorageCookie {
             name: name.to_owned(),
             value: "v=1".to_owned(),
             domain: domain.to_owned(),
@@ -56,7 +56,7 @@ mod tests {
             secure: false,
             same_site: "Lax".to_owned(),
         };
-        Session {
+        AccountSession {
             environment: "mini".to_owned(),
             site: "shopping".to_owned(),
             account: "customer".to_owned(),

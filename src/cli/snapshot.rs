@@ -6,7 +6,7 @@ use super::args::{DiffArgs, Global, RmArgs, SnapshotCommand, SnapshotLsArgs, Tak
 use super::client::Client;
 use super::failure::Failure;
 use super::{exit_code, find, output, progress, transfer};
-use arenad_api::{Accepted, Snapshot, SnapshotDifferences, SnapshotKind, Snapshots, TakeRequest};
+use arenad_api::{Accepted, SnapshotDifferences, SnapshotKind, Snapshots, StoredSnapshot, TakeRequest};
 
 /// Lists, takes, compares, exports, imports or removes snapshots.
 pub async fn run(global: &Global, command: &SnapshotCommand) -> Result<u8, Failure> {
@@ -52,7 +52,7 @@ async fn list(client: &Client, global: &Global, args: &SnapshotLsArgs) -> Result
 }
 
 /// Returns the instances that use a snapshot, or the reason why it cannot be used.
-fn used_by(snapshot: &Snapshot) -> String {
+fn used_by(snapshot: &StoredSnapshot) -> String {
     let other = snapshot.other_engine.as_ref().map(|endpoint| format!("(its images are on the engine at {endpoint})"));
     let missing = snapshot.missing_since.as_ref().map(|_| "(its images are missing)".to_owned());
     snapshot.used_by.iter().cloned().chain(other.or(missing)).collect::<Vec<_>>().join(", ")

@@ -11,7 +11,9 @@ use super::client::Client;
 use super::failure::Failure;
 use super::output::{self, age, first_line};
 use super::{exit_code, find};
-use arenad_api::{Compared, ConditionStatus, InstanceState, Reset, ResetOutcome, Site, StandbyState, Standbys, Status};
+use arenad_api::{
+    Compared, ConditionStatus, InstanceState, Reset, ResetOutcome, SiteStatus, StandbyState, Standbys, Status,
+};
 
 /// Prints the sites that are up, their states and hints. Exits with 3 unless every site is ready.
 pub async fn run(global: &Global, args: &StatusArgs) -> Result<u8, Failure> {
@@ -72,9 +74,9 @@ fn print_human(status: &Status, is_verbose: bool) {
         outln!("nothing is up (`arenad up` brings sites up)");
         return;
     }
-    let sites: Vec<&Site> = status.environments.iter().flat_map(|environment| &environment.sites).collect();
+    let sites: Vec<&SiteStatus> = status.environments.iter().flat_map(|environment| &environment.sites).collect();
     let is_alone = output::is_alone(sites.iter().map(|site| site.environment.as_str()));
-    let name = |site: &Site| output::site_name(&site.environment, &site.name, is_alone);
+    let name = |site: &SiteStatus| output::site_name(&site.environment, &site.name, is_alone);
     if is_verbose {
         sites.iter().for_each(|site| print_site(site));
     } else {
@@ -130,7 +132,7 @@ fn print_human(status: &Status, is_verbose: bool) {
     }
 }
 
-fn print_sites(sites: &[&Site], name: impl Fn(&Site) -> String) {
+fn print_sites(sites: &[&SiteStatus], name: impl Fn(&SiteStatus) -> String) {
     let has_standbys = sites.iter().any(|site| site.standbys.wanted > 0);
     let mut headings = vec!["SITE", "STATE", "SINCE", "LAST RESET"];
     headings.extend(has_standbys.then_some("STANDBY"));
@@ -160,7 +162,7 @@ fn last_reset(reset: &Reset) -> String {
 }
 
 /// Prints all details of a site, one per line.
-fn print_site(site: &Site) {
+fn print_site(site: &SiteStatus) {
     outln!("{}/{}  {}", site.environment, site.name, site.title);
     let line = |name: &str, value: &str| outln!("  {name:11} {value}");
     line("state", &format!("{} for {}", site.state, age(&site.since)));
@@ -183,7 +185,7 @@ fn print_site(site: &Site) {
 }
 
 /// Returns whether standbys are wanted but none is being made yet, because the site has not been used.
-fn awaits_use(site: &Site) -> bool {
+fn awaits_use(site: &SiteStatus) -> bool {
     site.state == InstanceState::Ready
         && site.standbys.wanted > 0
         && site.standbys.members.is_empty()

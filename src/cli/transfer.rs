@@ -18,7 +18,7 @@ use super::client::Client;
 use super::failure::Failure;
 use super::images::board;
 use super::{exit_code, output};
-use arenad_api::{Exported, ImportBegun, ImportRequest, SIZE_HEADER, Snapshot};
+use arenad_api::{Exported, ImportBegun, ImportRequest, SIZE_HEADER, StoredSnapshot};
 use arenad_export::{self as export, Manifest, Next, ReadError, SnapshotReader};
 use arenad_images::watch::WorkProgress;
 
@@ -199,7 +199,7 @@ async fn send(
     name: &str,
     args: &ImportArgs,
     manifest: Manifest,
-) -> Result<(Snapshot, bool), Failure> {
+) -> Result<(StoredSnapshot, bool), Failure> {
     let request = ImportRequest { manifest, name: args.name.clone() };
     let begun: ImportBegun = client.send(Method::POST, "/v1/imports", &request).await?;
     if begun.is_present {

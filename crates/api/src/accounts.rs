@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accounts {
     /// The site's accounts, in the definition's order.
-    pub accounts: Vec<Account>,
+    pub accounts: Vec<ListedAccount>,
 }
 
 /// An account of a site, without its password.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Account {
+pub struct ListedAccount {
     /// The account's name in the definition, such as `customer`.
     pub name: String,
     /// The text that is typed as the user name.
@@ -24,7 +24,7 @@ pub struct Account {
 
 /// The answer to `POST /v1/environments/{environment}/sites/{site}/accounts/{account}/login`: a new session.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
-pub struct Session {
+pub struct AccountSession {
     /// The name of the environment.
     pub environment: String,
     /// The name of the site.
@@ -43,7 +43,7 @@ pub struct Session {
     /// The time that the log-in took, including the proof that it succeeded.
     pub duration_ms: f64,
     /// The session's cookies, sorted by name.
-    pub cookies: Vec<Cookie>,
+    pub cookies: Vec<StorageCookie>,
     /// The headers that every request carries in addition to the cookies, by name.
     pub headers: BTreeMap<String, String>,
 }
@@ -51,7 +51,7 @@ pub struct Session {
 /// A cookie, in the form of Playwright's storage state.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Cookie {
+pub struct StorageCookie {
     /// The cookie's name, as the browser sends it.
     pub name: String,
     /// The cookie's value, as the browser sends it.

@@ -59,10 +59,10 @@ pub struct BegunSite {
 /// A value that was captured when an episode began.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BegunValue {
-    /// The type of the value, as in [`super::Located`].
+    /// The type of the value, as in [`super::LocateResponse`].
     #[serde(rename = "type")]
     pub kind: String,
-    /// The value, as in [`super::Located`].
+    /// The value, as in [`super::LocateResponse`].
     pub value: Json,
     /// The query, request, script or command that ran.
     pub ran: String,

@@ -10,12 +10,12 @@ pub struct Doctor {
     /// The most serious level of all findings.
     pub level: String,
     /// All findings, including those of level `ok`, by area.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<ReportedFinding>,
 }
 
 /// One finding about the host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Finding {
+pub struct ReportedFinding {
     /// The name of the check, such as `port` or `reflinks`.
     pub id: String,
     /// The area: `engine`, `storage`, `capacity`, `network`, `host` or `images`.

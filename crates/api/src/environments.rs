@@ -75,16 +75,16 @@ pub struct Condition {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// The daemon that answers.
-    pub daemon: Daemon,
+    pub daemon: DaemonStatus,
     /// The conditions of the host as a whole.
     pub conditions: Vec<Condition>,
     /// The environments that are up, by name.
-    pub environments: Vec<Environment>,
+    pub environments: Vec<EnvironmentStatus>,
 }
 
 /// The process and the settings of a daemon.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Daemon {
+pub struct DaemonStatus {
     /// The version of the daemon.
     pub version: String,
     /// The process id of the daemon.
@@ -106,7 +106,7 @@ pub struct Daemon {
 
 /// The status of an environment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Environment {
+pub struct EnvironmentStatus {
     /// The name of the environment.
     pub name: String,
     /// The description in the definition.
@@ -114,12 +114,12 @@ pub struct Environment {
     /// The host name in the environment's URLs.
     pub host: String,
     /// The sites of the environment, in the definition's order.
-    pub sites: Vec<Site>,
+    pub sites: Vec<SiteStatus>,
 }
 
 /// A site and its serving instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Site {
+pub struct SiteStatus {
     /// The name of the environment.
     pub environment: String,
     /// The name of the site.
@@ -153,7 +153,7 @@ pub struct Site {
     /// The time at which its probes last passed.
     pub last_passed: Option<String>,
     /// The containers of the serving generation.
-    pub containers: Vec<Container>,
+    pub containers: Vec<SiteContainer>,
     /// Whether the site declares stores, which `verify` compares.
     #[serde(default)]
     pub has_stores: bool,
@@ -162,7 +162,7 @@ pub struct Site {
     pub standbys: Standbys,
     /// The writes that were detected on a read-only site.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub written: Option<Written>,
+    pub written: Option<ReadOnlyWrites>,
     /// Whether `arenad exec` or `shell` has run commands in the site's containers. The effects of those commands are
     /// unverified until a reset, which creates new containers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -175,7 +175,7 @@ pub struct Site {
 
 /// Writes to a read-only site.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Written {
+pub struct ReadOnlyWrites {
     /// The number of requests that may have written; a search may be one.
     pub requests: u64,
     /// The time of the first such request.
@@ -208,7 +208,7 @@ pub struct Standby {
 
 /// A container of a site.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Container {
+pub struct SiteContainer {
     /// The name of the service.
     pub service: String,
     /// The engine's id of the container.

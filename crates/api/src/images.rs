@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The output of `arenad images ls|pull|load|verify --json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Images {
+pub struct ImageList {
     /// The name of the environment.
     pub environment: String,
     /// The environment's images, in the order of the sites, then its data.

@@ -19,19 +19,21 @@ mod snapshots;
 mod space;
 mod words;
 
-pub use self::accounts::{Account, Accounts, Cookie, Session};
-pub use self::doctor::{Doctor, Finding};
+pub use self::accounts::{AccountSession, Accounts, ListedAccount, StorageCookie};
+pub use self::doctor::{Doctor, ReportedFinding};
 pub use self::environments::{
-    Condition, Container, ContainerEntry, Daemon, DownRequest, EntryRequest, Environment, Site, SitesRequest, Standby,
-    Standbys, Status, UpRequest, Written,
+    Condition, ContainerEntry, DaemonStatus, DownRequest, EntryRequest, EnvironmentStatus, ReadOnlyWrites,
+    SiteContainer, SiteStatus, SitesRequest, Standby, Standbys, Status, UpRequest,
 };
 pub use self::evaluations::{Evaluation, EvaluationRequest};
 pub use self::health::{Health, ProbeRounds, Round, SiteHealth};
-pub use self::images::{ImageArchive, ImageItem, Images};
-pub use self::locators::{Evidence, LocateRequest, Located};
-pub use self::resets::{Compared, Difference, LeftOut, Reset, ResetRequest, Stage, Verification, VerifiedStore};
+pub use self::images::{ImageArchive, ImageItem, ImageList};
+pub use self::locators::{LocateEvidence, LocateRequest, LocateResponse};
+pub use self::resets::{
+    Compared, Reset, ResetRequest, ResetStage, StoreDifference, UncomparedPart, Verification, VerifiedStore,
+};
 pub use self::snapshots::{
-    Exported, ImportBegun, ImportRequest, SIZE_HEADER, Snapshot, SnapshotDifferences, Snapshots, TakeRequest,
+    Exported, ImportBegun, ImportRequest, SIZE_HEADER, SnapshotDifferences, Snapshots, StoredSnapshot, TakeRequest,
 };
 pub use self::space::{
     Df, DfFile, DfImage, DfInstance, DfRoot, DfSnapshot, PruneRequest, Pruned, PrunedItem, Space, StorageDisk,
@@ -58,7 +60,7 @@ pub struct Accepted {
     pub operations: Vec<Operation>,
     /// The findings about this host that may make the request fail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<Finding>,
+    pub warnings: Vec<ReportedFinding>,
 }
 
 /// Work on one site, in progress or ended.
@@ -90,12 +92,12 @@ pub struct Operation {
     pub reset: Option<Reset>,
     /// The snapshot that was taken, if the operation is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub snapshot: Option<Snapshot>,
+    pub snapshot: Option<StoredSnapshot>,
 }
 
 /// A recorded event of the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Event {
+pub struct DaemonEvent {
     /// The event's sequence number, which increases with each event.
     pub seq: i64,
     /// The time of the event.
@@ -110,9 +112,9 @@ pub struct Event {
 
 /// The answer to `GET /v1/events`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Events {
+pub struct EventList {
     /// The events, oldest first.
-    pub events: Vec<Event>,
+    pub events: Vec<DaemonEvent>,
 }
 
 /// The name of the last event of a stream that cannot continue without a gap.

@@ -27,7 +27,7 @@ pub struct LocateRequest {
 
 /// The answer to a [`LocateRequest`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Located {
+pub struct LocateResponse {
     /// `null`, `bool`, `integer`, `decimal`, `float`, `text`, `bytes`, `timestamp`, `json` or `rows`.
     #[serde(rename = "type")]
     pub kind: String,
@@ -35,12 +35,12 @@ pub struct Located {
     /// "rows": [[{"type", "value"}, …], …]}`.
     pub value: serde_json::Value,
     /// The evidence of how the value was read.
-    pub evidence: Evidence,
+    pub evidence: LocateEvidence,
 }
 
 /// The circumstances under which a value was read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Evidence {
+pub struct LocateEvidence {
     /// The kind of locator: `sql`, `http`, `js`, `exec`, `file`, `trace` or `helper`.
     pub locator: String,
     /// The query, request, script or command that ran.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The steps that `arenad up` would take.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct UpPlan {
     /// The name of the environment.
     pub environment: String,
     /// The engine's address, if the engine answers; without it, the presence of images is unknown.

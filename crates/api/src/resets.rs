@@ -37,7 +37,7 @@ pub struct Verification {
     /// The SHA-256 over the complete content of the stores.
     pub digest: String,
     /// The differences from the snapshot, by store.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<StoreDifference>,
     /// The number of differences that the list leaves out.
     pub omitted: usize,
     /// The stores that were compared.
@@ -46,7 +46,7 @@ pub struct Verification {
 
 /// One difference between an instance and its snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Difference {
+pub struct StoreDifference {
     /// The name of the store.
     pub store: String,
     /// The kind of object: `table`, `counter`, `object`, `file`, `key` or `store`.
@@ -91,7 +91,7 @@ pub struct Reset {
     /// The time from the request until the new containers serve.
     pub duration_ms: Option<f64>,
     /// The stages that the time was spent in. Stages may overlap.
-    pub stages: Vec<Stage>,
+    pub stages: Vec<ResetStage>,
     /// The extent of the comparison with the snapshot before the instance served: `everything`, `moved` (the stores
     /// that had changed since the last comparison) or `nothing`; null if the reset ended before it.
     #[serde(default)]
@@ -109,12 +109,12 @@ pub struct Compared {
     /// The names of the compared stores.
     pub stores: Vec<String>,
     /// The stores and parts that were left out.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<UncomparedPart>,
 }
 
 /// A store, or a part of one, that was not compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LeftOut {
+pub struct UncomparedPart {
     /// The name of the store.
     pub store: String,
     /// The part, such as `file logs/**`; null means the whole store.
@@ -139,7 +139,7 @@ impl Compared {
 
 /// One stage of a reset.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Stage {
+pub struct ResetStage {
     /// The stage's name: `queue`, `thaw`, `knock`, `record`; `hold`, `wait`, `remove`, `create`, `start`, `ready`,
     /// `switch`.
     pub stage: String,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Difference, SnapshotKind};
+use super::{SnapshotKind, StoreDifference};
 
 /// The answer to `GET /v1/snapshots/{id}/differences?from={id}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -14,7 +14,7 @@ pub struct SnapshotDifferences {
     /// The id of the snapshot that is compared with it.
     pub snapshot: String,
     /// The differences, by store.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<StoreDifference>,
     /// The number of differences that the list leaves out.
     pub omitted: usize,
 }
@@ -29,7 +29,7 @@ pub struct TakeRequest {
 
 /// A snapshot that the daemon has stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Snapshot {
+pub struct StoredSnapshot {
     /// The snapshot's id, which is derived from its content.
     pub id: String,
     /// The name of the environment.
@@ -94,5 +94,5 @@ pub struct ImportBegun {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Snapshots {
     /// The snapshots, newest first.
-    pub snapshots: Vec<Snapshot>,
+    pub snapshots: Vec<StoredSnapshot>,
 }

@@ -100,7 +100,7 @@ impl Finding {
     }
 }
 
-impl From<&Finding> for arenad_api::Finding {
+impl From<&Finding> for arenad_api::ReportedFinding {
     fn from(finding: &Finding) -> Self {
         Self {
             id: finding.id.to_owned(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use arenad_api::plan::{
-    ImageAction, Plan, PlannedContainer, PlannedData, PlannedImage, PlannedNetwork, PlannedSite, PlannedStep,
+    ImageAction, PlannedContainer, PlannedData, PlannedImage, PlannedNetwork, PlannedSite, PlannedStep, UpPlan,
 };
 use arenad_build_context as context;
 use arenad_engine::{Engine, EngineError, labels};
@@ -13,7 +13,7 @@ use arenad_model::site::{
 };
 
 /// Returns the plan for the environment's sites. Without an engine every image counts as missing.
-pub(super) async fn of(environment: &Environment, engine: Option<&dyn Engine>) -> Result<Plan, EngineError> {
+pub(super) async fn of(environment: &Environment, engine: Option<&dyn Engine>) -> Result<UpPlan, EngineError> {
     let mut images = Vec::new();
     for needed in environment.needed_images() {
         images.push(image(environment, needed, engine).await?);
@@ -27,7 +27,7 @@ pub(super) async fn of(environment: &Environment, engine: Option<&dyn Engine>) -
             site: site.name.to_string(),
         })
     });
-    Ok(Plan {
+    Ok(UpPlan {
         environment: environment.name.to_string(),
         engine: engine.map(|engine| engine.endpoint().to_owned()),
         images,

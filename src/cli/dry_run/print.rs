@@ -1,10 +1,10 @@
 //! Prints the plan in the form for people.
 
 use crate::cli::output::{bytes, print_table, table};
-use arenad_api::plan::{ImageAction, Plan, PlannedImage, PlannedSite};
+use arenad_api::plan::{ImageAction, PlannedImage, PlannedSite, UpPlan};
 
 /// Prints the steps of the plan, site by site.
-pub(super) fn plan(plan: &Plan) {
+pub(super) fn plan(plan: &UpPlan) {
     outln!("`arenad up {}` performs these steps, in this order; nothing has been done.", plan.environment);
     if plan.engine.is_none() {
         outln!("The engine does not answer, so every image counts as missing.");

@@ -6,7 +6,7 @@ use crate::cli::args::Global;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::{definition, find};
-use arenad_api::{Environment, Status};
+use arenad_api::{EnvironmentStatus, Status};
 use arenad_evaluation::{of_environment, placeholder, speaks_of};
 use arenad_verdict::Urls;
 
@@ -40,7 +40,11 @@ pub async fn of_task(
     Ok((together(up, environment, given)?, up.map(|found| found.name.clone())))
 }
 
-fn together(up: Option<&Environment>, otherwise: Option<&str>, given: &[(String, String)]) -> Result<Urls, Failure> {
+fn together(
+    up: Option<&EnvironmentStatus>,
+    otherwise: Option<&str>,
+    given: &[(String, String)],
+) -> Result<Urls, Failure> {
     let mut urls = match (up, otherwise) {
         (Some(environment), _) => addresses(environment),
         (None, Some(name)) => of_definition(name)?,
@@ -56,7 +60,7 @@ fn of_sites<'a>(
     name: Option<&str>,
     task: &Value,
     given: &Urls,
-) -> Result<Option<&'a Environment>, Failure> {
+) -> Result<Option<&'a EnvironmentStatus>, Failure> {
     if let Some(found) = chosen(status, name) {
         return Ok(Some(found));
     }
@@ -64,7 +68,7 @@ fn of_sites<'a>(
         return Ok(None);
     }
     let all = status.environments.iter();
-    let having: Vec<&Environment> = all.filter(|known| speaks_of(task, &addresses(known), given)).collect();
+    let having: Vec<&EnvironmentStatus> = all.filter(|known| speaks_of(task, &addresses(known), given)).collect();
     match having.as_slice() {
         [] => Ok(None),
         [only] => Ok(Some(only)),
@@ -93,13 +97,13 @@ async fn status(global: &Global) -> Result<Option<Status>, Failure> {
     }
 }
 
-fn addresses(environment: &Environment) -> Urls {
+fn addresses(environment: &EnvironmentStatus) -> Urls {
     let sites = environment.sites.iter();
     sites.filter_map(|site| Some((placeholder(site.variable.as_ref()?), vec![site.url.clone()]))).collect()
 }
 
 /// Returns the named environment, or the only one that is up.
-fn chosen<'a>(status: &'a Status, name: Option<&str>) -> Option<&'a Environment> {
+fn chosen<'a>(status: &'a Status, name: Option<&str>) -> Option<&'a EnvironmentStatus> {
     match (name, status.environments.as_slice()) {
         (Some(name), all) => all.iter().find(|environment| environment.name == name),
         (None, [only]) => Some(only),

@@ -14,7 +14,7 @@ use self::work::{Session, Task};
 use super::args::{Global, ImagesChoice, ImagesCommand, ImagesWriteArgs};
 use super::failure::Failure;
 use super::{client, exit_code};
-use arenad_api::Images;
+use arenad_api::ImageList;
 use arenad_engine::Engine;
 use arenad_engine::docker::DockerEngine;
 use arenad_images::ImagesError;
@@ -45,7 +45,7 @@ async fn list(global: &Global, chosen: &ImagesChoice) -> Result<u8, Failure> {
     for data in &choice.data {
         items.push(show::data(&choice.environment, data, &works.standing_of_data(data), &works));
     }
-    let listed = Images { environment: choice.environment.name.to_string(), items };
+    let listed = ImageList { environment: choice.environment.name.to_string(), items };
     match global.json {
         true => super::output::print_json(&listed)?,
         false => show::table(&listed),
@@ -84,7 +84,7 @@ async fn work(
     }
     let is_sound = items.iter().all(|item| item.outcome.as_deref() != Some("failed"));
     if global.json {
-        super::output::print_json(&Images { environment: choice.environment.name.to_string(), items })?;
+        super::output::print_json(&ImageList { environment: choice.environment.name.to_string(), items })?;
     }
     match errors.len() {
         0 if is_sound => Ok(exit_code::OK),

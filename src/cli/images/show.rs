@@ -3,7 +3,7 @@
 use comfy_table::Cell;
 
 use crate::cli::output::{self, bytes};
-use arenad_api::{ImageArchive, ImageItem, Images};
+use arenad_api::{ImageArchive, ImageItem, ImageList};
 use arenad_images::inventory::{InventoryState, InventoryStatus};
 use arenad_images::load::Works;
 use arenad_images::shelf::ArchivePaths;
@@ -70,7 +70,7 @@ fn archive(archive: &SourceArchive, place: &ArchivePaths, standing: &InventorySt
 }
 
 /// Prints the list, and the steps that remain.
-pub(super) fn table(listed: &Images) {
+pub(super) fn table(listed: &ImageList) {
     let mut table = output::table(&["NAME", "SITES", "FROM", "STATE", "ARCHIVE", "LOADED", "ID"]);
     for item in &listed.items {
         let from = item.archive.as_ref().map_or(item.origin.as_str(), |archive| archive.file.as_str());

@@ -21,7 +21,7 @@ pub(super) async fn list(
     Path((environment, site)): Path<(String, String)>,
 ) -> Result<Json<wire::Accounts>, ApiError> {
     let handle = handle(&api, &environment, site)?;
-    let accounts = handle.site.accounts.iter().map(|account| wire::Account {
+    let accounts = handle.site.accounts.iter().map(|account| wire::ListedAccount {
         name: account.name.clone(),
         username: account.username.clone(),
         login: account.login.as_ref().map(|login| login.recipe.name().to_owned()),
@@ -34,7 +34,7 @@ pub(super) async fn list(
 pub(super) async fn log_in(
     State(api): State<Arc<Api>>,
     Path((environment, site, name)): Path<(String, String, String)>,
-) -> Result<Json<wire::Session>, ApiError> {
+) -> Result<Json<wire::AccountSession>, ApiError> {
     let handle = handle(&api, &environment, site)?;
     let site = &handle.site;
     let account = site.accounts.iter().find(|account| account.name == name).ok_or_else(|| {
@@ -79,7 +79,7 @@ pub(super) async fn log_in(
         return Err(was_reset());
     }
     let session = session.map_err(|failure| failed(&handle, &name, &failure))?;
-    Ok(Json(wire::Session { is_kept, ..shown(&handle, &name, &place.host, took.as_secs_f64() * 1e3, session) }))
+    Ok(Json(wire::AccountSession { is_kept, ..shown(&handle, &name, &place.host, took.as_secs_f64() * 1e3, session) }))
 }
 
 /// Returns the session that is part of the snapshot, if the site still accepts it.
@@ -112,8 +112,14 @@ fn failed(handle: &InstanceHandle, account: &str, failure: &LoginFailure) -> Api
     ApiError::new(StatusCode::BAD_GATEWAY, "login_failed", detail).hint(hint)
 }
 
-fn shown(handle: &InstanceHandle, account: &str, host: &str, duration_ms: f64, session: LoginSession) -> wire::Session {
-    let cookies = session.cookies.into_iter().map(|cookie| wire::Cookie {
+fn shown(
+    handle: &InstanceHandle,
+    account: &str,
+    host: &str,
+    duration_ms: f64,
+    session: LoginSession,
+) -> wire::AccountSession {
+    let cookies = session.cookies.into_iter().map(|cookie| wire::StorageCookie {
         name: cookie.name,
         value: cookie.value.expose().to_owned(),
         domain: cookie.domain,
@@ -124,7 +130,7 @@ fn shown(handle: &InstanceHandle, account: &str, host: &str, duration_ms: f64, s
         same_site: cookie.same_site.unwrap_or_else(|| "Lax".to_owned()),
     });
     let headers = session.headers.iter().map(|(name, value)| (name.clone(), value.expose().to_owned()));
-    wire::Session {
+    wire::AccountSession {
         environment: handle.id.environment.to_string(),
         site: handle.site.name.to_string(),
         account: account.to_owned(),

@@ -39,8 +39,8 @@ pub(super) struct EventQuery {
     follow: bool,
 }
 
-fn shown(event: StoredEvent) -> wire::Event {
-    wire::Event {
+fn shown(event: StoredEvent) -> wire::DaemonEvent {
+    wire::DaemonEvent {
         seq: event.seq,
         at: event.at.to_string(),
         kind: event.kind,
@@ -69,7 +69,7 @@ pub(super) async fn events(
     };
     if !range.follow {
         let events = store.events_after(after, limit).await?.into_iter().map(shown).collect();
-        return Ok(Json(wire::Events { events }).into_response());
+        return Ok(Json(wire::EventList { events }).into_response());
     }
     let stop = api.stop.clone();
     let stream = sent(api.shared.events.follow(after)).take_until(async move { stop.cancelled().await });
@@ -92,7 +92,7 @@ fn sent(followed: EventCursor) -> impl Stream<Item = Result<Event, Infallible>> 
     pages.flat_map(stream::iter).map(Ok)
 }
 
-fn one(event: &wire::Event) -> Event {
+fn one(event: &wire::DaemonEvent) -> Event {
     let sent = Event::default().id(event.seq.to_string()).event(event.kind.clone());
     sent.json_data(event).unwrap_or_default()
 }

@@ -27,7 +27,7 @@ pub(super) async fn locate(
     State(api): State<Arc<Api>>,
     Path((environment, site)): Path<(String, String)>,
     request: JsonRequest<wire::LocateRequest>,
-) -> Result<Json<wire::Located>, ApiError> {
+) -> Result<Json<wire::LocateResponse>, ApiError> {
     let request = body(request)?;
     let handles = api.environments.choose(&environment, &[site])?;
     let handle = handles.into_iter().next().ok_or_else(|| ApiError::not_found("this site"))?;
@@ -105,12 +105,12 @@ fn misread(text: &str, error: &SyntaxError) -> ApiError {
     ApiError::new(StatusCode::BAD_REQUEST, "bad_locator", detail).hint("`arenad locate --help` shows each kind")
 }
 
-fn shown(handle: &InstanceHandle, kind: &str, located: LocatorReading) -> wire::Located {
+fn shown(handle: &InstanceHandle, kind: &str, located: LocatorReading) -> wire::LocateResponse {
     let evidence = located.evidence;
-    wire::Located {
+    wire::LocateResponse {
         kind: located.value.type_name().to_owned(),
         value: json::plain(&located.value),
-        evidence: wire::Evidence {
+        evidence: wire::LocateEvidence {
             locator: kind.to_owned(),
             ran: evidence.ran,
             environment: handle.id.environment.to_string(),

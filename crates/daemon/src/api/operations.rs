@@ -101,7 +101,7 @@ pub(super) fn shown_reset(reset: StoredReset) -> wire::Reset {
         stages: reset
             .stages
             .into_iter()
-            .map(|stage| wire::Stage { stage: stage.stage, duration_ms: stage.duration_ms })
+            .map(|stage| wire::ResetStage { stage: stage.stage, duration_ms: stage.duration_ms })
             .collect(),
         verified: reset.verified.map(words::extent),
         compared: reset.compared.map(|compared| wire::Compared {
@@ -110,7 +110,7 @@ pub(super) fn shown_reset(reset: StoredReset) -> wire::Reset {
             left_out: compared
                 .left_out
                 .into_iter()
-                .map(|left| wire::LeftOut { store: left.store, part: left.part, reason: left.reason })
+                .map(|left| wire::UncomparedPart { store: left.store, part: left.part, reason: left.reason })
                 .collect(),
         }),
     }

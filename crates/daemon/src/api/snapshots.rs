@@ -19,8 +19,8 @@ use arenad_model::request_queue::Want;
 use arenad_model::snapshot::Snapshot;
 
 /// Converts a snapshot to its form in the API.
-pub(super) fn shown(snapshot: Snapshot, used_by: Vec<String>) -> wire::Snapshot {
-    wire::Snapshot {
+pub(super) fn shown(snapshot: Snapshot, used_by: Vec<String>) -> wire::StoredSnapshot {
+    wire::StoredSnapshot {
         kind: if snapshot.is_baseline() { wire::SnapshotKind::Baseline } else { wire::SnapshotKind::Named },
         id: snapshot.id.into(),
         environment: snapshot.environment.to_string(),
@@ -36,7 +36,7 @@ pub(super) fn shown(snapshot: Snapshot, used_by: Vec<String>) -> wire::Snapshot 
 }
 
 /// Converts snapshots, adding the location of their images.
-async fn placed(api: &Api, stored: Vec<Snapshot>) -> Result<Vec<wire::Snapshot>, ApiError> {
+async fn placed(api: &Api, stored: Vec<Snapshot>) -> Result<Vec<wire::StoredSnapshot>, ApiError> {
     let store = &api.shared.store;
     let (places, engines, in_use) =
         (store.snapshot_places().await?, store.engines().await?, store.engine_in_use().await?);
@@ -60,7 +60,10 @@ pub(super) async fn list(State(api): State<Arc<Api>>) -> Result<Json<Snapshots>,
 }
 
 /// `GET /v1/snapshots/{id}`: returns one snapshot.
-pub(super) async fn one(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<Json<wire::Snapshot>, ApiError> {
+pub(super) async fn one(
+    State(api): State<Arc<Api>>,
+    Path(id): Path<String>,
+) -> Result<Json<wire::StoredSnapshot>, ApiError> {
     let known = api.shared.store.snapshots().await?;
     let stored = find(&known, &id)?.clone();
     let id = stored.id.clone();

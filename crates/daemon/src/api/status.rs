@@ -37,7 +37,7 @@ pub(super) async fn status(State(api): State<Arc<Api>>) -> Result<Json<wire::Sta
         for handle in handles {
             sites.push(site(&api, &handle, &environment.host).await?);
         }
-        environments.push(wire::Environment {
+        environments.push(wire::EnvironmentStatus {
             name: environment.name.to_string(),
             description: environment.description,
             host: environment.host,
@@ -45,9 +45,9 @@ pub(super) async fn status(State(api): State<Arc<Api>>) -> Result<Json<wire::Sta
         });
     }
     environments.extend(api.environments.stranded().into_iter().map(stranded));
-    environments.sort_by(|one: &wire::Environment, two| one.name.cmp(&two.name));
+    environments.sort_by(|one: &wire::EnvironmentStatus, two| one.name.cmp(&two.name));
     Ok(Json(wire::Status {
-        daemon: wire::Daemon {
+        daemon: wire::DaemonStatus {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
             installation: api.shared.installation.clone(),
@@ -62,7 +62,7 @@ pub(super) async fn status(State(api): State<Arc<Api>>) -> Result<Json<wire::Sta
     }))
 }
 
-async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Site, ApiError> {
+async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::SiteStatus, ApiError> {
     let report = handle.report();
     let trouble = report.state.trouble().cloned();
     let (status, message) = match (&report.state, &trouble) {
@@ -73,7 +73,7 @@ async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Si
         }
     };
     let last_reset = api.shared.store.last_reset(&handle.id).await?;
-    Ok(wire::Site {
+    Ok(wire::SiteStatus {
         environment: handle.id.environment.to_string(),
         name: handle.site.name.to_string(),
         title: handle.site.title.clone(),
@@ -92,7 +92,7 @@ async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Si
         containers: report
             .containers
             .into_iter()
-            .map(|(service, (id, address))| wire::Container {
+            .map(|(service, (id, address))| wire::SiteContainer {
                 service,
                 id,
                 address: address.map(|address| address.to_string()),
@@ -109,7 +109,7 @@ async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Si
                 .collect(),
             lack: report.standbys.lack,
         },
-        written: report.writes.map(|writes| wire::Written {
+        written: report.writes.map(|writes| wire::ReadOnlyWrites {
             requests: writes.requests,
             since: writes.since.to_string(),
             difference: writes.difference,
@@ -127,12 +127,12 @@ async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Si
 }
 
 /// Converts a stranded environment to one whose sites have failed.
-fn stranded(stranded: Stranded) -> wire::Environment {
+fn stranded(stranded: Stranded) -> wire::EnvironmentStatus {
     let definition = stranded.definition.as_ref();
     let host = definition.map(|definition| definition.host.clone()).unwrap_or_default();
     let sites = stranded.instances.iter().map(|row| {
         let site = definition.and_then(|known| known.sites.iter().find(|site| site.name.as_str() == row.site));
-        wire::Site {
+        wire::SiteStatus {
             environment: stranded.name.clone(),
             name: row.site.clone(),
             title: site.map_or_else(|| row.site.clone(), |site| site.title.clone()),
@@ -163,7 +163,7 @@ fn stranded(stranded: Stranded) -> wire::Environment {
             last_reset: None,
         }
     });
-    wire::Environment {
+    wire::EnvironmentStatus {
         sites: sites.collect(),
         name: stranded.name.clone(),
         description: definition.map(|known| known.description.clone()).unwrap_or_default(),

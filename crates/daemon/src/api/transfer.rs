@@ -16,7 +16,7 @@ use super::error::ApiError;
 use super::snapshots::{self, find};
 use crate::export;
 use crate::imports::{self, ImportState};
-use arenad_api::{ImportBegun, ImportRequest, SIZE_HEADER, Snapshot};
+use arenad_api::{ImportBegun, ImportRequest, SIZE_HEADER, StoredSnapshot};
 use arenad_export::MANIFEST_BYTES_MAX;
 
 /// The longest request that begins an import, in bytes: a manifest and a name.
@@ -70,7 +70,10 @@ pub(super) async fn part(
 }
 
 /// `POST /v1/imports/{id}/finish`: returns the snapshot, once all its parts have arrived.
-pub(super) async fn finish(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<Json<Snapshot>, ApiError> {
+pub(super) async fn finish(
+    State(api): State<Arc<Api>>,
+    Path(id): Path<String>,
+) -> Result<Json<StoredSnapshot>, ApiError> {
     // The work runs in a task of its own, so that a client that disconnects leaves nothing half done.
     let shared = api.shared.clone();
     let finished = api.shared.tasks.spawn(async move { imports::finish(&shared, &id).await }).await;

@@ -64,8 +64,8 @@ pub(super) async fn verify(
 }
 
 /// Converts a difference to its form in the API.
-pub(super) fn difference(found: &digest::ItemDifference) -> wire::Difference {
-    wire::Difference {
+pub(super) fn difference(found: &digest::ItemDifference) -> wire::StoreDifference {
+    wire::StoreDifference {
         store: found.store.clone(),
         kind: found.kind.name().to_owned(),
         name: found.name.clone(),
