@@ -9,9 +9,9 @@ use anyhow::Context;
 use reqwest::Method;
 
 use super::args::{CheckArgs, CheckBeginArgs, CheckCommand, Global, TaskChoice};
-use super::client::Client;
-use super::failure::Failure;
-use super::tasks::choice::{Chosen, rendered};
+use super::client::ApiClient;
+use super::failure::CommandFailure;
+use super::tasks::choice::{ChosenTasks, rendered};
 use super::{exit_code, output, report};
 use arenad_api::SourceText;
 use arenad_api::checks::{BeginRequest, Begun, CheckEvidence, CheckRequest, Checked, SeenReading, Sighted};
@@ -21,7 +21,7 @@ use arenad_model::locator::json;
 use arenad_model::task::Reading;
 
 /// Judges an episode, or begins one.
-pub async fn run(global: &Global, args: &CheckArgs) -> Result<u8, Failure> {
+pub async fn run(global: &Global, args: &CheckArgs) -> Result<u8, CommandFailure> {
     match &args.command {
         Some(CheckCommand::Begin(args)) => begin(global, args).await,
         None => match &args.from {
@@ -31,9 +31,9 @@ pub async fn run(global: &Global, args: &CheckArgs) -> Result<u8, Failure> {
     }
 }
 
-async fn check(global: &Global, args: &CheckArgs) -> Result<u8, Failure> {
-    let meant = Meant::of(args.task.as_deref().unwrap_or_default(), &args.choice)?;
-    let client = Client::new(global)?;
+async fn check(global: &Global, args: &CheckArgs) -> Result<u8, CommandFailure> {
+    let meant = SelectedTask::of(args.task.as_deref().unwrap_or_default(), &args.choice)?;
+    let client = ApiClient::new(global)?;
     let address = meant.address();
     let request = CheckRequest {
         task: meant.task,
@@ -53,26 +53,26 @@ async fn check(global: &Global, args: &CheckArgs) -> Result<u8, Failure> {
 }
 
 /// Judges an episode again by stored evidence and by the task as it is now.
-fn again(global: &Global, args: &CheckArgs, file: &Path) -> Result<u8, Failure> {
+fn again(global: &Global, args: &CheckArgs, file: &Path) -> Result<u8, CommandFailure> {
     let begun = Instant::now();
     let wrong = |error: anyhow::Error| {
-        let failure = Failure::new(exit_code::USAGE, error.context(format!("read {}", file.display())));
+        let failure = CommandFailure::new(exit_code::USAGE, error.context(format!("read {}", file.display())));
         failure.hint("`arenad check TASK --evidence FILE` writes such a file")
     };
     let text = std::fs::read_to_string(file).map_err(|error| wrong(error.into()))?;
     let kept: CheckEvidence = serde_json::from_str(&text).map_err(|error| wrong(error.into()))?;
     let name = args.task.as_deref().unwrap_or(&kept.task);
     let chosen = match &args.choice.file {
-        Some(path) => Chosen::of_words(path.to_str(), None)?,
-        None => vec![Chosen::of_environment(Some(&kept.environment), None)?],
+        Some(path) => ChosenTasks::of_words(path.to_str(), None)?,
+        None => vec![ChosenTasks::of_environment(Some(&kept.environment), None)?],
     };
-    let chosen = chosen.first().ok_or_else(|| Failure::usage("there are no tasks"))?;
+    let chosen = chosen.first().ok_or_else(|| CommandFailure::usage("there are no tasks"))?;
     let task = chosen.find(name)?;
     let captured = kept.captured.iter().map(|(name, value)| {
         let read = json::from_typed(value).ok_or_else(|| anyhow::anyhow!("the value of `{name}` is invalid"));
         Ok((name.clone(), read.map_err(wrong)?))
     });
-    let captured = captured.collect::<Result<BTreeMap<_, _>, Failure>>()?;
+    let captured = captured.collect::<Result<BTreeMap<_, _>, CommandFailure>>()?;
     // A reading that the evidence does not contain is inconclusive.
     let readings = native::readings(&task).into_iter();
     let sights: Vec<Sight> =
@@ -84,7 +84,7 @@ fn again(global: &Global, args: &CheckArgs, file: &Path) -> Result<u8, Failure> 
     print(global, &Checked { task: task.name, environment, at, answer, url, report, duration_ms, evidence: None })
 }
 
-fn print(global: &Global, checked: &Checked) -> Result<u8, Failure> {
+fn print(global: &Global, checked: &Checked) -> Result<u8, CommandFailure> {
     if global.json {
         output::print_json(checked)?;
     } else {
@@ -93,9 +93,9 @@ fn print(global: &Global, checked: &Checked) -> Result<u8, Failure> {
     Ok(report::code(checked.report.verdict))
 }
 
-async fn begin(global: &Global, args: &CheckBeginArgs) -> Result<u8, Failure> {
-    let meant = Meant::of(&args.task, &args.choice)?;
-    let client = Client::new(global)?;
+async fn begin(global: &Global, args: &CheckBeginArgs) -> Result<u8, CommandFailure> {
+    let meant = SelectedTask::of(&args.task, &args.choice)?;
+    let client = ApiClient::new(global)?;
     let path = format!("{}/begin", meant.address());
     let request = BeginRequest { task: meant.task, file: meant.file, reset: args.reset };
     let begun: Begun = client.send(Method::POST, &path, &request).await?;
@@ -109,14 +109,14 @@ async fn begin(global: &Global, args: &CheckBeginArgs) -> Result<u8, Failure> {
     Ok(exit_code::OK)
 }
 
-fn read_begun(path: &Path) -> Result<Begun, Failure> {
+fn read_begun(path: &Path) -> Result<Begun, CommandFailure> {
     let mut text = String::new();
     let read = match path.as_os_str() == "-" {
         true => std::io::stdin().read_to_string(&mut text).map(drop),
         false => std::fs::read_to_string(path).map(|read| text = read),
     };
     let wrong = |error: anyhow::Error| {
-        let failure = Failure::new(exit_code::USAGE, error.context(format!("read {}", path.display())));
+        let failure = CommandFailure::new(exit_code::USAGE, error.context(format!("read {}", path.display())));
         failure.hint("`arenad check begin TASK --out FILE` writes such a file")
     };
     read.map_err(|error| wrong(error.into()))?;
@@ -124,24 +124,24 @@ fn read_begun(path: &Path) -> Result<Begun, Failure> {
 }
 
 /// The task that the arguments select, and the file that was named for it.
-struct Meant {
+struct SelectedTask {
     task: String,
     file: Option<SourceText>,
     /// The environment that the options or the file name.
     environment: Option<String>,
 }
 
-impl Meant {
+impl SelectedTask {
     /// Selects a task by its name, optionally in a file, or the only task of a file.
-    fn of(task: &str, choice: &TaskChoice) -> Result<Self, Failure> {
+    fn of(task: &str, choice: &TaskChoice) -> Result<Self, CommandFailure> {
         let is_file = choice.file.is_none() && task.contains(['/', '.']) && Path::new(task).is_file();
         let path = if is_file { Some(Path::new(task)) } else { choice.file.as_deref() };
         let Some(path) = path else {
             return Ok(Self { task: task.to_owned(), file: None, environment: choice.environment.clone() });
         };
-        let chosen = Chosen::of_words(path.to_str(), None)?;
+        let chosen = ChosenTasks::of_words(path.to_str(), None)?;
         let Some((chosen, file)) = chosen.first().and_then(|chosen| Some((chosen, chosen.files.first()?))) else {
-            return Err(Failure::usage(format!("{} has no tasks", path.display())));
+            return Err(CommandFailure::usage(format!("{} has no tasks", path.display())));
         };
         let file_text = SourceText { path: file.path.display().to_string(), text: file.text.clone() };
         let environment = choice.environment.clone().or_else(|| Some(chosen.environment.name.to_string()));
@@ -152,12 +152,12 @@ impl Meant {
         let loaded = tasks::load(&chosen.files, &chosen.environment);
         match (loaded.tasks.as_slice(), &loaded.problems) {
             (_, Some(problems)) => {
-                Err(Failure::new(exit_code::USAGE, anyhow::anyhow!("parse the tasks\n\n{}", rendered(problems))))
+                Err(CommandFailure::new(exit_code::USAGE, anyhow::anyhow!("parse the tasks\n\n{}", rendered(problems))))
             }
             ([only], None) => Ok(meant(only.name.clone())),
             (several, None) => {
                 let names: Vec<&str> = several.iter().map(|task| task.name.as_str()).collect();
-                let failure = Failure::usage(format!("{} has {} tasks", path.display(), several.len()));
+                let failure = CommandFailure::usage(format!("{} has {} tasks", path.display(), several.len()));
                 Err(failure.hint(format!("name one of them, and pass the file with --file: {}", names.join(", "))))
             }
         }

@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use super::args::{DaemonArgs, EngineArgs, Global};
-use super::failure::{Failure, from_problem};
-use super::reach::{self, Place, Silence};
+use super::failure::{CommandFailure, from_problem};
+use super::reach::{self, DaemonAddress, Silence};
 use super::{engine, exit_code, secrets};
 use arenad_api::{self as wire, Problem};
 
@@ -50,31 +50,31 @@ pub fn state_dir(global: &Global) -> anyhow::Result<PathBuf> {
 }
 
 /// An API client of one daemon.
-pub struct Client {
+pub struct ApiClient {
     http: reqwest::Client,
     base: String,
     token: Option<String>,
     state_dir: PathBuf,
-    place: Place,
+    place: DaemonAddress,
 }
 
-impl Client {
+impl ApiClient {
     /// Returns a client for the daemon that the options name, without sending a request.
-    pub fn new(global: &Global) -> Result<Self, Failure> {
+    pub fn new(global: &Global) -> Result<Self, CommandFailure> {
         let state_dir = state_dir(global)?;
         let builder = reqwest::Client::builder().no_proxy();
         let place = match global.host.as_deref() {
-            Some(url) if url.starts_with("http://") => Place::Http(url.trim_end_matches('/').to_owned()),
+            Some(url) if url.starts_with("http://") => DaemonAddress::Http(url.trim_end_matches('/').to_owned()),
             Some(url) => {
                 let Some(path) = url.strip_prefix("unix://") else {
-                    return Err(Failure::usage(format!("`{url}` is neither unix:///path nor http://host:port")));
+                    return Err(CommandFailure::usage(format!("`{url}` is neither unix:///path nor http://host:port")));
                 };
-                Place::Socket(PathBuf::from(path))
+                DaemonAddress::Socket(PathBuf::from(path))
             }
-            None => Place::Local { state_dir: state_dir.clone() },
+            None => DaemonAddress::Local { state_dir: state_dir.clone() },
         };
         let (builder, base) = match (&place, place.socket()) {
-            (Place::Http(url), _) => (builder, url.clone()),
+            (DaemonAddress::Http(url), _) => (builder, url.clone()),
             (_, Some(socket)) => (builder.unix_socket(socket), "http://arenad".to_owned()),
             (_, None) => (builder, "http://arenad".to_owned()),
         };
@@ -90,12 +90,12 @@ impl Client {
     /// Returns whether the daemon is this machine's, found by its state directory. Only such a daemon is started and
     /// stopped.
     pub fn is_local(&self) -> bool {
-        matches!(self.place, Place::Local { .. })
+        matches!(self.place, DaemonAddress::Local { .. })
     }
 
     /// Returns whether the daemon may be on another machine.
     pub fn is_remote(&self) -> bool {
-        matches!(self.place, Place::Http(_))
+        matches!(self.place, DaemonAddress::Http(_))
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
@@ -108,7 +108,7 @@ impl Client {
 
     /// Returns whether a daemon answers; `false` if it is certain that none runs. Any other state, such as a socket
     /// that this user may not open or an address at which another program answers, is a failure.
-    pub async fn is_running(&self) -> Result<bool, Failure> {
+    pub async fn is_running(&self) -> Result<bool, CommandFailure> {
         let deadline = Instant::now() + SETTLES_WITHIN;
         loop {
             match self.look().await {
@@ -136,7 +136,7 @@ impl Client {
     }
 
     /// Sends a request and parses the answer as JSON.
-    pub async fn json<T: DeserializeOwned>(&self, method: Method, path: &str) -> Result<T, Failure> {
+    pub async fn json<T: DeserializeOwned>(&self, method: Method, path: &str) -> Result<T, CommandFailure> {
         self.read(self.answer(self.request(method, path)).await?).await
     }
 
@@ -146,26 +146,26 @@ impl Client {
         method: Method,
         path: &str,
         body: &B,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, CommandFailure> {
         self.read(self.answer(self.request(method, path).json(body)).await?).await
     }
 
     /// Sends a request and discards the body of the answer.
-    pub async fn run<B: Serialize>(&self, method: Method, path: &str, body: &B) -> Result<(), Failure> {
+    pub async fn run<B: Serialize>(&self, method: Method, path: &str, body: &B) -> Result<(), CommandFailure> {
         self.answer(self.request(method, path).json(body)).await.map(drop)
     }
 
     /// Sends a request and returns the answer, whose body may be a stream.
-    pub async fn stream(&self, path: &str) -> Result<Response, Failure> {
+    pub async fn stream(&self, path: &str) -> Result<Response, CommandFailure> {
         self.answer(self.request(Method::GET, path)).await
     }
 
     /// Sends a body, which may be a stream, with a PUT request.
-    pub async fn put(&self, path: &str, content: reqwest::Body) -> Result<(), Failure> {
+    pub async fn put(&self, path: &str, content: reqwest::Body) -> Result<(), CommandFailure> {
         self.answer(self.request(Method::PUT, path).body(content)).await.map(drop)
     }
 
-    async fn answer(&self, request: RequestBuilder) -> Result<Response, Failure> {
+    async fn answer(&self, request: RequestBuilder) -> Result<Response, CommandFailure> {
         let answer = request.send().await.map_err(|error| self.unanswered(&error))?;
         if answer.status().is_success() {
             return Ok(answer);
@@ -178,7 +178,7 @@ impl Client {
         }
     }
 
-    async fn read<T: DeserializeOwned>(&self, answer: Response) -> Result<T, Failure> {
+    async fn read<T: DeserializeOwned>(&self, answer: Response) -> Result<T, CommandFailure> {
         let status = answer.status();
         let text = answer.text().await.map_err(|error| self.unanswered(&error))?;
         match serde_json::from_str(&text) {
@@ -192,19 +192,23 @@ impl Client {
 
     /// Converts a transport error into a failure. Only [`Self::look`] has a time limit of its own; the operating system
     /// limits the wait for a connection.
-    fn unanswered(&self, error: &reqwest::Error) -> Failure {
+    fn unanswered(&self, error: &reqwest::Error) -> CommandFailure {
         self.place.failure(&self.place.silence(error, START_PATIENCE))
     }
 
     /// Returns the status from `GET /v1/status`.
-    pub async fn status(&self) -> Result<wire::Status, Failure> {
+    pub async fn status(&self) -> Result<wire::Status, CommandFailure> {
         self.json(Method::GET, "/v1/status").await
     }
 
     /// Ensures that a daemon answers, and starts one in the background if none runs. It checks beforehand that the
     /// engine can be used, so that no useless daemon is left behind. Without `daemon`, the variables of this process
     /// determine how the daemon is started. Returns whether this call started the daemon.
-    pub async fn ensure_daemon(&self, engine: &EngineArgs, daemon: Option<&DaemonArgs>) -> Result<bool, Failure> {
+    pub async fn ensure_daemon(
+        &self,
+        engine: &EngineArgs,
+        daemon: Option<&DaemonArgs>,
+    ) -> Result<bool, CommandFailure> {
         if !self.is_local() {
             return self.is_running().await.map(|_| false);
         }
@@ -241,7 +245,7 @@ impl Client {
             };
             if let Some(message) = failed {
                 let text = format!("{message}\n{}", log_tail(&log_path));
-                let failure = Failure::new(exit_code::FAILED, anyhow::anyhow!("{}", text.trim_end()));
+                let failure = CommandFailure::new(exit_code::FAILED, anyhow::anyhow!("{}", text.trim_end()));
                 return Err(failure.hint(format!("see its log {}", log_path.display())));
             }
             tokio::time::sleep(LOOK_PAUSE).await;
@@ -277,7 +281,7 @@ impl Client {
     }
 
     /// Stops a daemon that was started for a single request, unless it has environments that are up.
-    pub async fn leave(&self, was_running: bool) -> Result<(), Failure> {
+    pub async fn leave(&self, was_running: bool) -> Result<(), CommandFailure> {
         if was_running || !self.is_local() {
             return Ok(());
         }
@@ -286,13 +290,13 @@ impl Client {
     }
 
     /// Requests the daemon to stop, and waits until it has.
-    pub async fn stop_daemon(&self) -> Result<(), Failure> {
+    pub async fn stop_daemon(&self) -> Result<(), CommandFailure> {
         self.run(Method::POST, "/v1/shutdown", &serde_json::json!({})).await?;
         let deadline = Instant::now() + START_PATIENCE;
         // The daemon releases the lock last.
         while self.is_locked() {
             if Instant::now() >= deadline {
-                let failure = Failure::new(
+                let failure = CommandFailure::new(
                     exit_code::FAILED,
                     anyhow::anyhow!("the daemon did not stop within {START_PATIENCE:?}"),
                 );

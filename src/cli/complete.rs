@@ -9,8 +9,8 @@ use clap::{Arg, Command};
 use reqwest::Method;
 
 use super::args::{CompleteArgs, CompletionsArgs, Global, command};
-use super::client::Client;
-use super::failure::Failure;
+use super::client::ApiClient;
+use super::failure::CommandFailure;
 use super::{definition, exit_code};
 use arenad_api::{Snapshots, Status};
 
@@ -68,14 +68,14 @@ pub fn script(args: &CompletionsArgs) -> u8 {
 }
 
 /// Prints the words that can replace the last one, one per line.
-pub async fn run(global: &Global, args: &CompleteArgs) -> Result<u8, Failure> {
+pub async fn run(global: &Global, args: &CompleteArgs) -> Result<u8, CommandFailure> {
     let mut command = command();
     command.build();
     let (typed, before) = match args.words.split_last() {
         Some((typed, before)) => (typed.as_str(), before),
         None => ("", [].as_slice()),
     };
-    let place = Place::find(&command, before);
+    let place = CursorPosition::find(&command, before);
     let mut words = place.words(typed);
     for names in place.names(typed) {
         words.extend(self::names(global, names, &place.positionals).await);
@@ -90,7 +90,7 @@ pub async fn run(global: &Global, args: &CompleteArgs) -> Result<u8, Failure> {
 }
 
 /// The position of the cursor in the command line.
-struct Place<'a> {
+struct CursorPosition<'a> {
     command: &'a Command,
     /// The option whose value is being typed.
     option: Option<&'a Arg>,
@@ -101,7 +101,7 @@ struct Place<'a> {
 
 /// The kinds of names that arguments take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Names {
+enum NameKind {
     /// Sites that are up, as `SITE` if that is unambiguous, else as `ENVIRONMENT/SITE`.
     Sites,
     /// Environments that are up.
@@ -118,7 +118,7 @@ enum Names {
     Tasks,
 }
 
-impl<'a> Place<'a> {
+impl<'a> CursorPosition<'a> {
     fn find(root: &'a Command, before: &'a [String]) -> Self {
         let mut place = Self { command: root, option: None, positionals: Vec::new(), has_ended_options: false };
         for word in before {
@@ -182,7 +182,7 @@ impl<'a> Place<'a> {
     }
 
     /// Returns the kinds of names that are possible here.
-    fn names(&self, typed: &str) -> Vec<Names> {
+    fn names(&self, typed: &str) -> Vec<NameKind> {
         if self.has_ended_options || (self.option.is_none() && typed.starts_with('-')) {
             return Vec::new();
         }
@@ -190,17 +190,17 @@ impl<'a> Place<'a> {
         let value = arg.get_value_names().and_then(|names| names.first()).map(|name| name.as_str()).unwrap_or_default();
         let is_of_definition = self.command.get_arguments().any(|arg| arg.get_id() == "file");
         match (value, arg.get_long()) {
-            ("ENVIRONMENT] [SITE" | "ENVIRONMENT] [NAME", _) => vec![Names::ToBringUp],
-            ("ENVIRONMENT" | "FILE|DIR|ENVIRONMENT", _) => vec![Names::Defined],
-            ("NAME", Some("environment")) if is_of_definition => vec![Names::Defined],
-            ("NAME", Some("environment")) => vec![Names::Up],
+            ("ENVIRONMENT] [SITE" | "ENVIRONMENT] [NAME", _) => vec![NameKind::ToBringUp],
+            ("ENVIRONMENT" | "FILE|DIR|ENVIRONMENT", _) => vec![NameKind::Defined],
+            ("NAME", Some("environment")) if is_of_definition => vec![NameKind::Defined],
+            ("NAME", Some("environment")) => vec![NameKind::Up],
             ("SITE", _) if arg.get_num_args().is_some_and(|range| range.max_values() > 1) => {
-                vec![Names::Sites, Names::Up]
+                vec![NameKind::Sites, NameKind::Up]
             }
-            ("SITE", _) => vec![Names::Sites],
-            ("SNAPSHOT" | "FROM" | "TO", _) => vec![Names::Snapshots],
-            ("NAME", Some("service")) => vec![Names::Services],
-            ("TASK" | "TASK|FILE", _) => vec![Names::Tasks],
+            ("SITE", _) => vec![NameKind::Sites],
+            ("SNAPSHOT" | "FROM" | "TO", _) => vec![NameKind::Snapshots],
+            ("NAME", Some("service")) => vec![NameKind::Services],
+            ("TASK" | "TASK|FILE", _) => vec![NameKind::Tasks],
             _ => Vec::new(),
         }
     }
@@ -215,30 +215,30 @@ fn possible(arg: &Arg) -> Vec<String> {
     values.iter().filter(|value| !value.is_hide_set()).map(|value| value.get_name().to_owned()).collect()
 }
 
-async fn names(global: &Global, names: Names, positionals: &[&str]) -> Vec<String> {
+async fn names(global: &Global, names: NameKind, positionals: &[&str]) -> Vec<String> {
     match names {
-        Names::Sites => ask::<Status>(global, "/v1/status").await.map(|status| sites(&status)).unwrap_or_default(),
-        Names::Up => {
+        NameKind::Sites => ask::<Status>(global, "/v1/status").await.map(|status| sites(&status)).unwrap_or_default(),
+        NameKind::Up => {
             let status = ask::<Status>(global, "/v1/status").await;
             status.into_iter().flat_map(|status| status.environments).map(|known| known.name).collect()
         }
-        Names::Services => {
+        NameKind::Services => {
             let status = ask::<Status>(global, "/v1/status").await;
             let sites = status.into_iter().flat_map(|status| status.environments).flat_map(|known| known.sites);
             sites.flat_map(|site| site.containers).map(|container| container.service).collect()
         }
-        Names::Snapshots => {
+        NameKind::Snapshots => {
             let found = ask::<Snapshots>(global, "/v1/snapshots").await;
             let all = found.into_iter().flat_map(|found| found.snapshots);
             all.map(|snapshot| snapshot.name.unwrap_or(snapshot.id)).collect()
         }
-        Names::Defined => defined(),
-        Names::ToBringUp => match positionals.first() {
+        NameKind::Defined => defined(),
+        NameKind::ToBringUp => match positionals.first() {
             Some(environment) => sites_of_definition(environment),
             None => defined(),
         },
-        Names::Tasks => {
-            let chosen = super::tasks::choice::Chosen::of_environment(None, None);
+        NameKind::Tasks => {
+            let chosen = super::tasks::choice::ChosenTasks::of_environment(None, None);
             let loaded = chosen.map(|chosen| arenad_definition::tasks::load(&chosen.files, &chosen.environment).tasks);
             loaded.unwrap_or_default().into_iter().map(|task| task.name).collect()
         }
@@ -268,7 +268,7 @@ fn sites_of_definition(environment: &str) -> Vec<String> {
 }
 
 async fn ask<T: serde::de::DeserializeOwned>(global: &Global, path: &str) -> Option<T> {
-    let client = Client::new(global).ok()?;
+    let client = ApiClient::new(global).ok()?;
     tokio::time::timeout(PATIENCE, client.json(Method::GET, path)).await.ok()?.ok()
 }
 
@@ -276,12 +276,12 @@ async fn ask<T: serde::de::DeserializeOwned>(global: &Global, path: &str) -> Opt
 mod tests {
     use super::*;
 
-    fn at(line: &[&str]) -> (Vec<String>, Vec<Names>) {
+    fn at(line: &[&str]) -> (Vec<String>, Vec<NameKind>) {
         let mut command = command();
         command.build();
         let words: Vec<String> = line.iter().map(|word| (*word).to_owned()).collect();
         let (typed, before) = words.split_last().expect("a word");
-        let place = Place::find(&command, before);
+        let place = CursorPosition::find(&command, before);
         let mut known = place.words(typed);
         known.retain(|word| word.starts_with(typed.as_str()));
         (known, place.names(typed))
@@ -293,15 +293,15 @@ mod tests {
         assert_eq!(at(&["snapshot", "ta"]).0, ["take"]);
         assert!(at(&["comp"]).0 == ["completions"], "the command that scripts ask is not offered");
         assert_eq!(at(&["reset", "--if"]).0, ["--if-dirty"]);
-        assert_eq!(at(&["reset", ""]).1, [Names::Sites, Names::Up]);
-        assert_eq!(at(&["reset", "shopping", "-v", ""]).1, [Names::Sites, Names::Up]);
-        assert_eq!(at(&["reset", "-e", ""]).1, [Names::Up]);
-        assert_eq!(at(&["reset", "shopping", "--to", ""]).1, [Names::Snapshots]);
-        assert_eq!(at(&["snapshot", "rm", ""]).1, [Names::Snapshots]);
-        assert_eq!(at(&["up", ""]).1, [Names::ToBringUp]);
-        assert_eq!(at(&["up", "mini", "--dry-run", ""]).1, [Names::ToBringUp]);
-        assert_eq!(at(&["validate", ""]).1, [Names::Defined]);
-        assert_eq!(at(&["locate", ""]).1, [Names::Sites]);
+        assert_eq!(at(&["reset", ""]).1, [NameKind::Sites, NameKind::Up]);
+        assert_eq!(at(&["reset", "shopping", "-v", ""]).1, [NameKind::Sites, NameKind::Up]);
+        assert_eq!(at(&["reset", "-e", ""]).1, [NameKind::Up]);
+        assert_eq!(at(&["reset", "shopping", "--to", ""]).1, [NameKind::Snapshots]);
+        assert_eq!(at(&["snapshot", "rm", ""]).1, [NameKind::Snapshots]);
+        assert_eq!(at(&["up", ""]).1, [NameKind::ToBringUp]);
+        assert_eq!(at(&["up", "mini", "--dry-run", ""]).1, [NameKind::ToBringUp]);
+        assert_eq!(at(&["validate", ""]).1, [NameKind::Defined]);
+        assert_eq!(at(&["locate", ""]).1, [NameKind::Sites]);
         assert_eq!(at(&["locate", "shopping", ""]).1, []);
         assert_eq!(at(&["completions", "z"]).0, ["zsh"]);
         assert_eq!(at(&["env", "--format", "d"]).0, ["dotenv"]);

@@ -1,12 +1,12 @@
 //! `arenad config`, `arenad validate` and `arenad schema`: print, check and describe definitions.
 
 use super::args::{ConfigArgs, DefinitionArgs, Global, SchemaArgs, SchemaFile};
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::{definition, exit_code, output};
 use arenad_definition::VariableOrigin;
 
 /// Prints a definition after interpolation, with defaults filled in.
-pub fn config(global: &Global, args: &ConfigArgs) -> Result<u8, Failure> {
+pub fn config(global: &Global, args: &ConfigArgs) -> Result<u8, CommandFailure> {
     let found = load(&args.definition)?;
     if args.variables {
         let mut table = output::table(&["VARIABLE", "VALUE", "FROM"]);
@@ -29,7 +29,7 @@ pub fn config(global: &Global, args: &ConfigArgs) -> Result<u8, Failure> {
 }
 
 /// Validates a definition and prints its problems.
-pub fn validate(global: &Global, args: &DefinitionArgs) -> Result<u8, Failure> {
+pub fn validate(global: &Global, args: &DefinitionArgs) -> Result<u8, CommandFailure> {
     let located = definition::locate(args.name(), args.file.as_deref(), args.root.as_deref())?;
     let found = match definition::read(&located)? {
         Ok(found) => found,
@@ -51,13 +51,13 @@ pub fn validate(global: &Global, args: &DefinitionArgs) -> Result<u8, Failure> {
     Ok(exit_code::OK)
 }
 
-fn load(args: &DefinitionArgs) -> Result<definition::Found, Failure> {
+fn load(args: &DefinitionArgs) -> Result<definition::FoundDefinition, CommandFailure> {
     let located = definition::locate(args.name(), args.file.as_deref(), args.root.as_deref())?;
     definition::load(&located)
 }
 
 /// Prints the JSON schema of a file format.
-pub fn schema(args: &SchemaArgs) -> Result<u8, Failure> {
+pub fn schema(args: &SchemaArgs) -> Result<u8, CommandFailure> {
     output::print_json(&match args.file {
         SchemaFile::Environment => arenad_definition::environment_schema(),
         SchemaFile::Compose => arenad_definition::compose_schema(),

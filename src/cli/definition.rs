@@ -7,7 +7,7 @@ use anyhow::Context;
 
 use super::args::UpArgs;
 use super::exit_code;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use arenad_api::{SourceText, UpRequest};
 use arenad_definition::{
     self as definition, DefinitionSources, Diagnostics, EnvironmentLocation, LoadedEnvironment, Style, VariableOrigin,
@@ -21,7 +21,7 @@ pub const DEFAULT: &str = "mini";
 const INSTALLED: &str = "share/arenad";
 
 /// A valid definition, with the texts that it was parsed from.
-pub struct Found {
+pub struct FoundDefinition {
     /// The texts of the definition's files.
     pub sources: DefinitionSources,
     /// The parsed and validated definition.
@@ -33,10 +33,11 @@ pub struct Found {
 /// the one that was installed with the program (`share/arenad` next to its `bin/`).
 ///
 /// Errors: a usage error if the given folder has no definitions, or if no folder has any.
-fn roots(given: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
+fn roots(given: Option<&Path>) -> Result<Vec<PathBuf>, CommandFailure> {
     if let Some(given) = given {
-        let root = definition::find_root(given)
-            .ok_or_else(|| Failure::usage(format!("{} has no folders environments/ and compose/", given.display())))?;
+        let root = definition::find_root(given).ok_or_else(|| {
+            CommandFailure::usage(format!("{} has no folders environments/ and compose/", given.display()))
+        })?;
         return Ok(vec![root]);
     }
     let here = std::env::current_dir().context("find the current folder")?;
@@ -53,14 +54,14 @@ fn roots(given: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
         }
     }
     if roots.is_empty() {
-        return Err(Failure::usage("no folder from the working directory upwards contains environments/ and compose/")
+        return Err(CommandFailure::usage("no folder from the working directory upwards contains environments/ and compose/")
             .hint("change to a folder that contains them, name one with --root, ARENAD_ROOT or ARENAD_PATH, or create them with `arenad init NAME`"));
     }
     Ok(roots)
 }
 
 /// Returns the folder that holds `environments/` and `compose/`: the first of the folders to search.
-pub fn root(given: Option<&Path>) -> Result<PathBuf, Failure> {
+pub fn root(given: Option<&Path>) -> Result<PathBuf, CommandFailure> {
     Ok(roots(given)?.remove(0))
 }
 
@@ -69,13 +70,13 @@ pub fn locate(
     name: Option<&str>,
     file: Option<&Path>,
     root_given: Option<&Path>,
-) -> Result<EnvironmentLocation, Failure> {
+) -> Result<EnvironmentLocation, CommandFailure> {
     if let Some(file) = file {
         return definition::locate_file(file).map_err(from_definition);
     }
     let name = name.unwrap_or(DEFAULT);
     let roots = roots(root_given)?;
-    let parsed = EnvironmentName::parse(name).map_err(|error| Failure::usage(format!("`{name}`: {error}")))?;
+    let parsed = EnvironmentName::parse(name).map_err(|error| CommandFailure::usage(format!("`{name}`: {error}")))?;
     let mut error = None;
     for root in &roots {
         match definition::locate(root, &parsed) {
@@ -88,12 +89,12 @@ pub fn locate(
 }
 
 /// Reads and validates a definition with the variables of this process.
-pub fn load(located: &EnvironmentLocation) -> Result<Found, Failure> {
+pub fn load(located: &EnvironmentLocation) -> Result<FoundDefinition, CommandFailure> {
     read(located)?.map_err(|problems| invalid(&problems))
 }
 
 /// Does the same as [`load`], but returns the problems of an invalid definition unrendered.
-pub fn read(located: &EnvironmentLocation) -> Result<Result<Found, Diagnostics>, Failure> {
+pub fn read(located: &EnvironmentLocation) -> Result<Result<FoundDefinition, Diagnostics>, CommandFailure> {
     let sources = match definition::read(located) {
         Ok(sources) => sources,
         Err(definition::DefinitionError::Invalid(problems)) => return Ok(Err(problems)),
@@ -102,19 +103,19 @@ pub fn read(located: &EnvironmentLocation) -> Result<Result<Found, Diagnostics>,
     let variables: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
-    Ok(definition::load(&sources, &variables).map(|loaded| Found { sources, loaded }))
+    Ok(definition::load(&sources, &variables).map(|loaded| FoundDefinition { sources, loaded }))
 }
 
 /// Returns the failure of a command whose definition is invalid.
-pub fn invalid(problems: &Diagnostics) -> Failure {
+pub fn invalid(problems: &Diagnostics) -> CommandFailure {
     let text = problems.render(Style { color: super::output::is_colored(), prefix: "" });
     let count = problems.count();
     let plural = if count == 1 { "problem" } else { "problems" };
-    Failure::new(exit_code::USAGE, anyhow::anyhow!("the definition has {count} {plural}\n\n{}", text.trim_end()))
+    CommandFailure::new(exit_code::USAGE, anyhow::anyhow!("the definition has {count} {plural}\n\n{}", text.trim_end()))
 }
 
 /// Builds the request to the daemon: the texts, and those variables of this shell that the files refer to.
-pub fn up_request(found: &Found, sites: Vec<String>, args: &UpArgs) -> UpRequest {
+pub fn up_request(found: &FoundDefinition, sites: Vec<String>, args: &UpArgs) -> UpRequest {
     let text =
         |file: &definition::SourceFile| SourceText { path: file.path.display().to_string(), text: file.text.clone() };
     let of_shell = found.loaded.variables.iter().filter(|used| used.origin == VariableOrigin::Shell);
@@ -131,9 +132,9 @@ pub fn up_request(found: &Found, sites: Vec<String>, args: &UpArgs) -> UpRequest
     }
 }
 
-pub(super) fn from_definition(error: definition::DefinitionError) -> Failure {
+pub(super) fn from_definition(error: definition::DefinitionError) -> CommandFailure {
     let hint = error.hint();
-    let failure = Failure::new(exit_code::USAGE, anyhow::Error::new(error));
+    let failure = CommandFailure::new(exit_code::USAGE, anyhow::Error::new(error));
     match hint {
         Some(hint) => failure.hint(hint),
         None => failure,

@@ -4,17 +4,17 @@ use comfy_table::Table;
 use reqwest::Method;
 
 use super::args::{DfArgs, Global};
-use super::client::Client;
-use super::failure::Failure;
+use super::client::ApiClient;
+use super::failure::CommandFailure;
 use super::{exit_code, output};
 use arenad_api::{Df, DfFile};
 
 /// Prints the disk usage of snapshots, instances, images and archives.
-pub async fn run(global: &Global, args: &DfArgs) -> Result<u8, Failure> {
-    let client = Client::new(global)?;
+pub async fn run(global: &Global, args: &DfArgs) -> Result<u8, CommandFailure> {
+    let client = ApiClient::new(global)?;
     let was_running = client.is_running().await?;
     client.ensure_daemon(&args.engine, None).await?;
-    let asked: Result<Df, Failure> = client.json(Method::GET, "/v1/df").await;
+    let asked: Result<Df, CommandFailure> = client.json(Method::GET, "/v1/df").await;
     client.leave(was_running).await?;
     let df = asked?;
     match global.json {

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::args::{DoctorArgs, Global};
-use super::client::{self, Client};
-use super::failure::Failure;
+use super::client::{self, ApiClient};
+use super::failure::CommandFailure;
 use super::output::{self, is_colored};
 use super::{definition, exit_code, reach};
 use arenad_api as wire;
@@ -13,7 +13,7 @@ use arenad_doctor::{Finding, Level, gather, judge};
 use arenad_engine::docker::DockerEngine;
 
 /// Prints the findings about this host. Exits with 1 if one of them is a problem.
-pub async fn run(global: &Global, args: &DoctorArgs) -> Result<u8, Failure> {
+pub async fn run(global: &Global, args: &DoctorArgs) -> Result<u8, CommandFailure> {
     let found = match (args.definition.name(), &args.definition.file) {
         (None, None) => None,
         (name, file) => {
@@ -46,8 +46,8 @@ pub async fn run(global: &Global, args: &DoctorArgs) -> Result<u8, Failure> {
 }
 
 /// Returns the state of the daemon, and the sites of the environment that are up in it.
-async fn daemon(global: &Global, environment: Option<&str>) -> Result<(DaemonState, BTreeSet<String>), Failure> {
-    let client = Client::new(global)?;
+async fn daemon(global: &Global, environment: Option<&str>) -> Result<(DaemonState, BTreeSet<String>), CommandFailure> {
+    let client = ApiClient::new(global)?;
     match client.is_running().await {
         Ok(true) => {}
         Ok(false) => return Ok((DaemonState::None, BTreeSet::new())),

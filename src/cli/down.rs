@@ -6,23 +6,23 @@ use jiff::Timestamp;
 use reqwest::Method;
 
 use super::args::{DownArgs, Global};
-use super::client::Client;
-use super::failure::Failure;
+use super::client::ApiClient;
+use super::failure::CommandFailure;
 use super::{engine, exit_code, find, output, say};
 use arenad_api::{DownRequest, SiteStatus, Snapshots, Status};
 use arenad_storage::disk;
 
 /// Takes sites down. A daemon that `arenad up` started stops with its last environment, and also if its engine cannot
 /// be reached: the objects that remain in the engine are removed later.
-pub async fn run(global: &Global, args: &DownArgs) -> Result<u8, Failure> {
-    let client = Client::new(global)?;
+pub async fn run(global: &Global, args: &DownArgs) -> Result<u8, CommandFailure> {
+    let client = ApiClient::new(global)?;
     let was_running = client.is_running().await?;
     if !was_running && !client.state_dir().join("arenad.db").exists() {
         say(global.json, "nothing is up");
         return done(global, &[], false);
     }
     if args.purge && !args.yes && !confirmed(&client)? {
-        return Err(Failure::usage("not confirmed").hint("pass --yes to confirm"));
+        return Err(CommandFailure::usage("not confirmed").hint("pass --yes to confirm"));
     }
     // Containers may exist although no daemon runs: a daemon is started to remove them.
     client.ensure_daemon(&args.engine, None).await?;
@@ -35,7 +35,7 @@ pub async fn run(global: &Global, args: &DownArgs) -> Result<u8, Failure> {
         }
     };
     let mut failed = None;
-    for Chosen { environment, sites } in &chosen {
+    for ChosenEnvironment { environment, sites } in &chosen {
         let known =
             status.environments.iter().filter(|known| known.name == *environment).flat_map(|known| &known.sites);
         let all: Vec<&str> = known.map(|site| site.name.as_str()).collect();
@@ -46,7 +46,7 @@ pub async fn run(global: &Global, args: &DownArgs) -> Result<u8, Failure> {
         let done = tokio::select! {
             done = work => done,
             _ = tokio::signal::ctrl_c() => {
-                return Err(Failure::interrupted().hint("the work continues in the background; `arenad status` shows its progress"));
+                return Err(CommandFailure::interrupted().hint("the work continues in the background; `arenad status` shows its progress"));
             }
         };
         // The other environments go down in spite of a failure; the first failure is reported.
@@ -77,7 +77,7 @@ pub async fn run(global: &Global, args: &DownArgs) -> Result<u8, Failure> {
     done(global, &chosen, args.purge)
 }
 
-fn done(global: &Global, chosen: &[Chosen], purged: bool) -> Result<u8, Failure> {
+fn done(global: &Global, chosen: &[ChosenEnvironment], purged: bool) -> Result<u8, CommandFailure> {
     if global.json {
         let names: Vec<&str> = chosen.iter().map(|chosen| chosen.environment.as_str()).collect();
         output::print_json(&serde_json::json!({ "environments": names, "purged": purged }))?;
@@ -86,22 +86,22 @@ fn done(global: &Global, chosen: &[Chosen], purged: bool) -> Result<u8, Failure>
 }
 
 /// An environment to take down, entirely or in part.
-struct Chosen {
+struct ChosenEnvironment {
     environment: String,
     /// The sites to take down; empty means all.
     sites: Vec<String>,
 }
 
-fn choose(status: &Status, args: &DownArgs) -> Result<Vec<Chosen>, Failure> {
+fn choose(status: &Status, args: &DownArgs) -> Result<Vec<ChosenEnvironment>, CommandFailure> {
     if args.sites.is_empty() && args.environment.is_none() {
         let all = status.environments.iter();
-        return Ok(all.map(|known| Chosen { environment: known.name.clone(), sites: Vec::new() }).collect());
+        return Ok(all.map(|known| ChosenEnvironment { environment: known.name.clone(), sites: Vec::new() }).collect());
     }
     let found = find::sites(status, args.environment.as_deref(), &args.sites)?;
-    Ok(found.into_iter().map(|(environment, sites)| Chosen { environment, sites }).collect())
+    Ok(found.into_iter().map(|(environment, sites)| ChosenEnvironment { environment, sites }).collect())
 }
 
-fn is_meant(chosen: &[Chosen], site: &SiteStatus) -> bool {
+fn is_meant(chosen: &[ChosenEnvironment], site: &SiteStatus) -> bool {
     let of_it = chosen.iter().filter(|chosen| chosen.environment == site.environment);
     of_it.into_iter().any(|chosen| chosen.sites.is_empty() || chosen.sites.contains(&site.name))
 }
@@ -121,13 +121,13 @@ fn announced(environment: &str, all: &[&str], named: &[String]) -> String {
 
 /// Returns the reason why the engine cannot be reached, and a hint, if that is why sites could not be taken down. The
 /// daemon checks every few seconds and may have other rights, so this process may know more or less.
-async fn engine_trouble(client: &Client, status: &Status) -> Option<String> {
+async fn engine_trouble(client: &ApiClient, status: &Status) -> Option<String> {
     if !client.is_local() {
         return None;
     }
     let said = engine::lost(status).map(|lost| lost.message.clone());
     match engine::insist(&status.daemon.engine).await {
-        Err(Failure { error, hint: Some(hint), .. }) => Some(format!("{error}; {hint}")),
+        Err(CommandFailure { error, hint: Some(hint), .. }) => Some(format!("{error}; {hint}")),
         Err(failure) => Some(failure.error.to_string()),
         Ok(()) => said,
     }
@@ -138,11 +138,11 @@ async fn engine_trouble(client: &Client, status: &Status) -> Option<String> {
 async fn give_up(
     global: &Global,
     args: &DownArgs,
-    client: &Client,
+    client: &ApiClient,
     status: &Status,
-    failure: Failure,
+    failure: CommandFailure,
     trouble: String,
-) -> Result<u8, Failure> {
+) -> Result<u8, CommandFailure> {
     let sites = status.environments.iter().flat_map(|environment| &environment.sites);
     let may_have_made = !was_never_reached(status) || sites.clone().any(|site| site.generation > 0);
     let mut left: Vec<String> = Vec::new();
@@ -175,7 +175,7 @@ async fn give_up(
         "{daemon}, but the engine cannot be reached, so the following could not be removed: {}",
         left.join("; ")
     );
-    let failure = Failure::new(exit_code::FAILED, failure.error.context(message));
+    let failure = CommandFailure::new(exit_code::FAILED, failure.error.context(message));
     let kept = client.state_dir().display();
     Err(failure.hint(format!("{trouble}; then `{again}` removes them. Their records are kept in {kept}")))
 }
@@ -187,9 +187,9 @@ fn was_never_reached(status: &Status) -> bool {
     since.zip(time(&status.daemon.started_at)).is_some_and(|(since, started)| since <= started)
 }
 
-fn confirmed(client: &Client) -> Result<bool, Failure> {
+fn confirmed(client: &ApiClient) -> Result<bool, CommandFailure> {
     if !std::io::stdin().is_terminal() {
-        return Err(Failure::usage("--purge requires --yes if standard input is not a terminal"));
+        return Err(CommandFailure::usage("--purge requires --yes if standard input is not a terminal"));
     }
     err!(
         "This removes all containers, snapshots and built images of this installation, and {}. Continue? [y/N] ",
@@ -202,7 +202,7 @@ fn confirmed(client: &Client) -> Result<bool, Failure> {
 }
 
 /// Removes only files that arenad created: a state directory with foreign files is kept.
-fn remove_files(client: &Client) -> Result<(), Failure> {
+fn remove_files(client: &ApiClient) -> Result<(), CommandFailure> {
     let folder = client.state_dir();
     for name in ["arenad.db", "arenad.db-wal", "arenad.db-shm", "arenad.log", "arenad.sock", "lock"] {
         match std::fs::remove_file(folder.join(name)) {

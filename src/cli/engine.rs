@@ -1,8 +1,8 @@
 //! The checks of the engine that precede a request to the daemon: whether this user can reach it, and whether the
 //! running daemon can.
 
-use super::client::Client;
-use super::failure::Failure;
+use super::client::ApiClient;
+use super::failure::CommandFailure;
 use super::{exit_code, say};
 use arenad_api::{Condition, ConditionStatus, Status};
 use arenad_doctor as doctor;
@@ -11,7 +11,7 @@ use arenad_engine::{Engine, EngineError};
 
 /// Checks that this process reaches the engine; the failure has the words of `arenad doctor`. An engine that is slow to
 /// answer counts as reachable.
-pub async fn insist(endpoint: &str) -> Result<(), Failure> {
+pub async fn insist(endpoint: &str) -> Result<(), CommandFailure> {
     match DockerEngine::new(endpoint).ping().await {
         Err(error @ EngineError::Unreachable { .. }) => Err(away(endpoint, error)),
         Ok(()) | Err(_) => Ok(()),
@@ -19,10 +19,10 @@ pub async fn insist(endpoint: &str) -> Result<(), Failure> {
 }
 
 /// Converts an error of the engine, with the doctor's words if they are more specific.
-pub fn away(endpoint: &str, error: EngineError) -> Failure {
+pub fn away(endpoint: &str, error: EngineError) -> CommandFailure {
     match doctor::away(endpoint, &error) {
         Some(finding) => {
-            let failure = Failure::new(exit_code::FAILED, anyhow::Error::new(error).context(finding.seen));
+            let failure = CommandFailure::new(exit_code::FAILED, anyhow::Error::new(error).context(finding.seen));
             failure.hint(finding.cure.unwrap_or_default())
         }
         None => error.into(),
@@ -40,7 +40,7 @@ pub fn lost(status: &Status) -> Option<&Condition> {
 /// Stops a running daemon that cannot reach its engine, for example because it was started before its user joined the
 /// engine's group, so that a new one can be started. It does so only if no environment is up and this process can reach
 /// the engine. Returns whether it stopped the daemon.
-pub async fn renew_daemon(client: &Client, is_silent: bool) -> Result<bool, Failure> {
+pub async fn renew_daemon(client: &ApiClient, is_silent: bool) -> Result<bool, CommandFailure> {
     let status = client.status().await?;
     if lost(&status).is_none() || !client.is_local() {
         return Ok(false);

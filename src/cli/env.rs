@@ -8,7 +8,7 @@
 //! `WA_FULL_RESET`.
 
 use super::args::{EnvArgs, EnvFormat, EnvReader, Global};
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::{definition, exit_code, output};
 use arenad_model::site::{BenchmarkFamily, Environment};
 
@@ -16,25 +16,25 @@ use arenad_model::site::{BenchmarkFamily, Environment};
 const ABSENT: &str = "todo";
 
 /// The variable names that a benchmark uses for its sites.
-struct Names {
+struct BenchmarkVariables {
     /// Sites and other variables that both readers use, in the order of the benchmark's documentation.
     common: &'static [&'static str],
     /// The prefix that BrowserGym adds to each name.
     prefix: &'static str,
 }
 
-const WEBARENA: Names = Names {
+const WEBARENA: BenchmarkVariables = BenchmarkVariables {
     common: &["SHOPPING", "SHOPPING_ADMIN", "REDDIT", "GITLAB", "WIKIPEDIA", "MAP", "HOMEPAGE"],
     prefix: "WA_",
 };
 
-const VISUALWEBARENA: Names = Names {
+const VISUALWEBARENA: BenchmarkVariables = BenchmarkVariables {
     common: &["SHOPPING", "REDDIT", "WIKIPEDIA", "HOMEPAGE", "CLASSIFIEDS", "CLASSIFIEDS_RESET_TOKEN"],
     prefix: "VWA_",
 };
 
 /// Prints the variables in the chosen format.
-pub async fn run(global: &Global, args: &EnvArgs) -> Result<u8, Failure> {
+pub async fn run(global: &Global, args: &EnvArgs) -> Result<u8, CommandFailure> {
     let given = &args.definition;
     let located = definition::locate(given.name(), given.file.as_deref(), given.root.as_deref())?;
     let found = definition::load(&located)?;
@@ -112,12 +112,12 @@ fn of_benchmark(environment: &Environment) -> Vec<(String, String)> {
 }
 
 fn of_browsergym(environment: &Environment) -> Vec<(String, String)> {
-    let Names { common, prefix } = names(environment.benchmark);
+    let BenchmarkVariables { common, prefix } = names(environment.benchmark);
     let sites = common.iter().map(|name| (format!("{prefix}{name}"), value(environment, name)));
     sites.chain([(format!("{prefix}FULL_RESET"), reset_server(environment))]).collect()
 }
 
-fn names(benchmark: BenchmarkFamily) -> Names {
+fn names(benchmark: BenchmarkFamily) -> BenchmarkVariables {
     match benchmark {
         BenchmarkFamily::WebArena => WEBARENA,
         BenchmarkFamily::VisualWebArena => VISUALWEBARENA,

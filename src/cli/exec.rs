@@ -16,8 +16,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::args::{ContainerArgs, ExecArgs, Global, ShellArgs};
-use super::client::Client;
-use super::failure::Failure;
+use super::client::ApiClient;
+use super::failure::CommandFailure;
 use super::{exit_code, find, say};
 use arenad_api::{ContainerEntry, EntryRequest};
 use arenad_engine::EngineHandle;
@@ -37,19 +37,19 @@ const PIECES_AHEAD: usize = 8;
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Runs a command, and exits with its exit code.
-pub async fn exec(global: &Global, args: &ExecArgs) -> Result<u8, Failure> {
+pub async fn exec(global: &Global, args: &ExecArgs) -> Result<u8, CommandFailure> {
     run(global, &args.container, &args.command).await
 }
 
 /// Opens a shell, and exits with its exit code.
-pub async fn shell(global: &Global, args: &ShellArgs) -> Result<u8, Failure> {
+pub async fn shell(global: &Global, args: &ShellArgs) -> Result<u8, CommandFailure> {
     run(global, &args.container, &SHELL.map(str::to_owned)).await
 }
 
-async fn run(global: &Global, args: &ContainerArgs, command: &[String]) -> Result<u8, Failure> {
-    let client = Client::new(global)?;
+async fn run(global: &Global, args: &ContainerArgs, command: &[String]) -> Result<u8, CommandFailure> {
+    let client = ApiClient::new(global)?;
     if client.is_remote() {
-        let failure = Failure::usage("commands in containers run through the engine of the daemon's machine");
+        let failure = CommandFailure::usage("commands in containers run through the engine of the daemon's machine");
         return Err(failure.hint("run it on that machine, without --host and ARENAD_HOST"));
     }
     let status = client.status().await?;
@@ -84,7 +84,7 @@ fn notice(entry: &ContainerEntry) -> String {
 }
 
 /// Transfers the streams until the command ends; returns its exit code.
-async fn exchange(engine: &DockerEngine, attached: Attached, is_terminal: bool) -> Result<i64, Failure> {
+async fn exchange(engine: &DockerEngine, attached: Attached, is_terminal: bool) -> Result<i64, CommandFailure> {
     let id = attached.id().to_owned();
     let Attached { mut output, mut input, .. } = attached;
     let mut typed = read_input();

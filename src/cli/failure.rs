@@ -5,7 +5,7 @@ use arenad_api::Problem;
 
 /// The failure of a command, as it is printed.
 #[derive(Debug)]
-pub struct Failure {
+pub struct CommandFailure {
     /// The error, with its causes.
     pub error: anyhow::Error,
     /// The action that may fix the failure.
@@ -14,7 +14,7 @@ pub struct Failure {
     pub code: u8,
 }
 
-impl Failure {
+impl CommandFailure {
     /// Creates a failure with this exit code.
     pub fn new(code: u8, error: impl Into<anyhow::Error>) -> Self {
         Self { error: error.into(), hint: None, code }
@@ -65,14 +65,14 @@ impl Failure {
     }
 }
 
-impl<E: Into<anyhow::Error>> From<E> for Failure {
+impl<E: Into<anyhow::Error>> From<E> for CommandFailure {
     fn from(error: E) -> Self {
         Self::new(exit_code::FAILED, error)
     }
 }
 
 /// Converts an error of the API.
-pub fn from_problem(problem: Problem) -> Failure {
+pub fn from_problem(problem: Problem) -> CommandFailure {
     let code = match problem.code.as_str() {
         "definition"
         | "bad_request"
@@ -94,7 +94,7 @@ pub fn from_problem(problem: Problem) -> Failure {
         "busy" | "full" | "stopping" => exit_code::BUSY,
         _ => exit_code::FAILED,
     };
-    let failure = Failure::new(code, anyhow::anyhow!("{}", problem.detail));
+    let failure = CommandFailure::new(code, anyhow::anyhow!("{}", problem.detail));
     match problem.hint {
         Some(hint) => failure.hint(hint),
         None => failure,

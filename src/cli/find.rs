@@ -1,7 +1,7 @@
 //! Resolves names to the sites and environments that are up. Every command that takes such a name resolves it here: a
 //! name that several environments have is rejected, and the error states how to qualify it.
 
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use arenad_api::{EnvironmentStatus, SiteStatus, Status};
 
 /// The minimum similarity of two words for a suggestion (Jaro-Winkler, from 0 to 1).
@@ -14,7 +14,7 @@ pub fn sites(
     status: &Status,
     environment: Option<&str>,
     names: &[String],
-) -> Result<Vec<(String, Vec<String>)>, Failure> {
+) -> Result<Vec<(String, Vec<String>)>, CommandFailure> {
     let (environment, names) = scoped(status, environment, names);
     if names.is_empty() {
         return match environment {
@@ -37,7 +37,7 @@ pub fn sites(
 
 /// Removes from a status all environments and sites that are not selected; without names and environment, it removes
 /// none.
-pub fn restrict(status: &mut Status, environment: Option<&str>, names: &[String]) -> Result<(), Failure> {
+pub fn restrict(status: &mut Status, environment: Option<&str>, names: &[String]) -> Result<(), CommandFailure> {
     if environment.is_none() && names.is_empty() {
         return Ok(());
     }
@@ -72,21 +72,22 @@ fn scoped<'a>(status: &Status, environment: Option<&'a str>, names: &'a [String]
 }
 
 /// Splits a name into an environment, if either form gives one, and a site.
-pub fn split<'a>(environment: Option<&'a str>, name: &'a str) -> Result<(Option<&'a str>, &'a str), Failure> {
+pub fn split<'a>(environment: Option<&'a str>, name: &'a str) -> Result<(Option<&'a str>, &'a str), CommandFailure> {
     match (name.split_once('/'), environment) {
         (None, environment) => Ok((environment, name)),
         (Some((of, site)), None) => Ok((Some(of), site)),
         (Some((of, site)), Some(environment)) if of == environment => Ok((Some(of), site)),
         (Some((of, _)), Some(environment)) => {
-            let failure =
-                Failure::usage(format!("`{name}` names the environment {of}, but --environment is {environment}"));
+            let failure = CommandFailure::usage(format!(
+                "`{name}` names the environment {of}, but --environment is {environment}"
+            ));
             Err(failure.hint("name the environment once"))
         }
     }
 }
 
 /// Returns the site of that name that is up: `SITE` or `ENVIRONMENT/SITE`.
-pub fn site<'a>(status: &'a Status, environment: Option<&str>, name: &str) -> Result<&'a SiteStatus, Failure> {
+pub fn site<'a>(status: &'a Status, environment: Option<&str>, name: &str) -> Result<&'a SiteStatus, CommandFailure> {
     let (environment, name) = split(environment, name)?;
     let all = || status.environments.iter().flat_map(|known| &known.sites);
     let found: Vec<&SiteStatus> = match environment {
@@ -104,7 +105,7 @@ pub fn site<'a>(status: &'a Status, environment: Option<&str>, name: &str) -> Re
 }
 
 /// Returns the environment of that name, or the only one that is up.
-pub fn environment<'a>(status: &'a Status, name: Option<&str>) -> Result<&'a EnvironmentStatus, Failure> {
+pub fn environment<'a>(status: &'a Status, name: Option<&str>) -> Result<&'a EnvironmentStatus, CommandFailure> {
     match (name, status.environments.as_slice()) {
         (Some(name), _) => named(status, name),
         (None, [only]) => Ok(only),
@@ -117,21 +118,21 @@ pub fn environment<'a>(status: &'a Status, name: Option<&str>) -> Result<&'a Env
 }
 
 /// Returns the failure for a name that several environments have.
-pub fn ambiguous(message: &str, candidates: &[&str]) -> Failure {
+pub fn ambiguous(message: &str, candidates: &[&str]) -> CommandFailure {
     let options: Vec<String> = candidates.iter().map(|name| format!("--environment {name}")).collect();
-    Failure::usage(message).hint(format!("name one with {}", options.join(" or ")))
+    CommandFailure::usage(message).hint(format!("name one with {}", options.join(" or ")))
 }
 
-fn nothing_is_up() -> Failure {
-    Failure::usage("nothing is up").hint("`arenad up` brings sites up")
+fn nothing_is_up() -> CommandFailure {
+    CommandFailure::usage("nothing is up").hint("`arenad up` brings sites up")
 }
 
-fn named<'a>(status: &'a Status, name: &str) -> Result<&'a EnvironmentStatus, Failure> {
+fn named<'a>(status: &'a Status, name: &str) -> Result<&'a EnvironmentStatus, CommandFailure> {
     if let Some(found) = status.environments.iter().find(|known| known.name == name) {
         return Ok(found);
     }
     let known: Vec<&str> = status.environments.iter().map(|known| known.name.as_str()).collect();
-    let failure = Failure::usage(format!("environment `{name}` is not up"));
+    let failure = CommandFailure::usage(format!("environment `{name}` is not up"));
     Err(match (close(&known, name), known.is_empty()) {
         (Some(close), _) => failure.hint(format!("did you mean `{close}`?")),
         (None, true) => failure.hint("`arenad up` brings sites up"),
@@ -139,13 +140,13 @@ fn named<'a>(status: &'a Status, name: &str) -> Result<&'a EnvironmentStatus, Fa
     })
 }
 
-fn unknown_site(status: &Status, environment: Option<&str>, name: &str) -> Failure {
+fn unknown_site(status: &Status, environment: Option<&str>, name: &str) -> CommandFailure {
     let is_meant = |known: &&EnvironmentStatus| environment.is_none_or(|wanted| wanted == known.name);
     let sites = status.environments.iter().filter(is_meant).flat_map(|known| &known.sites);
     let known: Vec<&str> = sites.map(|site| site.name.as_str()).collect();
     let failure = match environment {
-        Some(environment) => Failure::usage(format!("site `{name}` is not up in {environment}")),
-        None => Failure::usage(format!("site `{name}` is not up")),
+        Some(environment) => CommandFailure::usage(format!("site `{name}` is not up in {environment}")),
+        None => CommandFailure::usage(format!("site `{name}` is not up")),
     };
     match close(&known, name) {
         _ if status.environments.iter().any(|environment| environment.name == name) => failure.hint(format!(
@@ -201,7 +202,7 @@ mod tests {
         serde_json::from_value(status).expect("a status")
     }
 
-    fn said(failure: Failure) -> String {
+    fn said(failure: CommandFailure) -> String {
         assert_eq!(failure.code, crate::cli::exit_code::USAGE);
         format!("{} | {}", failure.error, failure.hint.unwrap_or_default())
     }

@@ -7,13 +7,13 @@ use reqwest::Method;
 use serde_json::Value;
 
 use super::args::{Global, HarArgs};
-use super::client::Client;
-use super::failure::Failure;
+use super::client::ApiClient;
+use super::failure::CommandFailure;
 use super::{exit_code, find};
 
 /// Prints the recorded traffic, or writes it to a file.
-pub async fn run(global: &Global, args: &HarArgs) -> Result<u8, Failure> {
-    let client = Client::new(global)?;
+pub async fn run(global: &Global, args: &HarArgs) -> Result<u8, CommandFailure> {
+    let client = ApiClient::new(global)?;
     let status = client.status().await?;
     let chosen = match args.sites.is_empty() {
         true => vec![(find::environment(&status, args.environment.as_deref())?.name.clone(), Vec::new())],
@@ -27,7 +27,7 @@ pub async fn run(global: &Global, args: &HarArgs) -> Result<u8, Failure> {
     let known = har["log"]["_arenad"]["sites"].as_array().cloned().unwrap_or_default();
     let (silent, recorded): (Vec<&Value>, Vec<&Value>) = known.iter().partition(|site| site["records"] == "none");
     if recorded.is_empty() {
-        return Err(Failure::usage("the gateway does not record the traffic of these sites")
+        return Err(CommandFailure::usage("the gateway does not record the traffic of these sites")
             .hint("set `public: { record: all }` for a site in the environment file to record its traffic"));
     }
     for site in recorded {
@@ -56,6 +56,6 @@ fn text(site: &Value) -> &str {
 }
 
 /// Returns the HAR of an environment's sites, or of all its sites if none is named.
-pub async fn fetch(client: &Client, environment: &str, sites: &[String]) -> Result<Value, Failure> {
+pub async fn fetch(client: &ApiClient, environment: &str, sites: &[String]) -> Result<Value, CommandFailure> {
     client.json(Method::GET, &format!("/v1/environments/{environment}/har?sites={}", sites.join(","))).await
 }

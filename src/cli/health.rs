@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use reqwest::Method;
 
 use super::args::{Global, HealthArgs};
-use super::client::Client;
-use super::failure::Failure;
+use super::client::ApiClient;
+use super::failure::CommandFailure;
 use super::output::{self, age, first_line, milliseconds};
 use super::{exit_code, find};
 use arenad_api::{Health, InstanceState, ProbeRounds, SiteHealth};
@@ -15,8 +15,8 @@ use arenad_api::{Health, InstanceState, ProbeRounds, SiteHealth};
 const LISTED: usize = 10;
 
 /// Prints the results of the health probes. Exits with 3 unless every site is ready.
-pub async fn run(global: &Global, args: &HealthArgs) -> Result<u8, Failure> {
-    let client = Client::new(global)?;
+pub async fn run(global: &Global, args: &HealthArgs) -> Result<u8, CommandFailure> {
+    let client = ApiClient::new(global)?;
     let status = client.status().await?;
     let chosen = find::sites(&status, args.environment.as_deref(), &args.names);
     // Without names, a daemon with no site up has nothing to show, which is not an error.

@@ -10,15 +10,15 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::args::{Global, LocateArgs};
-use super::client::Client;
-use super::failure::Failure;
+use super::client::ApiClient;
+use super::failure::CommandFailure;
 use super::output::{self, milliseconds};
 use super::{exit_code, find};
 use arenad_api::{LocateRequest, LocateResponse};
 
 /// Reads a value and prints it: rows as a table, every other value as text.
-pub async fn run(global: &Global, args: &LocateArgs) -> Result<u8, Failure> {
-    let client = Client::new(global)?;
+pub async fn run(global: &Global, args: &LocateArgs) -> Result<u8, CommandFailure> {
+    let client = ApiClient::new(global)?;
     let status = client.status().await?;
     let site = find::site(&status, args.environment.as_deref(), &args.site)?;
     let request = LocateRequest {
@@ -47,10 +47,10 @@ pub async fn run(global: &Global, args: &LocateArgs) -> Result<u8, Failure> {
     Ok(exit_code::OK)
 }
 
-fn har(path: &Path) -> Result<Box<RawValue>, Failure> {
+fn har(path: &Path) -> Result<Box<RawValue>, CommandFailure> {
     let text = std::fs::read_to_string(path).with_context(|| format!("read the traffic in {}", path.display()))?;
     RawValue::from_string(text)
-        .map_err(|error| Failure::usage(format!("{} is not a HAR file: {error}", path.display())))
+        .map_err(|error| CommandFailure::usage(format!("{} is not a HAR file: {error}", path.display())))
 }
 
 fn print_rows(value: &Value) {

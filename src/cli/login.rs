@@ -10,15 +10,15 @@ use comfy_table::Cell;
 use reqwest::Method;
 
 use super::args::{Global, LoginArgs, SessionFormat};
-use super::client::Client;
-use super::failure::Failure;
+use super::client::ApiClient;
+use super::failure::CommandFailure;
 use super::output::{self, milliseconds};
 use super::{exit_code, find, session};
 use arenad_api::{AccountSession, Accounts, ListedAccount, SiteStatus, Status};
 
 /// Signs in and prints the session, or reports for every account whether it can sign in.
-pub async fn run(global: &Global, args: &LoginArgs) -> Result<u8, Failure> {
-    let client = Client::new(global)?;
+pub async fn run(global: &Global, args: &LoginArgs) -> Result<u8, CommandFailure> {
+    let client = ApiClient::new(global)?;
     let status = client.status().await?;
     if args.check {
         return check(&client, global, args, &status).await;
@@ -49,26 +49,26 @@ pub async fn run(global: &Global, args: &LoginArgs) -> Result<u8, Failure> {
     Ok(exit_code::OK)
 }
 
-async fn log_in(client: &Client, site: &SiteStatus, account: &str) -> Result<AccountSession, Failure> {
+async fn log_in(client: &ApiClient, site: &SiteStatus, account: &str) -> Result<AccountSession, CommandFailure> {
     let path = format!("/v1/environments/{}/sites/{}/accounts/{account}/login", site.environment, site.name);
     client.send(Method::POST, &path, &serde_json::json!({})).await
 }
 
-async fn accounts(client: &Client, site: &SiteStatus) -> Result<Vec<ListedAccount>, Failure> {
+async fn accounts(client: &ApiClient, site: &SiteStatus) -> Result<Vec<ListedAccount>, CommandFailure> {
     let path = format!("/v1/environments/{}/sites/{}/accounts", site.environment, site.name);
     let found: Accounts = client.json(Method::GET, &path).await?;
     Ok(found.accounts.into_iter().filter(|account| account.login.is_some()).collect())
 }
 
-async fn the_only_one(client: &Client, site: &SiteStatus) -> Result<String, Failure> {
+async fn the_only_one(client: &ApiClient, site: &SiteStatus) -> Result<String, CommandFailure> {
     let accounts = accounts(client, site).await?;
     match accounts.as_slice() {
         [only] => Ok(only.name.clone()),
-        [] => Err(Failure::usage(format!("no account of {} can sign in", site.name))
+        [] => Err(CommandFailure::usage(format!("no account of {} can sign in", site.name))
             .hint("declare a `login` for an account in the environment file")),
         several => {
             let names: Vec<&str> = several.iter().map(|account| account.name.as_str()).collect();
-            Err(Failure::usage(format!("{} has several accounts: {}", site.name, names.join(", ")))
+            Err(CommandFailure::usage(format!("{} has several accounts: {}", site.name, names.join(", ")))
                 .hint("choose one with --account"))
         }
     }
@@ -83,7 +83,7 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 }
 
 /// Signs in with every account that declares how. Exits with 1 if one of them fails.
-async fn check(client: &Client, global: &Global, args: &LoginArgs, status: &Status) -> Result<u8, Failure> {
+async fn check(client: &ApiClient, global: &Global, args: &LoginArgs, status: &Status) -> Result<u8, CommandFailure> {
     let sites: Vec<&SiteStatus> = match &args.site {
         Some(name) => vec![find::site(status, args.environment.as_deref(), name)?],
         None => match args.environment.as_deref() {

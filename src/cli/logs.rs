@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use reqwest::Method;
 
 use super::args::{EventsArgs, Global, LogsArgs};
-use super::client::Client;
-use super::failure::Failure;
+use super::client::ApiClient;
+use super::failure::CommandFailure;
 use super::{exit_code, find, output};
 use arenad_api::{DaemonEvent, EventList, EventsGone, GONE, SiteStatus};
 use arenad_model::lines::LineSplitter;
@@ -25,8 +25,8 @@ const EVENT_MAX: usize = 4 << 20;
 
 /// Prints the logs of sites' containers; if several sites are named, each line begins with its site. `--json` prints
 /// one object per line.
-pub async fn logs(global: &Global, args: &LogsArgs) -> Result<u8, Failure> {
-    let client = Client::new(global)?;
+pub async fn logs(global: &Global, args: &LogsArgs) -> Result<u8, CommandFailure> {
+    let client = ApiClient::new(global)?;
     let status = client.status().await?;
     let mut sites: Vec<&SiteStatus> = Vec::new();
     for (environment, names) in find::sites(&status, args.environment.as_deref(), &args.sites)? {
@@ -56,14 +56,14 @@ pub async fn logs(global: &Global, args: &LogsArgs) -> Result<u8, Failure> {
         let ended = stream::iter([None]);
         merged.push(Box::pin(chunks.map(Some).chain(ended).map(move |chunk| (index, chunk))));
         let name = output::site_name(&site.environment, &site.name, is_alone);
-        sources.push(Source { site: site.name.clone(), name, lines: LineSplitter::new(LINE_MAX) });
+        sources.push(SiteLog { site: site.name.clone(), name, lines: LineSplitter::new(LINE_MAX) });
     }
     let form = if global.json {
-        Form::Json
+        LineFormat::Json
     } else if is_single {
-        Form::Plain
+        LineFormat::Plain
     } else {
-        Form::Named
+        LineFormat::Named
     };
     while let Some((index, chunk)) = until_interrupted(merged.next()).await.flatten() {
         let mut out = std::io::stdout().lock();
@@ -78,7 +78,7 @@ pub async fn logs(global: &Global, args: &LogsArgs) -> Result<u8, Failure> {
 
 /// The format of printed lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum LineFormat {
     /// Lines without any addition.
     Plain,
     /// Lines with the site's name in front.
@@ -88,15 +88,15 @@ enum Form {
 }
 
 /// The log of one site, as it arrives.
-struct Source {
+struct SiteLog {
     site: String,
     name: String,
     lines: LineSplitter,
 }
 
-impl Source {
-    fn push(&mut self, chunk: &[u8], form: Form, out: &mut impl Write) -> std::io::Result<()> {
-        if form == Form::Plain {
+impl SiteLog {
+    fn push(&mut self, chunk: &[u8], form: LineFormat, out: &mut impl Write) -> std::io::Result<()> {
+        if form == LineFormat::Plain {
             return out.write_all(chunk);
         }
         let mut written = Ok(());
@@ -109,8 +109,8 @@ impl Source {
         written
     }
 
-    fn end(&mut self, form: Form, out: &mut impl Write) -> std::io::Result<()> {
-        if form == Form::Plain {
+    fn end(&mut self, form: LineFormat, out: &mut impl Write) -> std::io::Result<()> {
+        if form == LineFormat::Plain {
             return Ok(());
         }
         let mut written = Ok(());
@@ -120,8 +120,8 @@ impl Source {
     }
 }
 
-fn print_line(line: &[u8], (site, name): (&str, &str), form: Form, out: &mut impl Write) -> std::io::Result<()> {
-    if form == Form::Json {
+fn print_line(line: &[u8], (site, name): (&str, &str), form: LineFormat, out: &mut impl Write) -> std::io::Result<()> {
+    if form == LineFormat::Json {
         let text = String::from_utf8_lossy(line);
         return writeln!(out, "{}", serde_json::json!({ "site": site, "line": text }));
     }
@@ -139,8 +139,8 @@ async fn until_interrupted<T>(work: impl Future<Output = T>) -> Option<T> {
 }
 
 /// Prints events. `--json` prints one object per line, so that followed output can be piped.
-pub async fn events(global: &Global, args: &EventsArgs) -> Result<u8, Failure> {
-    let client = Client::new(global)?;
+pub async fn events(global: &Global, args: &EventsArgs) -> Result<u8, CommandFailure> {
+    let client = ApiClient::new(global)?;
     let is_restricted = args.environment.is_some() || !args.sites.is_empty();
     if is_restricted {
         insist_known(&client, args).await?;
@@ -205,7 +205,7 @@ fn is_meant(event: &DaemonEvent, args: &EventsArgs) -> bool {
 }
 
 /// Rejects names that are neither up nor in any event, because nothing would ever be shown for them.
-async fn insist_known(client: &Client, args: &EventsArgs) -> Result<(), Failure> {
+async fn insist_known(client: &ApiClient, args: &EventsArgs) -> Result<(), CommandFailure> {
     let Err(unknown) = find::sites(&client.status().await?, args.environment.as_deref(), &args.sites) else {
         return Ok(());
     };
@@ -217,7 +217,7 @@ async fn insist_known(client: &Client, args: &EventsArgs) -> Result<(), Failure>
 /// logs, which are long.
 const INDENT: &str = "    ";
 
-fn print_event(global: &Global, event: &DaemonEvent) -> Result<(), Failure> {
+fn print_event(global: &Global, event: &DaemonEvent) -> Result<(), CommandFailure> {
     let mut out = std::io::stdout().lock();
     if global.json {
         writeln!(out, "{}", serde_json::to_string(event)?)?;
@@ -242,16 +242,16 @@ mod tests {
 
     #[test]
     fn lines_of_several_sites_begin_with_the_site_and_stay_whole() {
-        let mut source = Source {
+        let mut source = SiteLog {
             site: "shopping".to_owned(),
             name: "mini/shopping".to_owned(),
             lines: LineSplitter::new(LINE_MAX),
         };
         let mut out = Vec::new();
         for chunk in ["GET /a", " 200\nGET /b 200\nlast"] {
-            source.push(chunk.as_bytes(), Form::Named, &mut out).expect("memory");
+            source.push(chunk.as_bytes(), LineFormat::Named, &mut out).expect("memory");
         }
-        source.end(Form::Named, &mut out).expect("memory");
+        source.end(LineFormat::Named, &mut out).expect("memory");
         let expected = "mini/shopping | GET /a 200\nmini/shopping | GET /b 200\nmini/shopping | last\n";
         assert_eq!(String::from_utf8_lossy(&out), expected);
     }

@@ -48,8 +48,8 @@ mod verify;
 
 use clap::FromArgMatches;
 
-use self::args::{Cli, Command};
-use self::failure::Failure;
+use self::args::{Cli, CliCommand};
+use self::failure::CommandFailure;
 
 /// Runs the command of the process's arguments, and returns its exit code.
 pub async fn run() -> u8 {
@@ -69,46 +69,46 @@ pub async fn run() -> u8 {
     }
 }
 
-async fn dispatch(cli: &Cli) -> Result<u8, Failure> {
+async fn dispatch(cli: &Cli) -> Result<u8, CommandFailure> {
     let global = &cli.global;
     match &cli.command {
-        Command::Up(args) => up::run(global, args).await,
-        Command::Down(args) => down::run(global, args).await,
-        Command::Reset(args) => reset::run(global, args).await,
-        Command::Status(args) => status::run(global, args).await,
-        Command::Health(args) => health::run(global, args).await,
-        Command::Doctor(args) => doctor::run(global, args).await,
-        Command::Ps(args) => status::ps(global, args).await,
-        Command::Logs(args) => logs::logs(global, args).await,
-        Command::Events(args) => logs::events(global, args).await,
-        Command::Env(args) => env::run(global, args).await,
-        Command::Config(args) => config::config(global, args),
-        Command::Validate(args) => config::validate(global, args),
-        Command::Snapshot(command) => snapshot::run(global, command).await,
-        Command::Verify(args) => verify::run(global, args).await,
-        Command::Login(args) => login::run(global, args).await,
-        Command::Locate(args) => locate::run(global, args).await,
-        Command::Har(args) => har::run(global, args).await,
-        Command::Eval(args) => eval::run(global, args).await,
-        Command::Check(args) => check::run(global, args).await,
-        Command::Tasks(command) => tasks::run(global, command).await,
-        Command::Images(command) => images::run(global, command).await,
-        Command::Df(args) => df::run(global, args).await,
-        Command::Prune(args) => prune::run(global, args).await,
-        Command::Storage(command) => storage::run(global, command).await,
-        Command::Open(args) => open::run(global, args).await,
-        Command::Serve(args) => serve::run(global, args).await,
-        Command::Schema(args) => config::schema(args),
-        Command::Exec(args) => exec::exec(global, args).await,
-        Command::Shell(args) => exec::shell(global, args).await,
-        Command::Init(args) => init::run(global, args).await,
-        Command::Completions(args) => Ok(complete::script(args)),
-        Command::Complete(args) => complete::run(global, args).await,
-        Command::Version => version(global.json),
+        CliCommand::Up(args) => up::run(global, args).await,
+        CliCommand::Down(args) => down::run(global, args).await,
+        CliCommand::Reset(args) => reset::run(global, args).await,
+        CliCommand::Status(args) => status::run(global, args).await,
+        CliCommand::Health(args) => health::run(global, args).await,
+        CliCommand::Doctor(args) => doctor::run(global, args).await,
+        CliCommand::Ps(args) => status::ps(global, args).await,
+        CliCommand::Logs(args) => logs::logs(global, args).await,
+        CliCommand::Events(args) => logs::events(global, args).await,
+        CliCommand::Env(args) => env::run(global, args).await,
+        CliCommand::Config(args) => config::config(global, args),
+        CliCommand::Validate(args) => config::validate(global, args),
+        CliCommand::Snapshot(command) => snapshot::run(global, command).await,
+        CliCommand::Verify(args) => verify::run(global, args).await,
+        CliCommand::Login(args) => login::run(global, args).await,
+        CliCommand::Locate(args) => locate::run(global, args).await,
+        CliCommand::Har(args) => har::run(global, args).await,
+        CliCommand::Eval(args) => eval::run(global, args).await,
+        CliCommand::Check(args) => check::run(global, args).await,
+        CliCommand::Tasks(command) => tasks::run(global, command).await,
+        CliCommand::Images(command) => images::run(global, command).await,
+        CliCommand::Df(args) => df::run(global, args).await,
+        CliCommand::Prune(args) => prune::run(global, args).await,
+        CliCommand::Storage(command) => storage::run(global, command).await,
+        CliCommand::Open(args) => open::run(global, args).await,
+        CliCommand::Serve(args) => serve::run(global, args).await,
+        CliCommand::Schema(args) => config::schema(args),
+        CliCommand::Exec(args) => exec::exec(global, args).await,
+        CliCommand::Shell(args) => exec::shell(global, args).await,
+        CliCommand::Init(args) => init::run(global, args).await,
+        CliCommand::Completions(args) => Ok(complete::script(args)),
+        CliCommand::Complete(args) => complete::run(global, args).await,
+        CliCommand::Version => version(global.json),
     }
 }
 
-fn version(json: bool) -> Result<u8, Failure> {
+fn version(json: bool) -> Result<u8, CommandFailure> {
     let version = arenad_api::Version { version: env!("CARGO_PKG_VERSION").to_owned(), api: "v1".to_owned() };
     if json {
         output::print_json(&version)?;
@@ -127,7 +127,7 @@ fn say(is_silent: bool, text: &str) {
 
 /// Returns whether standard output was closed: `arenad logs | head` ends when head has read enough, which is not a
 /// failure.
-fn is_closed_pipe(failure: &Failure) -> bool {
+fn is_closed_pipe(failure: &CommandFailure) -> bool {
     let kind = |cause: &(dyn std::error::Error + 'static)| {
         let of_json = cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
         cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind).or(of_json)

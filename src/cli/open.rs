@@ -3,16 +3,16 @@
 use std::process::Stdio;
 
 use super::args::{Global, OpenArgs};
-use super::client::Client;
-use super::failure::Failure;
+use super::client::ApiClient;
+use super::failure::CommandFailure;
 use super::{exit_code, find, output};
 
 /// The programs that open a URL in the user's browser, in the order in which they are tried.
 const OPENERS: [&str; 4] = ["xdg-open", "open", "sensible-browser", "x-www-browser"];
 
 /// Opens a site in the browser; prints its URL if there is no browser.
-pub async fn run(global: &Global, args: &OpenArgs) -> Result<u8, Failure> {
-    let client = Client::new(global)?;
+pub async fn run(global: &Global, args: &OpenArgs) -> Result<u8, CommandFailure> {
+    let client = ApiClient::new(global)?;
     let status = client.status().await?;
     let site = find::site(&status, args.environment.as_deref(), &args.site)?;
     if global.json {
@@ -36,5 +36,5 @@ pub async fn run(global: &Global, args: &OpenArgs) -> Result<u8, Failure> {
             return Ok(exit_code::OK);
         }
     }
-    Err(Failure::new(exit_code::FAILED, anyhow::anyhow!("no program that opens a browser was found")))
+    Err(CommandFailure::new(exit_code::FAILED, anyhow::anyhow!("no program that opens a browser was found")))
 }

@@ -10,8 +10,8 @@ use reqwest::Method;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
-use super::client::Client;
-use super::failure::Failure;
+use super::client::ApiClient;
+use super::failure::CommandFailure;
 use super::output::{self, first_line, milliseconds};
 use super::{exit_code, reset};
 use arenad_api::{InstanceState, Operation, OperationKind, OperationState, SiteStatus, Status};
@@ -23,7 +23,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(150);
 const HOLD_SECONDS: u32 = 30;
 
 /// Shows the current step of each site.
-struct Board {
+struct SiteBoard {
     bars: MultiProgress,
     lines: BTreeMap<String, ProgressBar>,
     said: BTreeMap<String, String>,
@@ -31,7 +31,7 @@ struct Board {
     is_silent: bool,
 }
 
-impl Board {
+impl SiteBoard {
     fn new(is_silent: bool) -> Self {
         let is_terminal = std::io::stderr().is_terminal();
         let target =
@@ -112,13 +112,13 @@ fn doing(site: &SiteStatus) -> String {
 
 /// Waits until every operation has ended, showing the progress. Ctrl-C and the time-out end the waiting, not the work.
 pub async fn wait(
-    client: &Client,
+    client: &ApiClient,
     operations: Vec<Operation>,
     limit: Option<Duration>,
     is_silent: bool,
-) -> Result<Vec<Operation>, Failure> {
+) -> Result<Vec<Operation>, CommandFailure> {
     let deadline = limit.map(|limit| Instant::now() + limit);
-    let mut board = Board::new(is_silent);
+    let mut board = SiteBoard::new(is_silent);
     let mut ended = Vec::new();
     let mut look = tokio::time::interval(LOOK_INTERVAL);
     look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -134,12 +134,12 @@ pub async fn wait(
                 break;
             }
             _ = interrupts.recv() => {
-                return Err(Failure::interrupted().hint("the work continues in the background; `arenad status` shows its progress"));
+                return Err(CommandFailure::interrupted().hint("the work continues in the background; `arenad status` shows its progress"));
             }
             () = sleep_until(deadline) => {
                 let what = unfinished(client, &operations).await;
                 let limit = limit.map(humantime::format_duration).map(|limit| limit.to_string()).unwrap_or_default();
-                let failure = Failure::new(exit_code::TIMED_OUT, anyhow::anyhow!("not done within {limit}: {what}"));
+                let failure = CommandFailure::new(exit_code::TIMED_OUT, anyhow::anyhow!("not done within {limit}: {what}"));
                 return Err(failure.hint("the work continues in the background; `arenad status` shows its progress"));
             }
             _ = look.tick() => {
@@ -174,11 +174,11 @@ async fn sleep_until(deadline: Option<Instant>) {
     }
 }
 
-async fn wait_all(client: &Client, operations: Vec<Operation>) -> Result<Vec<Operation>, Failure> {
+async fn wait_all(client: &ApiClient, operations: Vec<Operation>) -> Result<Vec<Operation>, CommandFailure> {
     futures_util::future::try_join_all(operations.into_iter().map(|operation| wait_one(client, operation))).await
 }
 
-async fn wait_one(client: &Client, operation: Operation) -> Result<Operation, Failure> {
+async fn wait_one(client: &ApiClient, operation: Operation) -> Result<Operation, CommandFailure> {
     let path = format!("/v1/operations/{}?wait={HOLD_SECONDS}", operation.id);
     loop {
         let now: Operation = client.json(Method::GET, &path).await?;
@@ -194,7 +194,7 @@ fn sites_of<'a>(status: &'a Status, operations: &'a [Operation]) -> impl Iterato
     })
 }
 
-async fn unfinished(client: &Client, operations: &[Operation]) -> String {
+async fn unfinished(client: &ApiClient, operations: &[Operation]) -> String {
     let Ok(status) = client.status().await else {
         return "the daemon does not answer".to_owned();
     };
@@ -207,7 +207,7 @@ async fn unfinished(client: &Client, operations: &[Operation]) -> String {
 }
 
 /// Combines the operations that did not succeed into one failure.
-pub fn check(operations: &[Operation]) -> Result<(), Failure> {
+pub fn check(operations: &[Operation]) -> Result<(), CommandFailure> {
     let failed: Vec<&Operation> =
         operations.iter().filter(|operation| operation.state != OperationState::Done).collect();
     let Some(first) = failed.first() else { return Ok(()) };
@@ -218,7 +218,7 @@ pub fn check(operations: &[Operation]) -> Result<(), Failure> {
             format!("{}: {reason}", operation.site)
         })
         .collect();
-    let failure = Failure::new(exit_code::FAILED, anyhow::anyhow!("{}", told.join("\n")));
+    let failure = CommandFailure::new(exit_code::FAILED, anyhow::anyhow!("{}", told.join("\n")));
     Err(match &first.hint {
         Some(hint) => failure.hint(hint.clone()),
         None => failure.hint("run `arenad status` for details"),

@@ -5,14 +5,14 @@ use std::io::{IsTerminal, Write};
 use reqwest::Method;
 
 use super::args::{Global, PruneArgs};
-use super::client::Client;
-use super::failure::Failure;
+use super::client::ApiClient;
+use super::failure::CommandFailure;
 use super::{exit_code, output};
 use arenad_api::{PruneRequest, Pruned};
 
 /// Prints the objects that nothing needs, and removes them after confirmation.
-pub async fn run(global: &Global, args: &PruneArgs) -> Result<u8, Failure> {
-    let client = Client::new(global)?;
+pub async fn run(global: &Global, args: &PruneArgs) -> Result<u8, CommandFailure> {
+    let client = ApiClient::new(global)?;
     let was_running = client.is_running().await?;
     client.ensure_daemon(&args.engine, None).await?;
     let pruned = prune(&client, global, args).await;
@@ -25,7 +25,7 @@ pub async fn run(global: &Global, args: &PruneArgs) -> Result<u8, Failure> {
     Ok(exit_code::OK)
 }
 
-async fn prune(client: &Client, global: &Global, args: &PruneArgs) -> Result<Pruned, Failure> {
+async fn prune(client: &ApiClient, global: &Global, args: &PruneArgs) -> Result<Pruned, CommandFailure> {
     let mut request = PruneRequest {
         older_seconds: args.older.map(|older| older.as_secs()),
         keep_bytes: args.keep_bytes,

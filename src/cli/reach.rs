@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::exit_code;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 
 /// The place at which a daemon is expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum DaemonAddress {
     /// The socket in the state directory of this machine.
     Local {
         /// The path of the state directory.
@@ -53,7 +53,7 @@ pub enum Silence {
     BrokeOff(String),
 }
 
-impl Place {
+impl DaemonAddress {
     /// Returns the path of the socket, if the place is one.
     pub fn socket(&self) -> Option<PathBuf> {
         match self {
@@ -123,13 +123,13 @@ impl Place {
     }
 
     /// Returns the failure of a command that needs a daemon.
-    pub fn failure(&self, silence: &Silence) -> Failure {
+    pub fn failure(&self, silence: &Silence) -> CommandFailure {
         let (message, hint) = match self {
             Self::Local { state_dir } => local(state_dir, silence),
             Self::Socket(path) => named(&path.display().to_string(), true, silence),
             Self::Http(url) => named(url, false, silence),
         };
-        Failure::new(exit_code::FAILED, anyhow::anyhow!("{message}")).hint(hint)
+        CommandFailure::new(exit_code::FAILED, anyhow::anyhow!("{message}")).hint(hint)
     }
 }
 
@@ -240,7 +240,7 @@ fn is_of_parser(said: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn said(place: &Place, silence: Silence) -> String {
+    fn said(place: &DaemonAddress, silence: Silence) -> String {
         let failure = place.failure(&silence);
         assert_eq!(failure.code, exit_code::FAILED);
         format!("{} | {}", failure.error, failure.hint.unwrap_or_default())
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn no_daemon_runs_is_said_of_one_case_alone() {
-        let local = Place::Local { state_dir: "/s".into() };
+        let local = DaemonAddress::Local { state_dir: "/s".into() };
         let all = [
             Silence::NotListening { pid: "12".to_owned() },
             Silence::Denied { owner: Some("root".to_owned()) },
@@ -266,8 +266,8 @@ mod tests {
 
     #[test]
     fn a_named_address_is_repeated_and_its_options_are_named() {
-        let http = Place::Http("http://h:1".to_owned());
-        let socket = Place::Socket("/x.sock".into());
+        let http = DaemonAddress::Http("http://h:1".to_owned());
+        let socket = DaemonAddress::Socket("/x.sock".into());
         assert!(said(&socket, Silence::NobodyListens { has_socket: false }).starts_with("there is no socket /x.sock"));
         assert!(said(&socket, Silence::NobodyListens { has_socket: true }).contains("refused"));
         for silence in [

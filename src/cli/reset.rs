@@ -3,14 +3,14 @@
 use reqwest::Method;
 
 use super::args::{Global, ResetArgs};
-use super::client::Client;
-use super::failure::Failure;
+use super::client::ApiClient;
+use super::failure::CommandFailure;
 use super::{exit_code, find, output, progress};
 use arenad_api::{Accepted, Compared, Operation, ResetRequest, ResetStage, ResetWay};
 
 /// Resets sites, and prints the time that each stage took.
-pub async fn run(global: &Global, args: &ResetArgs) -> Result<u8, Failure> {
-    let client = Client::new(global)?;
+pub async fn run(global: &Global, args: &ResetArgs) -> Result<u8, CommandFailure> {
+    let client = ApiClient::new(global)?;
     let status = client.status().await?;
     let chosen = find::sites(&status, args.environment.as_deref(), &args.sites)?;
     let mut begun = Vec::new();

@@ -8,20 +8,20 @@ use std::path::Path;
 use anyhow::Context;
 
 use super::args::Global;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 
 /// The maximum size of a file with a secret, in bytes. A larger file is a mistake.
 const FILE_MAX: u64 = 8192;
 
 /// Returns the token for a daemon on TCP.
-pub fn token(global: &Global) -> Result<Option<String>, Failure> {
+pub fn token(global: &Global) -> Result<Option<String>, CommandFailure> {
     given("the token", global.token.as_deref(), global.token_file.as_deref())
 }
 
 /// Returns a secret from its option, or else from its file, without the whitespace around it.
 ///
 /// Errors: the file cannot be read, is empty, is not text, or is larger than [`FILE_MAX`].
-pub fn given(what: &str, text: Option<&str>, file: Option<&Path>) -> Result<Option<String>, Failure> {
+pub fn given(what: &str, text: Option<&str>, file: Option<&Path>) -> Result<Option<String>, CommandFailure> {
     let Some(path) = file else { return Ok(text.map(str::to_owned)) };
     let shown = path.display();
     let mut bytes = Vec::new();
@@ -29,9 +29,11 @@ pub fn given(what: &str, text: Option<&str>, file: Option<&Path>) -> Result<Opti
     file.take(FILE_MAX + 1).read_to_end(&mut bytes).with_context(|| format!("read {what} from {shown}"))?;
     let too_large = bytes.len() as u64 > FILE_MAX;
     match String::from_utf8(bytes).map(|text| text.trim().to_owned()) {
-        _ if too_large => Err(Failure::usage(format!("{shown} is larger than {FILE_MAX} bytes; it cannot be {what}"))),
-        Err(_) => Err(Failure::usage(format!("{shown} is not text in UTF-8; it cannot be {what}"))),
-        Ok(text) if text.is_empty() => Err(Failure::usage(format!("{shown} is empty; write {what} into it"))),
+        _ if too_large => {
+            Err(CommandFailure::usage(format!("{shown} is larger than {FILE_MAX} bytes; it cannot be {what}")))
+        }
+        Err(_) => Err(CommandFailure::usage(format!("{shown} is not text in UTF-8; it cannot be {what}"))),
+        Ok(text) if text.is_empty() => Err(CommandFailure::usage(format!("{shown} is empty; write {what} into it"))),
         Ok(text) => Ok(Some(text)),
     }
 }
@@ -41,7 +43,7 @@ mod tests {
     use super::*;
 
     /// Returns what a file with this content gives.
-    fn read(content: &[u8]) -> Result<Option<String>, Failure> {
+    fn read(content: &[u8]) -> Result<Option<String>, CommandFailure> {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("secret");
         std::fs::write(&path, content).expect("write the file");

@@ -7,14 +7,14 @@ use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::{Global, ServeArgs};
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::{client, exit_code, secrets};
 use arenad_daemon::{Daemon, DaemonSettings, StartError};
 use arenad_engine::docker::DockerEngine;
 use arenad_model::site::Secret;
 
 /// Runs the daemon until a signal or `arenad down` stops it.
-pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, Failure> {
+pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, CommandFailure> {
     arenad_telemetry::start(global.json);
     arenad_folders::keep_private();
     if args.background {
@@ -42,7 +42,9 @@ pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, Failure> {
     let mut terminate = signal(SignalKind::terminate()).context("listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("listen for SIGINT")?;
     let daemon = Daemon::start(settings).await.map_err(|error| match error {
-        StartError::Running { .. } => Failure::new(exit_code::BUSY, error).hint("`arenad status` shows its state"),
+        StartError::Running { .. } => {
+            CommandFailure::new(exit_code::BUSY, error).hint("`arenad status` shows its state")
+        }
         error => error.into(),
     })?;
     tokio::select! {
@@ -65,17 +67,17 @@ fn offered(
     listen: Option<SocketAddr>,
     is_behind_tls_proxy: bool,
     token: Option<String>,
-) -> Result<Option<(SocketAddr, Secret)>, Failure> {
+) -> Result<Option<(SocketAddr, Secret)>, CommandFailure> {
     let Some(address) = listen else { return Ok(None) };
     let Some(token) = token.filter(|token| !token.is_empty()) else {
-        return Err(Failure::usage("--listen requires a token")
+        return Err(CommandFailure::usage("--listen requires a token")
             .hint(
             "set ARENAD_TOKEN to a long random text, such as the output of `openssl rand -hex 32`, or ARENAD_TOKEN_FILE to a file \
              that contains one",
         ));
     };
     if is_readable_on_the_way(address.ip()) && !is_behind_tls_proxy {
-        return Err(Failure::usage(format!("--listen {address} can be reached from other hosts, and the API has no TLS")).hint(
+        return Err(CommandFailure::usage(format!("--listen {address} can be reached from other hosts, and the API has no TLS")).hint(
             "listen on 127.0.0.1 behind a TLS proxy or a tunnel; if a TLS proxy on another host is the only way to this \
              address, pass --behind-tls-proxy",
         ));

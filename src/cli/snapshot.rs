@@ -3,14 +3,14 @@
 use reqwest::Method;
 
 use super::args::{DiffArgs, Global, RmArgs, SnapshotCommand, SnapshotLsArgs, TakeArgs};
-use super::client::Client;
-use super::failure::Failure;
+use super::client::ApiClient;
+use super::failure::CommandFailure;
 use super::{exit_code, find, output, progress, transfer};
 use arenad_api::{Accepted, SnapshotDifferences, SnapshotKind, Snapshots, StoredSnapshot, TakeRequest};
 
 /// Lists, takes, compares, exports, imports or removes snapshots.
-pub async fn run(global: &Global, command: &SnapshotCommand) -> Result<u8, Failure> {
-    let client = Client::new(global)?;
+pub async fn run(global: &Global, command: &SnapshotCommand) -> Result<u8, CommandFailure> {
+    let client = ApiClient::new(global)?;
     match command {
         SnapshotCommand::Ls(args) => list(&client, global, args).await,
         SnapshotCommand::Take(args) => take(&client, global, args).await,
@@ -21,7 +21,7 @@ pub async fn run(global: &Global, command: &SnapshotCommand) -> Result<u8, Failu
     }
 }
 
-async fn list(client: &Client, global: &Global, args: &SnapshotLsArgs) -> Result<u8, Failure> {
+async fn list(client: &ApiClient, global: &Global, args: &SnapshotLsArgs) -> Result<u8, CommandFailure> {
     let mut found: Snapshots = client.json(Method::GET, "/v1/snapshots").await?;
     let environment = args.environment.as_deref();
     found
@@ -58,7 +58,7 @@ fn used_by(snapshot: &StoredSnapshot) -> String {
     snapshot.used_by.iter().cloned().chain(other.or(missing)).collect::<Vec<_>>().join(", ")
 }
 
-async fn take(client: &Client, global: &Global, args: &TakeArgs) -> Result<u8, Failure> {
+async fn take(client: &ApiClient, global: &Global, args: &TakeArgs) -> Result<u8, CommandFailure> {
     let status = client.status().await?;
     let site = find::site(&status, args.environment.as_deref(), &args.site)?;
     let path = format!("/v1/environments/{}/sites/{}/snapshots", site.environment, site.name);
@@ -88,7 +88,7 @@ async fn take(client: &Client, global: &Global, args: &TakeArgs) -> Result<u8, F
     Ok(exit_code::OK)
 }
 
-async fn diff(client: &Client, global: &Global, args: &DiffArgs) -> Result<u8, Failure> {
+async fn diff(client: &ApiClient, global: &Global, args: &DiffArgs) -> Result<u8, CommandFailure> {
     let path = format!("/v1/snapshots/{}/differences?from={}", args.to, args.from);
     let found: SnapshotDifferences = client.json(Method::GET, &path).await?;
     if global.json {
@@ -106,7 +106,7 @@ async fn diff(client: &Client, global: &Global, args: &DiffArgs) -> Result<u8, F
     Ok(if found.differences.is_empty() { exit_code::OK } else { exit_code::FAILED })
 }
 
-async fn remove(client: &Client, global: &Global, args: &RmArgs) -> Result<u8, Failure> {
+async fn remove(client: &ApiClient, global: &Global, args: &RmArgs) -> Result<u8, CommandFailure> {
     for id in &args.snapshots {
         client.run(Method::DELETE, &format!("/v1/snapshots/{id}"), &serde_json::json!({})).await?;
         if !global.json {

@@ -5,7 +5,7 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use super::args::StorageChoice;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::{output, say};
 use arenad_model::error::describe;
 use arenad_storage::disk::{self, DiskStatus};
@@ -13,7 +13,7 @@ use arenad_storage::trial;
 
 /// The facts about the future place of the state root.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct StateRootFacts {
     /// Whether the state root is on a disk of its own, or on a file system that someone mounted there.
     has_disk: bool,
     clones: Option<bool>,
@@ -27,7 +27,7 @@ struct Place {
 
 /// The action to take.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Plan {
+enum DiskPlan {
     /// No action: copies are free, or full copies were requested.
     Nothing,
     /// Create a disk of that size.
@@ -40,7 +40,7 @@ enum Plan {
 
 /// Makes copies share their blocks if that is requested and possible; otherwise prints their cost. A failure here never
 /// prevents a site from coming up.
-pub async fn provide(state_dir: &Path, choice: StorageChoice, is_silent: bool) -> Result<(), Failure> {
+pub async fn provide(state_dir: &Path, choice: StorageChoice, is_silent: bool) -> Result<(), CommandFailure> {
     if choice == StorageChoice::Plain {
         return Ok(());
     }
@@ -48,13 +48,13 @@ pub async fn provide(state_dir: &Path, choice: StorageChoice, is_silent: bool) -
     let Some(place) = tokio::task::spawn_blocking(move || look(&folder)).await? else { return Ok(()) };
     let can_ask = !is_silent && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     let size = match plan(&place, choice, can_ask) {
-        Plan::Nothing => return Ok(()),
-        Plan::Say(text) => {
+        DiskPlan::Nothing => return Ok(()),
+        DiskPlan::Say(text) => {
             say(is_silent, &text);
             return Ok(());
         }
-        Plan::Offer(size) if !is_wanted(&place, state_dir, size)? => return Ok(()),
-        Plan::Make(size) | Plan::Offer(size) => size,
+        DiskPlan::Offer(size) if !is_wanted(&place, state_dir, size)? => return Ok(()),
+        DiskPlan::Make(size) | DiskPlan::Offer(size) => size,
     };
     let folder = state_dir.to_owned();
     match tokio::task::spawn_blocking(move || disk::init(&folder, None, Some(size))).await? {
@@ -76,10 +76,10 @@ pub async fn provide(state_dir: &Path, choice: StorageChoice, is_silent: bool) -
 }
 
 /// Returns `None` if the facts cannot be determined; the daemon reports the problem later.
-fn look(state_dir: &Path) -> Option<Place> {
+fn look(state_dir: &Path) -> Option<StateRootFacts> {
     let standing = disk::standing(state_dir).ok()?;
     let there: PathBuf = state_dir.ancestors().find(|folder| folder.is_dir())?.to_owned();
-    Some(Place {
+    Some(StateRootFacts {
         has_disk: standing != DiskStatus::None,
         clones: trial::reflinks(&there),
         file_system: trial::kind(&there),
@@ -89,7 +89,7 @@ fn look(state_dir: &Path) -> Option<Place> {
     })
 }
 
-fn costs(place: &Place) -> String {
+fn costs(place: &StateRootFacts) -> String {
     format!(
         "note: {} cannot share blocks between files, so each copy of a site's state takes time and space in proportion to its \
          size",
@@ -97,14 +97,14 @@ fn costs(place: &Place) -> String {
     )
 }
 
-fn plan(place: &Place, choice: StorageChoice, can_ask: bool) -> Plan {
+fn plan(place: &StateRootFacts, choice: StorageChoice, can_ask: bool) -> DiskPlan {
     if choice == StorageChoice::Plain || place.has_disk || place.clones != Some(false) {
-        return Plan::Nothing;
+        return DiskPlan::Nothing;
     }
-    let say = |cure: &str| Plan::Say(format!("{}; {cure}", costs(place)));
+    let say = |cure: &str| DiskPlan::Say(format!("{}; {cure}", costs(place)));
     if !place.is_root {
         // Without a state root there are no copies; `arenad status` reports the consequences.
-        return Plan::Nothing;
+        return DiskPlan::Nothing;
     }
     if let Some((program, cure)) = place.missing {
         return say(&format!(
@@ -115,15 +115,15 @@ fn plan(place: &Place, choice: StorageChoice, can_ask: bool) -> Plan {
         return say("there is too little space for a file system of its own, which would avoid that");
     };
     match choice {
-        StorageChoice::Auto => Plan::Make(size),
-        StorageChoice::Ask if can_ask => Plan::Offer(size),
+        StorageChoice::Auto => DiskPlan::Make(size),
+        StorageChoice::Ask if can_ask => DiskPlan::Offer(size),
         StorageChoice::Ask | StorageChoice::Plain => say(
             "`arenad storage init`, or ARENAD_STORAGE=auto, creates a file system that can; ARENAD_STORAGE=plain hides this note",
         ),
     }
 }
 
-fn is_wanted(place: &Place, state_dir: &Path, size: u64) -> std::io::Result<bool> {
+fn is_wanted(place: &StateRootFacts, state_dir: &Path, size: u64) -> std::io::Result<bool> {
     err!(
         "{}.\nCreate an XFS file system for them in {}, which takes the space of its content, at most {}? [Y/n] ",
         costs(place),
@@ -140,8 +140,8 @@ fn is_wanted(place: &Place, state_dir: &Path, size: u64) -> std::io::Result<bool
 mod tests {
     use super::*;
 
-    fn ext4() -> Place {
-        Place {
+    fn ext4() -> StateRootFacts {
+        StateRootFacts {
             has_disk: false,
             clones: Some(false),
             file_system: "ext4".to_owned(),
@@ -151,9 +151,9 @@ mod tests {
         }
     }
 
-    fn said(plan: Plan) -> String {
+    fn said(plan: DiskPlan) -> String {
         match plan {
-            Plan::Say(text) => text,
+            DiskPlan::Say(text) => text,
             other => panic!("{other:?}"),
         }
     }
@@ -161,19 +161,22 @@ mod tests {
     #[test]
     fn a_disk_is_made_where_that_is_wished_and_possible() {
         use StorageChoice::{Ask, Auto, Plain};
-        assert_eq!(plan(&ext4(), Auto, false), Plan::Make(20 << 30));
-        assert_eq!(plan(&ext4(), Ask, true), Plan::Offer(20 << 30));
+        assert_eq!(plan(&ext4(), Auto, false), DiskPlan::Make(20 << 30));
+        assert_eq!(plan(&ext4(), Ask, true), DiskPlan::Offer(20 << 30));
         assert!(said(plan(&ext4(), Ask, false)).contains("ARENAD_STORAGE=auto"));
-        assert_eq!(plan(&ext4(), Plain, true), Plan::Nothing);
-        assert_eq!(plan(&Place { has_disk: true, ..ext4() }, Auto, true), Plan::Nothing);
-        assert_eq!(plan(&Place { clones: Some(true), ..ext4() }, Auto, true), Plan::Nothing);
-        assert_eq!(plan(&Place { is_root: false, ..ext4() }, Auto, true), Plan::Nothing);
+        assert_eq!(plan(&ext4(), Plain, true), DiskPlan::Nothing);
+        assert_eq!(plan(&StateRootFacts { has_disk: true, ..ext4() }, Auto, true), DiskPlan::Nothing);
+        assert_eq!(plan(&StateRootFacts { clones: Some(true), ..ext4() }, Auto, true), DiskPlan::Nothing);
+        assert_eq!(plan(&StateRootFacts { is_root: false, ..ext4() }, Auto, true), DiskPlan::Nothing);
     }
 
     #[test]
     fn what_is_missing_is_named() {
-        let lacking = Place { missing: Some(("mkfs.xfs", "install it: `apt install xfsprogs`")), ..ext4() };
+        let lacking = StateRootFacts { missing: Some(("mkfs.xfs", "install it: `apt install xfsprogs`")), ..ext4() };
         assert!(said(plan(&lacking, StorageChoice::Auto, true)).contains("apt install xfsprogs"));
-        assert!(said(plan(&Place { size: None, ..ext4() }, StorageChoice::Auto, true)).contains("too little space"));
+        assert!(
+            said(plan(&StateRootFacts { size: None, ..ext4() }, StorageChoice::Auto, true))
+                .contains("too little space")
+        );
     }
 }

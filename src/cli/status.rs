@@ -7,8 +7,8 @@ use comfy_table::Cell;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::{Global, PsArgs, StatusArgs};
-use super::client::Client;
-use super::failure::Failure;
+use super::client::ApiClient;
+use super::failure::CommandFailure;
 use super::output::{self, age, first_line};
 use super::{exit_code, find};
 use arenad_api::{
@@ -16,8 +16,8 @@ use arenad_api::{
 };
 
 /// Prints the sites that are up, their states and hints. Exits with 3 unless every site is ready.
-pub async fn run(global: &Global, args: &StatusArgs) -> Result<u8, Failure> {
-    let client = Client::new(global)?;
+pub async fn run(global: &Global, args: &StatusArgs) -> Result<u8, CommandFailure> {
+    let client = ApiClient::new(global)?;
     if !args.watch {
         return once(&client, global, args).await;
     }
@@ -31,7 +31,7 @@ pub async fn run(global: &Global, args: &StatusArgs) -> Result<u8, Failure> {
     }
 }
 
-async fn once(client: &Client, global: &Global, args: &StatusArgs) -> Result<u8, Failure> {
+async fn once(client: &ApiClient, global: &Global, args: &StatusArgs) -> Result<u8, CommandFailure> {
     if !client.is_running().await? {
         if global.json {
             output::print_json(&serde_json::json!({"daemon": null, "conditions": [], "environments": []}))?;
@@ -208,8 +208,8 @@ fn standbys(standbys: &Standbys) -> String {
 }
 
 /// Prints the containers of sites.
-pub async fn ps(global: &Global, args: &PsArgs) -> Result<u8, Failure> {
-    let client = Client::new(global)?;
+pub async fn ps(global: &Global, args: &PsArgs) -> Result<u8, CommandFailure> {
+    let client = ApiClient::new(global)?;
     let mut status = client.status().await?;
     find::restrict(&mut status, args.environment.as_deref(), &args.sites)?;
     let sites = status.environments.iter().flat_map(|environment| &environment.sites);

@@ -4,16 +4,17 @@
 use std::path::{Path, PathBuf};
 
 use super::args::{Global, StorageCommand, StorageInitArgs};
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::{client, exit_code, output};
 use arenad_api::{StorageDisk, StorageStatus};
 use arenad_storage::disk::{self, DiskError, DiskStatus};
 use arenad_storage::trial;
 
 /// Creates or describes the state root.
-pub async fn run(global: &Global, command: &StorageCommand) -> Result<u8, Failure> {
+pub async fn run(global: &Global, command: &StorageCommand) -> Result<u8, CommandFailure> {
     if let Some(host) = global.host.as_ref().filter(|host| !host.starts_with("unix://")) {
-        let failure = Failure::usage(format!("`storage` works with the disks of this machine, not through {host}"));
+        let failure =
+            CommandFailure::usage(format!("`storage` works with the disks of this machine, not through {host}"));
         return Err(failure.hint("run it on the machine of the daemon, without --host and ARENAD_HOST"));
     }
     let state_dir = client::state_dir(global)?;
@@ -34,21 +35,21 @@ fn absolute(args: &StorageInitArgs) -> std::io::Result<StorageInitArgs> {
     Ok(StorageInitArgs { path, size: args.size })
 }
 
-fn failure(error: DiskError) -> Failure {
+fn failure(error: DiskError) -> CommandFailure {
     let code = match error {
         DiskError::DaemonRuns(_) => exit_code::BUSY,
         DiskError::TooSmall(_) => exit_code::USAGE,
         _ => exit_code::FAILED,
     };
     let hint = error.hint();
-    let failure = Failure::new(code, error);
+    let failure = CommandFailure::new(code, error);
     match hint {
         Some(hint) => failure.hint(hint),
         None => failure,
     }
 }
 
-fn look(state_dir: &Path) -> Result<StorageStatus, Failure> {
+fn look(state_dir: &Path) -> Result<StorageStatus, CommandFailure> {
     let path = disk::stores(state_dir);
     let standing = disk::standing(state_dir).map_err(failure)?;
     let there: PathBuf = path.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("/")).to_owned();

@@ -14,8 +14,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::args::{ExportArgs, Global, ImportArgs};
-use super::client::Client;
-use super::failure::Failure;
+use super::client::ApiClient;
+use super::failure::CommandFailure;
 use super::images::board;
 use super::{exit_code, output};
 use arenad_api::{Exported, ImportBegun, ImportRequest, SIZE_HEADER, StoredSnapshot};
@@ -29,8 +29,8 @@ const PIECE: usize = 256 << 10;
 const PIECES_AHEAD: usize = 16;
 
 /// Writes a snapshot into a file, which is called `FILE.part` until it is complete.
-pub async fn export(global: &Global, args: &ExportArgs) -> Result<u8, Failure> {
-    let client = Client::new(global)?;
+pub async fn export(global: &Global, args: &ExportArgs) -> Result<u8, CommandFailure> {
+    let client = ApiClient::new(global)?;
     let was_running = client.is_running().await?;
     client.ensure_daemon(&args.engine, None).await?;
     let written = receive(&client, global, args).await;
@@ -43,7 +43,7 @@ pub async fn export(global: &Global, args: &ExportArgs) -> Result<u8, Failure> {
     Ok(exit_code::OK)
 }
 
-async fn receive(client: &Client, global: &Global, args: &ExportArgs) -> Result<Exported, Failure> {
+async fn receive(client: &ApiClient, global: &Global, args: &ExportArgs) -> Result<Exported, CommandFailure> {
     if let Some(out) = &args.out {
         refuse_taken(out)?;
     }
@@ -72,7 +72,7 @@ async fn receive(client: &Client, global: &Global, args: &ExportArgs) -> Result<
     tokio::select! {
         done = board::follow(&args.snapshot, global.json, &watch, work) => done?,
         _ = tokio::signal::ctrl_c() => {
-            return Err(Failure::interrupted().hint("the partial file was removed"));
+            return Err(CommandFailure::interrupted().hint("the partial file was removed"));
         }
     }
     let size_bytes = partial.finish(&out)?;
@@ -80,21 +80,21 @@ async fn receive(client: &Client, global: &Global, args: &ExportArgs) -> Result<
 }
 
 /// Returns the file name that the daemon proposes.
-fn file_name(disposition: &str) -> Result<String, Failure> {
+fn file_name(disposition: &str) -> Result<String, CommandFailure> {
     let name = disposition.split_once("filename=\"").and_then(|(_, rest)| rest.strip_suffix('"')).unwrap_or_default();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     match !name.is_empty() && !name.starts_with('.') && name.chars().all(is_plain) {
         true => Ok(name.to_owned()),
-        false => Err(Failure::usage("the daemon proposes no name for the file").hint("pass one with --out")),
+        false => Err(CommandFailure::usage("the daemon proposes no name for the file").hint("pass one with --out")),
     }
 }
 
-fn refuse_taken(out: &Path) -> Result<(), Failure> {
+fn refuse_taken(out: &Path) -> Result<(), CommandFailure> {
     match out.try_exists() {
         Ok(false) => Ok(()),
-        Ok(true) => Err(Failure::new(exit_code::FAILED, anyhow::anyhow!("{} already exists", out.display()))
+        Ok(true) => Err(CommandFailure::new(exit_code::FAILED, anyhow::anyhow!("{} already exists", out.display()))
             .hint("name another file with --out, or move it away")),
-        Err(error) => Err(Failure::new(
+        Err(error) => Err(CommandFailure::new(
             exit_code::FAILED,
             anyhow::Error::from(error).context(format!("inspect {}", out.display())),
         )),
@@ -136,10 +136,10 @@ impl Drop for Partial {
 }
 
 /// Imports a snapshot from a file, which is first read to its end and verified.
-pub async fn import(global: &Global, args: &ImportArgs) -> Result<u8, Failure> {
+pub async fn import(global: &Global, args: &ImportArgs) -> Result<u8, CommandFailure> {
     let name = args.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let manifest = scan(&name, global.json, &args.file).await?;
-    let client = Client::new(global)?;
+    let client = ApiClient::new(global)?;
     let was_running = client.is_running().await?;
     client.ensure_daemon(&args.engine, None).await?;
     let imported = send(&client, global.json, &name, args, manifest).await;
@@ -157,14 +157,14 @@ pub async fn import(global: &Global, args: &ImportArgs) -> Result<u8, Failure> {
     Ok(exit_code::OK)
 }
 
-async fn scan(name: &str, is_silent: bool, path: &Path) -> Result<Manifest, Failure> {
+async fn scan(name: &str, is_silent: bool, path: &Path) -> Result<Manifest, CommandFailure> {
     let (watch, file) = open(path, "checking")?;
     let (meter, shown) = (Meter { file, watch: watch.clone() }, path.display().to_string());
     let work = async { tokio::task::spawn_blocking(move || export::scan(meter)).await };
     let scanned = tokio::select! {
         scanned = board::follow(name, is_silent, &watch, work) => scanned?,
         _ = tokio::signal::ctrl_c() => {
-            return Err(Failure::interrupted());
+            return Err(CommandFailure::interrupted());
         }
     };
     scanned.map_err(|error| unsound(&shown, error))
@@ -178,7 +178,7 @@ fn open(path: &Path, doing: &str) -> anyhow::Result<(Arc<WorkProgress>, File)> {
     Ok((watch, file))
 }
 
-fn unsound(path: &str, error: ReadError) -> Failure {
+fn unsound(path: &str, error: ReadError) -> CommandFailure {
     let hint = match &error {
         ReadError::Version { .. } => "use the version of arenad that wrote it, or a newer one",
         ReadError::Other(_) => {
@@ -189,17 +189,17 @@ fn unsound(path: &str, error: ReadError) -> Failure {
         }
         ReadError::Unreadable(_) => "check the disk or the network on which the file is stored",
     };
-    Failure::new(exit_code::FAILED, anyhow::Error::from(error).context(format!("import {path}"))).hint(hint)
+    CommandFailure::new(exit_code::FAILED, anyhow::Error::from(error).context(format!("import {path}"))).hint(hint)
 }
 
 /// Sends the missing parts. Returns the snapshot, and whether it was present before.
 async fn send(
-    client: &Client,
+    client: &ApiClient,
     is_silent: bool,
     name: &str,
     args: &ImportArgs,
     manifest: Manifest,
-) -> Result<(StoredSnapshot, bool), Failure> {
+) -> Result<(StoredSnapshot, bool), CommandFailure> {
     let request = ImportRequest { manifest, name: args.name.clone() };
     let begun: ImportBegun = client.send(Method::POST, "/v1/imports", &request).await?;
     if begun.is_present {
@@ -212,7 +212,7 @@ async fn send(
         tokio::select! {
             sent = board::follow(name, is_silent, &watch, work) => sent?,
             _ = tokio::signal::ctrl_c() => {
-                return Err(Failure::interrupted().hint("run the same command again to resume; the received parts are kept for a day"));
+                return Err(CommandFailure::interrupted().hint("run the same command again to resume; the received parts are kept for a day"));
             }
         }
     }
@@ -221,10 +221,14 @@ async fn send(
 }
 
 /// A part that is being sent: its index, and its content.
-type Outgoing = (usize, mpsc::Receiver<io::Result<Bytes>>);
+type OutgoingPart = (usize, mpsc::Receiver<io::Result<Bytes>>);
 
-async fn send_parts(client: &Client, begun: &ImportBegun, file: impl Read + Send + 'static) -> Result<(), Failure> {
-    let (sender, mut parts) = mpsc::channel::<Outgoing>(1);
+async fn send_parts(
+    client: &ApiClient,
+    begun: &ImportBegun,
+    file: impl Read + Send + 'static,
+) -> Result<(), CommandFailure> {
+    let (sender, mut parts) = mpsc::channel::<OutgoingPart>(1);
     let missing = begun.missing.clone();
     let reading = tokio::task::spawn_blocking(move || read_parts(file, &missing, &sender));
     while let Some((index, content)) = parts.recv().await {
@@ -239,7 +243,7 @@ async fn send_parts(client: &Client, begun: &ImportBegun, file: impl Read + Send
 }
 
 /// Reads the file again and sends the missing parts. It ends early if the receiver is dropped.
-fn read_parts(file: impl Read, missing: &[usize], sender: &mpsc::Sender<Outgoing>) -> Result<(), ReadError> {
+fn read_parts(file: impl Read, missing: &[usize], sender: &mpsc::Sender<OutgoingPart>) -> Result<(), ReadError> {
     let mut reader = SnapshotReader::new(file)?;
     for index in 0.. {
         let Next::Part(_, mut part) = reader.advance()? else { break };

@@ -4,20 +4,20 @@ use anyhow::Context;
 use reqwest::Method;
 
 use super::args::{Global, StorageChoice, UpArgs};
-use super::client::Client;
-use super::failure::Failure;
+use super::client::ApiClient;
+use super::failure::CommandFailure;
 use super::{definition, engine, find, output, progress, state_root};
 use arenad_api::Accepted;
 
 /// Brings sites up, and starts the daemon first if none runs.
-pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, Failure> {
+pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, CommandFailure> {
     let (located, sites) = choose(args)?;
     let found = definition::load(&located)?;
     let environment = &found.loaded.environment;
     for site in &sites {
         if !environment.sites.iter().any(|known| known.name.as_str() == site) {
             let known: Vec<&str> = environment.sites.iter().map(|known| known.name.as_str()).collect();
-            let failure = Failure::usage(format!("{} has no site `{site}`", environment.name));
+            let failure = CommandFailure::usage(format!("{} has no site `{site}`", environment.name));
             return Err(match find::close(&known, site) {
                 Some(close) => failure.hint(format!("did you mean `{close}`?")),
                 None => failure.hint(format!("choose one of {}", known.join(", "))),
@@ -27,7 +27,7 @@ pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, Failure> {
     if args.dry_run {
         return super::dry_run::run(environment, &sites, &args.engine, global.json).await;
     }
-    let client = Client::new(global)?;
+    let client = ApiClient::new(global)?;
     let has_stores = environment.sites.iter().any(|site| !site.stores.is_empty());
     let mut was_running = client.is_running().await?;
     if was_running && engine::renew_daemon(&client, global.json).await? {
@@ -96,12 +96,14 @@ pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, Failure> {
 
 /// Takes the first name as an environment, unless there is no such environment and the default one has a site of that
 /// name.
-fn choose(args: &UpArgs) -> Result<(arenad_definition::EnvironmentLocation, Vec<String>), Failure> {
+fn choose(args: &UpArgs) -> Result<(arenad_definition::EnvironmentLocation, Vec<String>), CommandFailure> {
     let (environment, names) = split(args)?;
     if let Some(file) = &args.file {
         let located = definition::locate(None, Some(file), None)?;
         return match environment.filter(|name| *name != located.name.as_str()) {
-            Some(name) => Err(Failure::usage(format!("{} is not a file of the environment `{name}`", file.display()))),
+            Some(name) => {
+                Err(CommandFailure::usage(format!("{} is not a file of the environment `{name}`", file.display())))
+            }
             None => Ok((located, names)),
         };
     }
@@ -129,7 +131,7 @@ fn choose(args: &UpArgs) -> Result<(arenad_definition::EnvironmentLocation, Vec<
 }
 
 /// Returns the environment that --environment or names such as `mini/shopping` give, and the names without it.
-fn split(args: &UpArgs) -> Result<(Option<String>, Vec<String>), Failure> {
+fn split(args: &UpArgs) -> Result<(Option<String>, Vec<String>), CommandFailure> {
     let mut environment = args.environment.clone();
     let mut names = Vec::new();
     for name in &args.names {
@@ -139,7 +141,7 @@ fn split(args: &UpArgs) -> Result<(Option<String>, Vec<String>), Failure> {
         };
         match (of, &environment) {
             (Some(of), Some(known)) if of != known => {
-                let failure = Failure::usage(format!("`{name}` belongs to an environment other than {known}"));
+                let failure = CommandFailure::usage(format!("`{name}` belongs to an environment other than {known}"));
                 return Err(failure.hint("bring up one environment at a time"));
             }
             (Some(of), None) => environment = Some(of.to_owned()),

@@ -3,14 +3,14 @@
 use reqwest::Method;
 
 use super::args::{Global, VerifyArgs};
-use super::client::Client;
-use super::failure::Failure;
+use super::client::ApiClient;
+use super::failure::CommandFailure;
 use super::{exit_code, find, output};
 use arenad_api::Verification;
 
 /// Compares sites with their snapshots, and prints the differences.
-pub async fn run(global: &Global, args: &VerifyArgs) -> Result<u8, Failure> {
-    let client = Client::new(global)?;
+pub async fn run(global: &Global, args: &VerifyArgs) -> Result<u8, CommandFailure> {
+    let client = ApiClient::new(global)?;
     let status = client.status().await?;
     let mut found = Vec::new();
     for (environment, names) in find::sites(&status, args.environment.as_deref(), &args.sites)? {

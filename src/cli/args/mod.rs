@@ -39,7 +39,7 @@ pub struct Cli {
     #[command(flatten)]
     pub global: Global,
     #[command(subcommand)]
-    pub command: Command,
+    pub command: CliCommand,
 }
 
 const EXIT_CODES: &str = "\
@@ -84,7 +84,7 @@ pub struct Global {
 const GLOBAL: &str = "Global options";
 
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum CliCommand {
     /// Bring sites up and wait until they are ready
     Up(UpArgs),
     /// Take sites down and remove their containers, networks and volumes

@@ -7,7 +7,7 @@ mod print;
 use std::time::Duration;
 
 use super::args::EngineArgs;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::{exit_code, output};
 use arenad_engine::Engine;
 use arenad_engine::docker::DockerEngine;
@@ -22,7 +22,7 @@ pub async fn run(
     sites: &[String],
     engine: &EngineArgs,
     is_json: bool,
-) -> Result<u8, Failure> {
+) -> Result<u8, CommandFailure> {
     let mut meant = environment.clone();
     meant.sites.retain(|site| sites.is_empty() || sites.iter().any(|name| name == site.name.as_str()));
     let engine = DockerEngine::new(&engine.engine);

@@ -14,7 +14,7 @@ use super::args::EvalArgs;
 use super::local::Local;
 use super::{judge, save, task_files};
 use crate::cli::args::Global;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::{exit_code, output, report};
 use arenad_evaluation::results::{self, EVIDENCE, Left, RecordedResult, Stored};
 use arenad_evaluation::{Summary, TaskFiles, VerdictTally};
@@ -27,7 +27,7 @@ const WHY_MAX: usize = 100;
 
 /// One result and the outcome of its evaluation.
 #[derive(Serialize)]
-struct Outcome {
+struct BatchOutcome {
     /// The file or folder of the result.
     path: String,
     /// The reports, unless the evaluation failed.
@@ -44,7 +44,7 @@ struct Outcome {
 /// The whole batch, in the shape of `--json`.
 #[derive(Serialize)]
 struct Batch {
-    results: Vec<Outcome>,
+    results: Vec<BatchOutcome>,
     summary: Summary,
 }
 
@@ -63,13 +63,13 @@ struct Common<'a> {
 }
 
 /// Judges every result below a folder.
-pub(super) async fn run(global: &Global, args: &EvalArgs, folder: &Path) -> Result<u8, Failure> {
-    let mut found = results::find(folder).map_err(|error| Failure::new(exit_code::USAGE, error))?;
+pub(super) async fn run(global: &Global, args: &EvalArgs, folder: &Path) -> Result<u8, CommandFailure> {
+    let mut found = results::find(folder).map_err(|error| CommandFailure::new(exit_code::USAGE, error))?;
     if args.from.is_some() {
         found.retain(|stored| stored.layout == results::ResultLayout::Evidence);
     }
     if found.is_empty() {
-        return Err(Failure::usage(format!("{} contains no results", folder.display())).hint(
+        return Err(CommandFailure::usage(format!("{} contains no results", folder.display())).hint(
             "name a folder that contains render_NUMBER.html, experiments with exp_args.pkl and step_NUMBER.pkl.gz, \
              NUMBER/agent_response.json, or NAME.evidence.json",
         ));
@@ -80,7 +80,7 @@ pub(super) async fn run(global: &Global, args: &EvalArgs, folder: &Path) -> Resu
     let common = Common::new(global, args, folder).await?;
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = args.jobs.map_or(processors, usize::from);
-    let results: Vec<Outcome> =
+    let results: Vec<BatchOutcome> =
         futures_util::stream::iter(found).map(|stored| common.outcome(stored)).buffered(jobs).collect().await;
     let mut summary = Summary::of(args.profile.list());
     for outcome in &results {
@@ -97,7 +97,7 @@ pub(super) async fn run(global: &Global, args: &EvalArgs, folder: &Path) -> Resu
 }
 
 impl<'a> Common<'a> {
-    async fn new(global: &Global, args: &'a EvalArgs, folder: &'a Path) -> Result<Self, Failure> {
+    async fn new(global: &Global, args: &'a EvalArgs, folder: &'a Path) -> Result<Self, CommandFailure> {
         let (mut files, mut urls) = (BTreeMap::new(), BTreeMap::new());
         // Task files are needed only for benchmarks that occur among the results.
         for benchmark in Benchmark::ALL {
@@ -110,11 +110,11 @@ impl<'a> Common<'a> {
         Ok(Self { args, folder, files, urls, judge: judge::of(global, args)? })
     }
 
-    async fn outcome(&self, stored: Stored) -> Outcome {
+    async fn outcome(&self, stored: Stored) -> BatchOutcome {
         let path = stored.path.display().to_string();
         match self.judged(stored).await {
-            Ok((evaluated, recorded)) => Outcome { path, evaluated: Some(evaluated), recorded, error: None },
-            Err(error) => Outcome { path, evaluated: None, recorded: None, error: Some(said(&error)) },
+            Ok((evaluated, recorded)) => BatchOutcome { path, evaluated: Some(evaluated), recorded, error: None },
+            Err(error) => BatchOutcome { path, evaluated: None, recorded: None, error: Some(said(&error)) },
         }
     }
 

@@ -7,7 +7,7 @@ use anyhow::Context;
 
 use super::args::EvalArgs;
 use crate::cli::args::Global;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::{client, secrets};
 use arenad_folders as folders;
 use arenad_judge::{EndpointJudge, Judge, RecordedJudge, Settings};
@@ -21,7 +21,7 @@ const ATTEMPTS: usize = 6;
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Returns the judge that the options select; `None` if judging is off.
-pub(super) fn of(global: &Global, args: &EvalArgs) -> Result<Option<Box<dyn Judge>>, Failure> {
+pub(super) fn of(global: &Global, args: &EvalArgs) -> Result<Option<Box<dyn Judge>>, CommandFailure> {
     if args.judge == "off" {
         return Ok(None);
     }
@@ -29,11 +29,12 @@ pub(super) fn of(global: &Global, args: &EvalArgs) -> Result<Option<Box<dyn Judg
         return Ok(Some(Box::new(RecordedJudge::open(Path::new(file))?)));
     }
     if !args.judge.starts_with("http://") && !args.judge.starts_with("https://") {
-        return Err(Failure::usage(format!("unknown judge `{}`", args.judge))
+        return Err(CommandFailure::usage(format!("unknown judge `{}`", args.judge))
             .hint("use off, recorded:FILE, or a URL such as https://api.openai.com/v1 or http://localhost:11434/v1"));
     }
     let model = args.judge_model.clone().ok_or_else(|| {
-        Failure::usage(format!("no model is given for the judge at {}", args.judge)).hint("pass --judge-model NAME")
+        CommandFailure::usage(format!("no model is given for the judge at {}", args.judge))
+            .hint("pass --judge-model NAME")
     })?;
     let folder = match &args.judge_folder {
         Some(folder) => folder.clone(),

@@ -16,14 +16,14 @@ use anyhow::Context;
 
 use self::args::EvalArgs;
 use super::args::Global;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::{exit_code, output, report};
 use arenad_evaluation::{TaskFiles, results};
 use arenad_verdict::{Benchmark, EpisodeEvidence, EpisodeReports, Urls};
 use arenad_verdict::{Profile, Report, SideBySide};
 
 /// Judges one episode, a folder of results, or stored evidence.
-pub async fn run(global: &Global, args: &EvalArgs) -> Result<u8, Failure> {
+pub async fn run(global: &Global, args: &EvalArgs) -> Result<u8, CommandFailure> {
     if let Some(from) = &args.from {
         if from.is_dir() {
             return batch::run(global, args, from).await;
@@ -35,13 +35,13 @@ pub async fn run(global: &Global, args: &EvalArgs) -> Result<u8, Failure> {
     match (&args.results, &args.task, args.benchmark) {
         (Some(results), _, _) => batch::run(global, args, results).await,
         (None, Some(task), Some(benchmark)) => one::run(global, args, benchmark, task).await,
-        _ => Err(Failure::usage("nothing to judge: pass --task with --benchmark, --results or --from")),
+        _ => Err(CommandFailure::usage("nothing to judge: pass --task with --benchmark, --results or --from")),
     }
 }
 
 /// Returns the addresses of the sites. WebArena-Verified takes them from the traffic unless they are given, as its own
 /// code does, so an environment is used only if it is named.
-async fn urls(global: &Global, args: &EvalArgs, benchmark: Benchmark) -> Result<Urls, Failure> {
+async fn urls(global: &Global, args: &EvalArgs, benchmark: Benchmark) -> Result<Urls, CommandFailure> {
     match (benchmark, args.environment.as_deref()) {
         (Benchmark::WebArenaVerified, None) => Ok(places::given(&args.sites)),
         (_, environment) => places::of(global, environment, environment, &args.sites).await,
@@ -49,16 +49,16 @@ async fn urls(global: &Global, args: &EvalArgs, benchmark: Benchmark) -> Result<
 }
 
 /// Finds the task files of a benchmark.
-fn task_files(args: &EvalArgs, benchmark: Benchmark) -> Result<TaskFiles, Failure> {
+fn task_files(args: &EvalArgs, benchmark: Benchmark) -> Result<TaskFiles, CommandFailure> {
     let Some(path) = &args.tasks else {
-        return Err(Failure::usage(format!("the location of the tasks of {benchmark} is unknown"))
+        return Err(CommandFailure::usage(format!("the location of the tasks of {benchmark} is unknown"))
             .hint("pass its task file with --tasks, or set ARENAD_BENCHMARK_DATA to a folder that contains it"));
     };
-    TaskFiles::open(benchmark, path).map_err(|error| Failure::new(exit_code::USAGE, error))
+    TaskFiles::open(benchmark, path).map_err(|error| CommandFailure::new(exit_code::USAGE, error))
 }
 
 /// Prints one episode's reports, and returns the exit code.
-fn print(global: &Global, evaluated: &EpisodeReports) -> Result<u8, Failure> {
+fn print(global: &Global, evaluated: &EpisodeReports) -> Result<u8, CommandFailure> {
     let subject = format!("{} {}: {}", evaluated.benchmark, evaluated.task, evaluated.intent);
     if global.json {
         output::print_json(evaluated)?;

@@ -8,8 +8,8 @@ use super::args::EvalArgs;
 use super::local::Local;
 use super::{judge, places, print, save, task_files};
 use crate::cli::args::Global;
-use crate::cli::client::Client;
-use crate::cli::failure::Failure;
+use crate::cli::client::ApiClient;
+use crate::cli::failure::CommandFailure;
 use crate::cli::{exit_code, find, har};
 use arenad_api::{Evaluation, EvaluationRequest};
 use arenad_evaluation::EvaluationCase;
@@ -20,8 +20,13 @@ use arenad_verdict::{Benchmark, EpisodeEvidence, Traffic};
 const ROUNDS_MAX: usize = 4;
 
 /// Judges an episode that has just ended, while its sites are in the state that the agent left.
-pub(super) async fn run(global: &Global, args: &EvalArgs, benchmark: Benchmark, id: &str) -> Result<u8, Failure> {
-    let task = task_files(args, benchmark)?.find(id).map_err(|error| Failure::new(exit_code::USAGE, error))?;
+pub(super) async fn run(
+    global: &Global,
+    args: &EvalArgs,
+    benchmark: Benchmark,
+    id: &str,
+) -> Result<u8, CommandFailure> {
+    let task = task_files(args, benchmark)?.find(id).map_err(|error| CommandFailure::new(exit_code::USAGE, error))?;
     let named = args.environment.as_deref();
     let (urls, environment) = match (benchmark, named) {
         // The addresses come from the traffic, unless an environment is named.
@@ -40,7 +45,8 @@ pub(super) async fn run(global: &Global, args: &EvalArgs, benchmark: Benchmark, 
         looked_at: Vec::new(),
     };
     EvaluationCase::of(&evidence).map_err(|error| {
-        Failure::new(exit_code::USAGE, error).hint("bring its sites up, or pass their addresses with --site NAME=URL")
+        CommandFailure::new(exit_code::USAGE, error)
+            .hint("bring its sites up, or pass their addresses with --site NAME=URL")
     })?;
     let judge = judge::of(global, args)?;
     let local = Local { judge: judge.as_deref(), pictures: args.pictures.as_deref() };
@@ -58,14 +64,18 @@ pub(super) async fn run(global: &Global, args: &EvalArgs, benchmark: Benchmark, 
 }
 
 /// Judges an episode again by stored evidence.
-pub(super) async fn again(global: &Global, args: &EvalArgs, mut evidence: EpisodeEvidence) -> Result<u8, Failure> {
+pub(super) async fn again(
+    global: &Global,
+    args: &EvalArgs,
+    mut evidence: EpisodeEvidence,
+) -> Result<u8, CommandFailure> {
     let judge = judge::of(global, args)?;
     let local = Local { judge: judge.as_deref(), pictures: args.pictures.as_deref() };
     local.settle(&mut evidence, args.profile.list()).await?;
     finish(global, args, &evidence)
 }
 
-fn finish(global: &Global, args: &EvalArgs, evidence: &EpisodeEvidence) -> Result<u8, Failure> {
+fn finish(global: &Global, args: &EvalArgs, evidence: &EpisodeEvidence) -> Result<u8, CommandFailure> {
     if let Some(path) = &args.evidence {
         save(evidence, path)?;
     }
@@ -78,8 +88,8 @@ async fn look(
     args: &EvalArgs,
     environment: Option<&str>,
     evidence: &mut EpisodeEvidence,
-) -> Result<(), Failure> {
-    let client = Client::new(global)?;
+) -> Result<(), CommandFailure> {
+    let client = ApiClient::new(global)?;
     let environment = match environment {
         Some(found) => found.to_owned(),
         // The task does not name its environment, so it must be the only one that is up, or be named by an option.
@@ -108,7 +118,7 @@ async fn look(
     Ok(())
 }
 
-fn answer(args: &EvalArgs) -> Result<String, Failure> {
+fn answer(args: &EvalArgs) -> Result<String, CommandFailure> {
     match (&args.answer, &args.answer_file) {
         (Some(answer), _) => Ok(answer.clone()),
         (None, Some(file)) => {
@@ -121,12 +131,12 @@ fn answer(args: &EvalArgs) -> Result<String, Failure> {
 
 /// Returns the given traffic; for WebArena-Verified, otherwise the traffic that the gateway of the named environment
 /// has recorded.
-async fn traffic(global: &Global, args: &EvalArgs, benchmark: Benchmark) -> Result<Option<Traffic>, Failure> {
+async fn traffic(global: &Global, args: &EvalArgs, benchmark: Benchmark) -> Result<Option<Traffic>, CommandFailure> {
     let read = |file: &std::path::PathBuf| {
         std::fs::read(file).map(Traffic::of).with_context(|| format!("read the traffic in {}", file.display()))
     };
     if let (None, Benchmark::WebArenaVerified, Some(environment)) = (&args.har, benchmark, &args.environment) {
-        let client = Client::new(global)?;
+        let client = ApiClient::new(global)?;
         if !client.is_running().await? {
             return Ok(None);
         }

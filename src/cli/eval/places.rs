@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::cli::args::Global;
-use crate::cli::client::Client;
-use crate::cli::failure::Failure;
+use crate::cli::client::ApiClient;
+use crate::cli::failure::CommandFailure;
 use crate::cli::{definition, find};
 use arenad_api::{EnvironmentStatus, Status};
 use arenad_evaluation::{of_environment, placeholder, speaks_of};
@@ -18,7 +18,7 @@ pub async fn of(
     environment: Option<&str>,
     otherwise: Option<&str>,
     given: &[(String, String)],
-) -> Result<Urls, Failure> {
+) -> Result<Urls, CommandFailure> {
     let status = status(global).await?;
     let up = status.as_ref().and_then(|status| chosen(status, environment));
     together(up, otherwise, given)
@@ -31,7 +31,7 @@ pub async fn of_task(
     environment: Option<&str>,
     task: &Value,
     given: &[(String, String)],
-) -> Result<(Urls, Option<String>), Failure> {
+) -> Result<(Urls, Option<String>), CommandFailure> {
     let status = status(global).await?;
     let up = match &status {
         Some(status) => of_sites(status, environment, task, &self::given(given))?,
@@ -44,7 +44,7 @@ fn together(
     up: Option<&EnvironmentStatus>,
     otherwise: Option<&str>,
     given: &[(String, String)],
-) -> Result<Urls, Failure> {
+) -> Result<Urls, CommandFailure> {
     let mut urls = match (up, otherwise) {
         (Some(environment), _) => addresses(environment),
         (None, Some(name)) => of_definition(name)?,
@@ -60,7 +60,7 @@ fn of_sites<'a>(
     name: Option<&str>,
     task: &Value,
     given: &Urls,
-) -> Result<Option<&'a EnvironmentStatus>, Failure> {
+) -> Result<Option<&'a EnvironmentStatus>, CommandFailure> {
     if let Some(found) = chosen(status, name) {
         return Ok(Some(found));
     }
@@ -89,8 +89,8 @@ pub fn given(pairs: &[(String, String)]) -> Urls {
 }
 
 /// Returns the status; `None` if no daemon can be reached, because it is not yet known whether one is needed.
-async fn status(global: &Global) -> Result<Option<Status>, Failure> {
-    let client = Client::new(global)?;
+async fn status(global: &Global) -> Result<Option<Status>, CommandFailure> {
+    let client = ApiClient::new(global)?;
     match client.is_running().await {
         Ok(true) => Ok(Some(client.status().await?)),
         Ok(false) | Err(_) => Ok(None),
@@ -111,7 +111,7 @@ fn chosen<'a>(status: &'a Status, name: Option<&str>) -> Option<&'a EnvironmentS
     }
 }
 
-fn of_definition(environment: &str) -> Result<Urls, Failure> {
+fn of_definition(environment: &str) -> Result<Urls, CommandFailure> {
     let located = definition::locate(Some(environment), None, None)?;
     Ok(of_environment(&definition::load(&located)?.loaded.environment))
 }

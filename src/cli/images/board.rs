@@ -13,7 +13,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Shows the progress until the work has ended.
 pub async fn follow<T>(name: &str, is_silent: bool, watch: &Arc<WorkProgress>, work: impl Future<Output = T>) -> T {
-    let mut board = Board::new(is_silent);
+    let mut board = ItemBoard::new(is_silent);
     let mut work = std::pin::pin!(work);
     let mut look = tokio::time::interval(LOOK_INTERVAL);
     look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -29,14 +29,14 @@ pub async fn follow<T>(name: &str, is_silent: bool, watch: &Arc<WorkProgress>, w
     }
 }
 
-struct Board {
+struct ItemBoard {
     bar: ProgressBar,
     is_terminal: bool,
     is_silent: bool,
     said: (String, u64),
 }
 
-impl Board {
+impl ItemBoard {
     fn new(is_silent: bool) -> Self {
         let is_terminal = std::io::stderr().is_terminal();
         let bar = ProgressBar::with_draw_target(

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use crate::cli::args::ImagesChoice;
 use crate::cli::definition;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use arenad_model::archive::{DataSource, ImageProvenance, NeededImage, SourceArchive, full_reference};
 use arenad_model::site::Environment;
 
 /// The images and data that a command applies to.
-pub(super) struct Choice {
+pub(super) struct SelectedImages {
     /// The environment that the definition describes.
     pub(super) environment: Environment,
     /// The selected images of the environment.
@@ -18,9 +18,9 @@ pub(super) struct Choice {
     pub(super) data: Vec<DataSource>,
 }
 
-impl Choice {
+impl SelectedImages {
     /// Reads the definition, and selects by the names of sites, images and data.
-    pub(super) fn make(args: &ImagesChoice) -> Result<Self, Failure> {
+    pub(super) fn make(args: &ImagesChoice) -> Result<Self, CommandFailure> {
         let (name, names) = match (&args.file, &args.environment, args.names.split_first()) {
             (_, Some(name), _) => (Some(name.as_str()), args.names.as_slice()),
             (Some(_), None, _) | (None, None, None) => (None, args.names.as_slice()),
@@ -36,7 +36,7 @@ impl Choice {
         Ok(choice)
     }
 
-    fn restrict(&mut self, names: &[String]) -> Result<(), Failure> {
+    fn restrict(&mut self, names: &[String]) -> Result<(), CommandFailure> {
         let environment = &self.environment;
         let is_image = |image: &NeededImage, name: &String| {
             full_reference(&image.reference) == full_reference(name)
@@ -54,7 +54,7 @@ impl Choice {
                 let data = self.data.iter().map(|data| data.name.clone());
                 let known: Vec<String> = sites.chain(images).chain(data).collect();
                 let message = format!("{} has no site, image or data `{name}`", environment.name);
-                return Err(Failure::usage(message).hint(format!("choose one of {}", known.join(", "))));
+                return Err(CommandFailure::usage(message).hint(format!("choose one of {}", known.join(", "))));
             }
         }
         self.images.retain(|image| names.iter().any(|name| is_image(image, name)));
@@ -73,16 +73,17 @@ impl Choice {
 
     /// Checks that a file that was given with `--from` is one of the archives: by its name, or because there is only
     /// one.
-    pub(super) fn check_file(&self, from: &Path) -> Result<(), Failure> {
+    pub(super) fn check_file(&self, from: &Path) -> Result<(), CommandFailure> {
         if !from.exists() {
-            return Err(Failure::usage(format!("{} does not exist", from.display())));
+            return Err(CommandFailure::usage(format!("{} does not exist", from.display())));
         }
         let is_named = |archive: &SourceArchive| from.file_name().is_some_and(|name| name == archive.file.as_str());
         if from.is_dir() || self.archives().count() == 1 || self.archives().any(is_named) {
             return Ok(());
         }
         let known: Vec<&str> = self.archives().map(|archive| archive.file.as_str()).collect();
-        let failure = Failure::usage(format!("{} is not one of the archives {}", from.display(), known.join(", ")));
+        let failure =
+            CommandFailure::usage(format!("{} is not one of the archives {}", from.display(), known.join(", ")));
         Err(failure.hint("name the image or data that it belongs to"))
     }
 }

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use self::choice::Choice;
-use self::work::{Session, Task};
+use self::choice::SelectedImages;
+use self::work::{ImagesContext, ItemAction};
 use super::args::{Global, ImagesChoice, ImagesCommand, ImagesWriteArgs};
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::{client, exit_code};
 use arenad_api::ImageList;
 use arenad_engine::Engine;
@@ -23,20 +23,22 @@ use arenad_images::load::Works;
 use arenad_images::shelf::Shelf;
 
 /// Lists, fetches, loads or verifies images and data.
-pub async fn run(global: &Global, command: &ImagesCommand) -> Result<u8, Failure> {
+pub async fn run(global: &Global, command: &ImagesCommand) -> Result<u8, CommandFailure> {
     match command {
         ImagesCommand::Ls(args) => list(global, &args.choice).await,
         ImagesCommand::Pull(args) => {
             let fetcher = Fetcher::new(Patience { stall: args.stall_timeout, tries: args.tries });
-            work(global, &args.choice, Some(&args.write), Task::Pull(Box::new(fetcher))).await
+            work(global, &args.choice, Some(&args.write), ItemAction::Pull(Box::new(fetcher))).await
         }
-        ImagesCommand::Load(args) => work(global, &args.choice, Some(&args.write), Task::Load(args.from.clone())).await,
-        ImagesCommand::Verify(args) => work(global, &args.choice, None, Task::Verify(args.from.clone())).await,
+        ImagesCommand::Load(args) => {
+            work(global, &args.choice, Some(&args.write), ItemAction::Load(args.from.clone())).await
+        }
+        ImagesCommand::Verify(args) => work(global, &args.choice, None, ItemAction::Verify(args.from.clone())).await,
     }
 }
 
-async fn list(global: &Global, chosen: &ImagesChoice) -> Result<u8, Failure> {
-    let choice = Choice::make(chosen)?;
+async fn list(global: &Global, chosen: &ImagesChoice) -> Result<u8, CommandFailure> {
+    let choice = SelectedImages::make(chosen)?;
     let works = works(global, chosen, None).await?;
     let mut items = Vec::new();
     for image in &choice.images {
@@ -58,11 +60,11 @@ async fn work(
     global: &Global,
     chosen: &ImagesChoice,
     write: Option<&ImagesWriteArgs>,
-    task: Task,
-) -> Result<u8, Failure> {
-    let choice = Choice::make(chosen)?;
+    task: ItemAction,
+) -> Result<u8, CommandFailure> {
+    let choice = SelectedImages::make(chosen)?;
     task.check(&choice)?;
-    let session = Session { works: works(global, chosen, write).await?, task, is_silent: global.json };
+    let session = ImagesContext { works: works(global, chosen, write).await?, task, is_silent: global.json };
     let cancel = CancellationToken::new();
     let interrupted = cancel.clone();
     tokio::spawn(async move {
@@ -94,9 +96,14 @@ async fn work(
     }
 }
 
-async fn works(global: &Global, chosen: &ImagesChoice, write: Option<&ImagesWriteArgs>) -> Result<Works, Failure> {
+async fn works(
+    global: &Global,
+    chosen: &ImagesChoice,
+    write: Option<&ImagesWriteArgs>,
+) -> Result<Works, CommandFailure> {
     if let Some(host) = global.host.as_ref().filter(|host| !host.starts_with("unix://")) {
-        let failure = Failure::usage(format!("`images` works with the engine of this machine, not through {host}"));
+        let failure =
+            CommandFailure::usage(format!("`images` works with the engine of this machine, not through {host}"));
         return Err(failure.hint("run it on the machine of the engine, without --host and ARENAD_HOST"));
     }
     let engine: Arc<dyn Engine> = Arc::new(DockerEngine::new(&chosen.engine));
@@ -115,14 +122,14 @@ async fn works(global: &Global, chosen: &ImagesChoice, write: Option<&ImagesWrit
 }
 
 /// Returns the failure of the whole command.
-fn failure(error: ImagesError) -> Failure {
+fn failure(error: ImagesError) -> CommandFailure {
     let code = match error {
         ImagesError::Busy { .. } => exit_code::BUSY,
         ImagesError::Cancelled => exit_code::INTERRUPTED,
         _ => exit_code::FAILED,
     };
     let hint = error.hint();
-    let failure = Failure::new(code, error);
+    let failure = CommandFailure::new(code, error);
     match hint {
         Some(hint) => failure.hint(hint),
         None => failure,
@@ -130,11 +137,11 @@ fn failure(error: ImagesError) -> Failure {
 }
 
 /// Combines the errors of several items; the first one determines the exit code.
-fn together(mut errors: Vec<(String, ImagesError)>) -> Failure {
+fn together(mut errors: Vec<(String, ImagesError)>) -> CommandFailure {
     let (name, first) = errors.remove(0);
     let mut text = format!("{name}: {}", arenad_model::error::describe(&first));
     for (name, error) in &errors {
         text.push_str(&format!("\n{name}: {}", arenad_model::error::describe(error)));
     }
-    Failure { error: anyhow::anyhow!("{text}"), ..failure(first) }
+    CommandFailure { error: anyhow::anyhow!("{text}"), ..failure(first) }
 }

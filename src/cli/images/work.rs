@@ -7,8 +7,8 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::board;
-use super::choice::Choice;
-use crate::cli::failure::Failure;
+use super::choice::SelectedImages;
+use crate::cli::failure::CommandFailure;
 use arenad_api::ImageItem;
 use arenad_images::ImagesError;
 use arenad_images::fetch::{Fetcher, SpaceCheck};
@@ -23,7 +23,7 @@ use arenad_model::archive::{DataSource, ImageProvenance, NeededImage, Placement,
 use arenad_model::error::describe;
 
 /// The work to do on each item.
-pub(super) enum Task {
+pub(super) enum ItemAction {
     /// Fetch the missing parts, and load them.
     Pull(Box<Fetcher>),
     /// Load from that folder or from the shelf.
@@ -33,7 +33,7 @@ pub(super) enum Task {
 }
 
 /// The result for one item.
-pub(super) enum Told {
+pub(super) enum ItemResult {
     /// The item is present now, or was before.
     Done(LoadOutcome),
     /// The command does not apply to the item, for this reason.
@@ -43,15 +43,15 @@ pub(super) enum Told {
 }
 
 /// The state that one command shares across its items.
-pub(super) struct Session {
+pub(super) struct ImagesContext {
     pub(super) works: Works,
-    pub(super) task: Task,
+    pub(super) task: ItemAction,
     pub(super) is_silent: bool,
 }
 
-impl Task {
+impl ItemAction {
     /// Rejects selections that contradict the command.
-    pub(super) fn check(&self, choice: &Choice) -> Result<(), Failure> {
+    pub(super) fn check(&self, choice: &SelectedImages) -> Result<(), CommandFailure> {
         match self {
             Self::Load(Some(from)) | Self::Verify(Some(from)) => choice.check_file(from),
             Self::Pull(_) | Self::Load(None) | Self::Verify(None) => Ok(()),
@@ -71,9 +71,13 @@ impl Task {
     }
 }
 
-impl Session {
+impl ImagesContext {
     /// Processes one image, until it is done or cancelled.
-    pub(super) async fn image(&self, image: &NeededImage, cancel: &CancellationToken) -> Result<Told, ImagesError> {
+    pub(super) async fn image(
+        &self,
+        image: &NeededImage,
+        cancel: &CancellationToken,
+    ) -> Result<ItemResult, ImagesError> {
         let watch = Arc::new(WorkProgress::new(cancel.clone()));
         if cancel.is_cancelled() {
             return Err(ImagesError::Cancelled);
@@ -82,33 +86,41 @@ impl Session {
         board::follow(&image.reference, self.is_silent, &watch, work).await
     }
 
-    async fn image_in_silence(&self, image: &NeededImage, watch: &Arc<WorkProgress>) -> Result<Told, ImagesError> {
+    async fn image_in_silence(
+        &self,
+        image: &NeededImage,
+        watch: &Arc<WorkProgress>,
+    ) -> Result<ItemResult, ImagesError> {
         let reference = &image.reference;
         let archive = match (&image.origin, &self.task) {
             (ImageProvenance::Archive(archive), _) => archive,
-            (_, Task::Verify(_)) => return Ok(Told::Verified(self.works.verify(image, None, watch).await?)),
-            (ImageProvenance::Built, _) => return Ok(Told::Skipped("`arenad up` builds it")),
-            (ImageProvenance::Registry, Task::Pull(_)) => {
-                return Ok(Told::Done(self.works.pull(reference, watch).await?));
+            (_, ItemAction::Verify(_)) => {
+                return Ok(ItemResult::Verified(self.works.verify(image, None, watch).await?));
             }
-            (ImageProvenance::Registry, Task::Load(_)) => {
-                return Ok(Told::Skipped("it comes from a registry; run `arenad images pull`"));
+            (ImageProvenance::Built, _) => return Ok(ItemResult::Skipped("`arenad up` builds it")),
+            (ImageProvenance::Registry, ItemAction::Pull(_)) => {
+                return Ok(ItemResult::Done(self.works.pull(reference, watch).await?));
+            }
+            (ImageProvenance::Registry, ItemAction::Load(_)) => {
+                return Ok(ItemResult::Skipped("it comes from a registry; run `arenad images pull`"));
             }
         };
         let place = self.works.shelf.place(archive);
         let _turn = place.take_turn()?;
         let brought = self.task.brought(archive);
         let done = match &self.task {
-            Task::Verify(_) => {
-                return Ok(Told::Verified(self.works.verify(image, brought.as_deref(), watch).await?));
+            ItemAction::Verify(_) => {
+                return Ok(ItemResult::Verified(self.works.verify(image, brought.as_deref(), watch).await?));
             }
-            Task::Load(_) => self.works.load(reference, archive, brought.as_deref(), watch).await?,
-            Task::Pull(fetcher) => {
+            ItemAction::Load(_) => self.works.load(reference, archive, brought.as_deref(), watch).await?,
+            ItemAction::Pull(fetcher) => {
                 let standing = self.works.standing(image).await?;
                 match (standing.state, standing.id) {
                     (InventoryState::Present, _) => LoadOutcome::Present,
                     (InventoryState::Unverified, _) if !self.works.replace => {
-                        return Ok(Told::Skipped("the engine has an image of that name; `--replace` fetches it again"));
+                        return Ok(ItemResult::Skipped(
+                            "the engine has an image of that name; `--replace` fetches it again",
+                        ));
                     }
                     (InventoryState::Different, Some(found)) if !self.works.replace => {
                         let (path, reference) = (place.file, reference.clone());
@@ -126,11 +138,11 @@ impl Session {
             }
         };
         self.discard(&place);
-        Ok(Told::Done(done))
+        Ok(ItemResult::Done(done))
     }
 
     /// Processes one piece of data, until it is done or cancelled.
-    pub(super) async fn data(&self, data: &DataSource, cancel: &CancellationToken) -> Result<Told, ImagesError> {
+    pub(super) async fn data(&self, data: &DataSource, cancel: &CancellationToken) -> Result<ItemResult, ImagesError> {
         let watch = Arc::new(WorkProgress::new(cancel.clone()));
         if cancel.is_cancelled() {
             return Err(ImagesError::Cancelled);
@@ -138,18 +150,18 @@ impl Session {
         board::follow(&data.name, self.is_silent, &watch, self.data_in_silence(data, &watch)).await
     }
 
-    async fn data_in_silence(&self, data: &DataSource, watch: &Arc<WorkProgress>) -> Result<Told, ImagesError> {
+    async fn data_in_silence(&self, data: &DataSource, watch: &Arc<WorkProgress>) -> Result<ItemResult, ImagesError> {
         let archive = &data.archive;
         let place = self.works.shelf.place_of_data(data);
         let _turn = place.take_turn()?;
         let brought = self.task.brought(archive);
         let done = match &self.task {
-            Task::Verify(_) => {
-                return Ok(Told::Verified(self.works.verify_data(data, brought.as_deref(), watch).await?));
+            ItemAction::Verify(_) => {
+                return Ok(ItemResult::Verified(self.works.verify_data(data, brought.as_deref(), watch).await?));
             }
-            Task::Load(_) => self.works.place(data, brought.as_deref(), watch).await?,
-            Task::Pull(_) if is_placed(data, &place) => LoadOutcome::Present,
-            Task::Pull(fetcher) => {
+            ItemAction::Load(_) => self.works.place(data, brought.as_deref(), watch).await?,
+            ItemAction::Pull(_) if is_placed(data, &place) => LoadOutcome::Present,
+            ItemAction::Pull(fetcher) => {
                 let (wanted, first) = match &data.placement {
                     Placement::Folder(_) => (ArchiveSelection::Itself, None),
                     Placement::Unpacked(parts) => (ArchiveSelection::Files, parts.first()),
@@ -166,7 +178,7 @@ impl Session {
         if matches!(data.placement, Placement::Unpacked(_)) {
             self.discard(&place);
         }
-        Ok(Told::Done(done))
+        Ok(ItemResult::Done(done))
     }
 
     async fn fetch(
@@ -207,14 +219,14 @@ impl Session {
     pub(super) fn told(
         &self,
         mut item: ImageItem,
-        done: Result<Told, ImagesError>,
+        done: Result<ItemResult, ImagesError>,
         errors: &mut Vec<(String, ImagesError)>,
-    ) -> Result<ImageItem, Failure> {
+    ) -> Result<ImageItem, CommandFailure> {
         let (outcome, said) = match done {
-            Ok(Told::Done(LoadOutcome::Present)) => ("present", "already present".to_owned()),
-            Ok(Told::Done(LoadOutcome::Loaded)) => ("loaded", format!("loaded{}", shown_id(&item))),
-            Ok(Told::Skipped(why)) => ("skipped", format!("skipped: {why}")),
-            Ok(Told::Verified(report)) => {
+            Ok(ItemResult::Done(LoadOutcome::Present)) => ("present", "already present".to_owned()),
+            Ok(ItemResult::Done(LoadOutcome::Loaded)) => ("loaded", format!("loaded{}", shown_id(&item))),
+            Ok(ItemResult::Skipped(why)) => ("skipped", format!("skipped: {why}")),
+            Ok(ItemResult::Verified(report)) => {
                 let is_sound = report.problems.is_empty();
                 let said = if is_sound { report.proven.join("; ") } else { report.problems.join("; ") };
                 item.reason = (!is_sound).then(|| report.problems.join("; "));

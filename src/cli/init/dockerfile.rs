@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// The command and the ports of an image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct ImageCommand {
+pub(super) struct DockerfileCommand {
     /// The entry point; empty means none.
     pub(super) entrypoint: Vec<String>,
     /// The command; empty means none.
@@ -16,18 +16,18 @@ pub(super) struct ImageCommand {
 
 /// One stage of a build.
 #[derive(Default)]
-struct Stage {
-    image: ImageCommand,
+struct BuildStage {
+    image: DockerfileCommand,
     /// Whether this stage, or a stage that it is based on, sets an entry point or a command.
     is_known: bool,
 }
 
 /// Reads a Dockerfile up to a stage, or the last stage if none is named. Returns `None` if no stage sets a command,
 /// because a base image from elsewhere does.
-pub(super) fn read(text: &str, target: Option<&str>) -> Option<ImageCommand> {
-    let mut named: BTreeMap<String, Stage> = BTreeMap::new();
+pub(super) fn read(text: &str, target: Option<&str>) -> Option<DockerfileCommand> {
+    let mut named: BTreeMap<String, BuildStage> = BTreeMap::new();
     let mut name = String::new();
-    let mut stage = Stage::default();
+    let mut stage = BuildStage::default();
     for line in joined(text) {
         let Some((instruction, rest)) = line.trim().split_once(char::is_whitespace) else { continue };
         let rest = rest.trim();
@@ -39,7 +39,7 @@ pub(super) fn read(text: &str, target: Option<&str>) -> Option<ImageCommand> {
                 let words: Vec<&str> = rest.split_whitespace().filter(|word| !word.starts_with("--")).collect();
                 named.insert(std::mem::take(&mut name), std::mem::take(&mut stage));
                 if let Some(base) = words.first().and_then(|base| named.get(*base)) {
-                    stage = Stage { image: base.image.clone(), is_known: base.is_known };
+                    stage = BuildStage { image: base.image.clone(), is_known: base.is_known };
                 }
                 name = words.get(2).map(|name| (*name).to_owned()).unwrap_or_default();
             }

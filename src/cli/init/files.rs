@@ -10,9 +10,9 @@ use serde_yaml::{Mapping, Value};
 use walkdir::WalkDir;
 
 use super::propose::Proposal;
-use super::services::{Source, text_of};
+use super::services::{ComposeSource, text_of};
 use crate::cli::exit_code;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 
 /// The maximum size of a build context that is copied, in bytes.
 const COPY_MAX: u64 = 256 << 20;
@@ -26,12 +26,12 @@ const HELPERS: [(&str, &str); 4] = [
 ];
 
 /// The paths of an environment's files.
-pub(super) struct Place {
+pub(super) struct EnvironmentPaths {
     root: PathBuf,
     name: String,
 }
 
-impl Place {
+impl EnvironmentPaths {
     pub(super) fn new(root: &Path, name: &str) -> Self {
         Self { root: root.to_owned(), name: name.to_owned() }
     }
@@ -52,11 +52,12 @@ impl Place {
     }
 
     /// Refuses to overwrite existing files.
-    pub(super) fn refuse_existing(&self, with_compose: bool) -> Result<(), Failure> {
+    pub(super) fn refuse_existing(&self, with_compose: bool) -> Result<(), CommandFailure> {
         let all = [Some(self.environment()), with_compose.then(|| self.compose())];
         match all.into_iter().flatten().find(|path| path.exists()) {
             Some(path) => {
-                let failure = Failure::new(exit_code::USAGE, anyhow::anyhow!("{} already exists", path.display()));
+                let failure =
+                    CommandFailure::new(exit_code::USAGE, anyhow::anyhow!("{} already exists", path.display()));
                 Err(failure.hint("choose another name, or pass --force to overwrite it"))
             }
             None => Ok(()),
@@ -64,7 +65,7 @@ impl Place {
     }
 
     /// Writes a file, and returns its path.
-    pub(super) fn write(&self, path: &Path, text: &str) -> Result<PathBuf, Failure> {
+    pub(super) fn write(&self, path: &Path, text: &str) -> Result<PathBuf, CommandFailure> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).with_context(|| format!("create the folder {}", folder.display()))?;
         }
@@ -74,7 +75,7 @@ impl Place {
 }
 
 /// Writes the helpers into the folder of the Compose file's own files.
-pub(super) fn write_helpers(place: &Place) -> Result<Vec<PathBuf>, Failure> {
+pub(super) fn write_helpers(place: &EnvironmentPaths) -> Result<Vec<PathBuf>, CommandFailure> {
     let folder = place.folder().join("helpers");
     for (name, text) in HELPERS {
         let path = place.write(&folder.join(name), text)?;
@@ -88,14 +89,19 @@ pub(super) fn write_helpers(place: &Place) -> Result<Vec<PathBuf>, Failure> {
 /// Copies of build contexts and mounted files, which must lie below `compose/`: the original path of each, and the new
 /// one, relative to the Compose file.
 #[derive(Debug, Default)]
-pub(super) struct Copied {
+pub(super) struct CopiedPaths {
     paths: BTreeMap<String, String>,
     written: Vec<PathBuf>,
 }
 
-impl Copied {
+impl CopiedPaths {
     /// Copies the files that the Compose file names by relative paths, unless they already lie below `compose/`.
-    pub(super) fn make(place: &Place, source: &Source, proposal: &Proposal, force: bool) -> Result<Self, Failure> {
+    pub(super) fn make(
+        place: &EnvironmentPaths,
+        source: &ComposeSource,
+        proposal: &Proposal,
+        force: bool,
+    ) -> Result<Self, CommandFailure> {
         let mut copied = Self::default();
         let Some(folder) = source.folder() else { return Ok(copied) };
         let is_in_place = folder == place.root.join("compose");
@@ -113,7 +119,7 @@ impl Copied {
                 let name = if real == folder { "build".to_owned() } else { last };
                 let to = place.folder().join(&name);
                 if to.exists() && !force {
-                    let failure = Failure::usage(format!("{} already exists", to.display()));
+                    let failure = CommandFailure::usage(format!("{} already exists", to.display()));
                     return Err(failure.hint("remove it, or pass --force to overwrite it"));
                 }
                 copy(&real, &to)?;
@@ -171,7 +177,7 @@ fn named(service: &Mapping) -> Vec<String> {
     context.into_iter().chain(mounted).collect()
 }
 
-fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
+fn copy(from: &Path, to: &Path) -> Result<(), CommandFailure> {
     let mut size = 0;
     for entry in WalkDir::new(from).follow_links(false) {
         let entry = entry.with_context(|| format!("read {}", from.display()))?;
@@ -192,7 +198,8 @@ fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
         } else if entry.file_type().is_file() {
             size += entry.metadata().map(|found| found.len()).unwrap_or_default();
             if size > COPY_MAX {
-                let failure = Failure::usage(format!("{} is larger than {} MiB", from.display(), COPY_MAX >> 20));
+                let failure =
+                    CommandFailure::usage(format!("{} is larger than {} MiB", from.display(), COPY_MAX >> 20));
                 return Err(
                     failure.hint("move the Compose file and its build contexts below compose/, and pass it from there")
                 );

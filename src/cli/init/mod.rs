@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use self::services::Source;
+use self::services::ComposeSource;
 use super::args::{Global, InitArgs};
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::{definition, exit_code, output};
 use arenad_engine::docker::DockerEngine;
 use arenad_model::ids::EnvironmentName;
@@ -29,19 +29,19 @@ use arenad_model::ids::EnvironmentName;
 const PORT: u16 = 8080;
 
 /// Writes the files of a new environment.
-pub async fn run(global: &Global, args: &InitArgs) -> Result<u8, Failure> {
-    let name =
-        EnvironmentName::parse(&args.name).map_err(|error| Failure::usage(format!("`{}`: {error}", args.name)))?;
+pub async fn run(global: &Global, args: &InitArgs) -> Result<u8, CommandFailure> {
+    let name = EnvironmentName::parse(&args.name)
+        .map_err(|error| CommandFailure::usage(format!("`{}`: {error}", args.name)))?;
     let root = root(args.root.as_deref())?;
-    let place = files::Place::new(&root, name.as_str());
+    let place = files::EnvironmentPaths::new(&root, name.as_str());
     if !args.force {
         place.refuse_existing(args.from.is_some())?;
     }
     let source = match &args.from {
-        Some(file) => Source::read(file)?,
+        Some(file) => ComposeSource::read(file)?,
         None => match place.compose().is_file() {
-            true => Source::read(&place.compose())?,
-            false => Source::template(name.as_str()),
+            true => ComposeSource::read(&place.compose())?,
+            false => ComposeSource::template(name.as_str()),
         },
     };
     let mut services = services::of(&source)?;
@@ -54,7 +54,7 @@ pub async fn run(global: &Global, args: &InitArgs) -> Result<u8, Failure> {
         running::look_at_images(&engine, &mut services).await;
     }
     let proposal = propose::of(&services, args.port, PORT)?;
-    let copied = files::Copied::make(&place, &source, &proposal, args.force)?;
+    let copied = files::CopiedPaths::make(&place, &source, &proposal, args.force)?;
     let written = vec![
         place.write(&place.compose(), &text::compose(name.as_str(), &source, &proposal, &copied)?)?,
         place.write(&place.environment(), &text::environment(name.as_str(), &proposal))?,
@@ -65,7 +65,7 @@ pub async fn run(global: &Global, args: &InitArgs) -> Result<u8, Failure> {
 }
 
 /// Returns the folder that the files are written to.
-fn root(given: Option<&Path>) -> Result<PathBuf, Failure> {
+fn root(given: Option<&Path>) -> Result<PathBuf, CommandFailure> {
     let here = std::env::current_dir().context("find the current folder")?;
     let root = match given {
         Some(given) => given.to_owned(),
@@ -85,7 +85,7 @@ fn report(
     root: &Path,
     written: &[PathBuf],
     proposal: &propose::Proposal,
-) -> Result<u8, Failure> {
+) -> Result<u8, CommandFailure> {
     let located = definition::locate(Some(name), None, Some(root))?;
     let problems = definition::read(&located)?.err();
     let shown = |path: &Path| path.strip_prefix(root).unwrap_or(path).display().to_string();

@@ -1,7 +1,7 @@
 //! Proposes for each service its role, its stores, and the way to stop and start it.
 
-use super::services::{Page, Service};
-use crate::cli::failure::Failure;
+use super::services::{ComposeService, ServicePage};
+use crate::cli::failure::CommandFailure;
 
 /// The role of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Role {
 
 /// A path at which a service keeps state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Store {
+pub(super) struct ProposedStore {
     pub(super) name: String,
     pub(super) kind: &'static str,
     pub(super) path: String,
@@ -73,7 +73,7 @@ pub(super) struct Store {
 
 /// The account through which a database is read completely.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Account {
+pub(super) struct DatabaseAccount {
     pub(super) user: String,
     pub(super) password: String,
     pub(super) database: String,
@@ -82,10 +82,10 @@ pub(super) struct Account {
 /// A service with the proposals for it.
 #[derive(Debug, Clone)]
 pub(super) struct Proposed {
-    pub(super) service: Service,
+    pub(super) service: ComposeService,
     pub(super) role: Role,
-    pub(super) stores: Vec<Store>,
-    pub(super) account: Account,
+    pub(super) stores: Vec<ProposedStore>,
+    pub(super) account: DatabaseAccount,
     /// The entry point and the command, if `supervise` can be put before them.
     pub(super) runs: Option<(Vec<String>, Vec<String>)>,
     /// Paths outside of the stores that may differ: the path, whether a rewind empties it, and the reason.
@@ -125,7 +125,7 @@ impl Proposal {
     }
 
     /// Returns the page that the running site returned, if it was requested.
-    pub(super) fn page(&self) -> Option<&Page> {
+    pub(super) fn page(&self) -> Option<&ServicePage> {
         self.entry().service.seen.as_ref()?.page.as_ref()
     }
 
@@ -162,7 +162,7 @@ impl Proposal {
                      an `entrypoint` or `command` to the Compose file, or build or pull the image, and run `arenad init` again."
                 ));
             }
-            if part.role.speaks_sql() && part.account == Account::default() {
+            if part.role.speaks_sql() && part.account == DatabaseAccount::default() {
                 notes.push(format!("{name}: user, password and database are unknown; fill them in under `databases`."));
             }
         }
@@ -183,7 +183,7 @@ impl Proposal {
 }
 
 /// Makes the proposals for all services.
-pub(super) fn of(services: &[Service], port: Option<u16>, default: u16) -> Result<Proposal, Failure> {
+pub(super) fn of(services: &[ComposeService], port: Option<u16>, default: u16) -> Result<Proposal, CommandFailure> {
     let proposed: Vec<Proposed> = services.iter().map(|service| propose(service, services)).collect();
     let is_front = |part: &Proposed| part.role == Role::Application && !part.service.ports.is_empty();
     let entry = proposed
@@ -191,24 +191,29 @@ pub(super) fn of(services: &[Service], port: Option<u16>, default: u16) -> Resul
         .position(is_front)
         .or_else(|| proposed.iter().position(|part| part.role == Role::Application))
         .or(if proposed.is_empty() { None } else { Some(0) })
-        .ok_or_else(|| Failure::usage("the Compose file has no services"))?;
+        .ok_or_else(|| CommandFailure::usage("the Compose file has no services"))?;
     let published = proposed[entry].service.ports.first().and_then(|(published, _)| *published);
     let entry_port = proposed[entry].port().unwrap_or(80);
     Ok(Proposal { services: proposed, entry, entry_port, public_port: port.or(published).unwrap_or(default) })
 }
 
-fn propose(service: &Service, all: &[Service]) -> Proposed {
+fn propose(service: &ComposeService, all: &[ComposeService]) -> Proposed {
     let role = role(service);
     let mut stores = Vec::new();
     if let Some(path) = data(service, role) {
         let reason = format!("the data of the {} server", role.kind());
-        stores.push(Store { name: service.name.clone(), kind: role.kind(), path, reason });
+        stores.push(ProposedStore { name: service.name.clone(), kind: role.kind(), path, reason });
     }
-    let is_covered = |stores: &[Store], path: &str| stores.iter().any(|store| is_within(path, &store.path));
+    let is_covered = |stores: &[ProposedStore], path: &str| stores.iter().any(|store| is_within(path, &store.path));
     for path in &service.volumes {
         if !is_covered(&stores, path) {
             let reason = "a volume of the Compose file".to_owned();
-            stores.push(Store { name: named(&service.name, path), kind: "directory", path: path.clone(), reason });
+            stores.push(ProposedStore {
+                name: named(&service.name, path),
+                kind: "directory",
+                path: path.clone(),
+                reason,
+            });
         }
     }
     let mut scratch = known_scratch(role);
@@ -230,7 +235,7 @@ fn propose(service: &Service, all: &[Service]) -> Proposed {
             continue;
         }
         let reason = format!("a write was observed: {path}");
-        stores.push(Store { name: named(&service.name, &place), kind, path: place, reason });
+        stores.push(ProposedStore { name: named(&service.name, &place), kind, path: place, reason });
     }
     make_unique(&mut stores);
     Proposed {
@@ -243,7 +248,7 @@ fn propose(service: &Service, all: &[Service]) -> Proposed {
     }
 }
 
-fn role(service: &Service) -> Role {
+fn role(service: &ComposeService) -> Role {
     let words = [service.entrypoint.as_deref(), service.command.as_deref()];
     let of_image =
         service.of_image.as_ref().map(|image| [image.entrypoint.as_slice(), image.command.as_slice()].concat());
@@ -275,7 +280,7 @@ fn role(service: &Service) -> Role {
 }
 
 /// Returns the data directory of a server.
-fn data(service: &Service, role: Role) -> Option<String> {
+fn data(service: &ComposeService, role: Role) -> Option<String> {
     let (variable, option, usual, hint) = match role {
         Role::Postgres => ("PGDATA", "-D", "/var/lib/postgresql/data", "postgres"),
         Role::Mariadb | Role::Mysql => ("MYSQL_DATADIR", "--datadir", "/var/lib/mysql", "mysql"),
@@ -311,14 +316,14 @@ fn after(words: &[String], option: &str) -> Option<String> {
 
 /// Returns the account for reading a database: from the server's own variables, else from a URL in another service's
 /// variables.
-fn account(service: &Service, role: Role, all: &[Service]) -> Account {
+fn account(service: &ComposeService, role: Role, all: &[ComposeService]) -> DatabaseAccount {
     let value = |names: &[&str]| names.iter().find_map(|name| service.environment.get(*name)).cloned();
     let own = match role {
         Role::Postgres => {
             let password = value(&["POSTGRES_PASSWORD"]);
             let user = value(&["POSTGRES_USER"]).or(password.as_ref().map(|_| "postgres".to_owned()));
             let database = value(&["POSTGRES_DB"]).or(user.clone());
-            user.zip(database).map(|(user, database)| Account {
+            user.zip(database).map(|(user, database)| DatabaseAccount {
                 user,
                 database,
                 password: password.unwrap_or_default(),
@@ -330,13 +335,13 @@ fn account(service: &Service, role: Role, all: &[Service]) -> Account {
             let root =
                 value(&["MARIADB_ROOT_PASSWORD", "MYSQL_ROOT_PASSWORD"]).map(|password| ("root".to_owned(), password));
             let database = value(&["MARIADB_DATABASE", "MYSQL_DATABASE"]);
-            user.zip(password).or(root).zip(database).map(|((user, password), database)| Account {
+            user.zip(password).or(root).zip(database).map(|((user, password), database)| DatabaseAccount {
                 user,
                 password,
                 database,
             })
         }
-        Role::Redis | Role::Application => return Account::default(),
+        Role::Redis | Role::Application => return DatabaseAccount::default(),
     };
     let addresses = || all.iter().flat_map(|other| other.environment.values());
     let of_address = || addresses().find_map(|address| of_url(address, &service.name));
@@ -344,11 +349,11 @@ fn account(service: &Service, role: Role, all: &[Service]) -> Account {
 }
 
 /// Parses the account in a database URL of the form `postgresql://user:password@host/database`.
-fn of_url(address: &str, host: &str) -> Option<Account> {
+fn of_url(address: &str, host: &str) -> Option<DatabaseAccount> {
     let url = url::Url::parse(address).ok().filter(|url| url.host_str() == Some(host))?;
     let database = url.path().trim_start_matches('/').to_owned();
     let is_whole = !url.username().is_empty() && !database.is_empty();
-    is_whole.then(|| Account {
+    is_whole.then(|| DatabaseAccount {
         user: url.username().to_owned(),
         password: url.password().unwrap_or_default().to_owned(),
         database,
@@ -356,7 +361,7 @@ fn of_url(address: &str, host: &str) -> Option<Account> {
 }
 
 /// Returns the entry point and the command, if both are known.
-fn runs(service: &Service, role: Role) -> Option<(Vec<String>, Vec<String>)> {
+fn runs(service: &ComposeService, role: Role) -> Option<(Vec<String>, Vec<String>)> {
     if service.has_init {
         return None;
     }
@@ -403,7 +408,7 @@ fn known_scratch(role: Role) -> Vec<(String, bool, &'static str)> {
 }
 
 /// Returns the paths that were seen to be written outside of mounts: files, and folders that contain no other change.
-fn written(service: &Service) -> Vec<String> {
+fn written(service: &ComposeService) -> Vec<String> {
     let Some(seen) = &service.seen else { return Vec::new() };
     let is_folder = |path: &str| seen.changed.iter().any(|other| other.len() > path.len() && is_within(other, path));
     seen.changed.iter().filter(|path| !is_folder(path)).cloned().collect()
@@ -448,12 +453,12 @@ fn named(service: &str, path: &str) -> String {
 }
 
 /// Removes folders inside other stores and duplicate paths, and makes the names unique.
-fn make_unique(stores: &mut Vec<Store>) {
+fn make_unique(stores: &mut Vec<ProposedStore>) {
     let all = stores.clone();
     let mut index = 0;
     stores.retain(|store| {
         index += 1;
-        let is_inner = |other: &Store| other.path != store.path && is_within(&store.path, &other.path);
+        let is_inner = |other: &ProposedStore| other.path != store.path && is_within(&store.path, &other.path);
         let is_second = all[..index - 1].iter().any(|other| other.path == store.path);
         !(is_second || (store.kind == "directory" && all.iter().any(is_inner)))
     });
@@ -466,12 +471,12 @@ fn make_unique(stores: &mut Vec<Store>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::services::{Seen, Source, of as services_of};
+    use super::super::services::{ComposeSource, ObservedContainer, of as services_of};
     use super::*;
 
     fn proposal(yaml: &str) -> Proposal {
         let root = serde_yaml::from_str(yaml).expect("YAML");
-        of(&services_of(&Source { file: None, root }).expect("services"), None, 8080).expect("a proposal")
+        of(&services_of(&ComposeSource { file: None, root }).expect("services"), None, 8080).expect("a proposal")
     }
 
     #[test]
@@ -487,7 +492,7 @@ mod tests {
         assert_eq!((db.role, db.stores[0].path.as_str()), (Role::Postgres, "/var/lib/postgresql/data"));
         assert_eq!(
             db.account,
-            Account { user: "postgres".to_owned(), password: "pw".to_owned(), database: "postgres".to_owned() }
+            DatabaseAccount { user: "postgres".to_owned(), password: "pw".to_owned(), database: "postgres".to_owned() }
         );
         assert_eq!(db.runs, Some((vec!["docker-entrypoint.sh".to_owned()], vec!["postgres".to_owned()])));
         assert_eq!(found.services[0].stores[0].name, "web-up");
@@ -498,7 +503,7 @@ mod tests {
 
     #[test]
     fn what_was_seen_becomes_stores_and_scratch() {
-        let seen = Seen {
+        let seen = ObservedContainer {
             changed: [
                 "/srv",
                 "/srv/notes",
@@ -514,7 +519,7 @@ mod tests {
             listens: vec![5000],
             page: None,
         };
-        let service = Service { name: "web".to_owned(), seen: Some(seen), ..Service::default() };
+        let service = ComposeService { name: "web".to_owned(), seen: Some(seen), ..ComposeService::default() };
         let found = of(&[service], None, 8080).expect("a proposal");
         let stores: Vec<(&str, &str)> =
             found.services[0].stores.iter().map(|store| (store.kind, store.path.as_str())).collect();
@@ -535,7 +540,7 @@ mod tests {
         let db = &found.services[1];
         assert_eq!(
             db.account,
-            Account { user: "me".to_owned(), password: "secret".to_owned(), database: "mine".to_owned() }
+            DatabaseAccount { user: "me".to_owned(), password: "secret".to_owned(), database: "mine".to_owned() }
         );
         assert_eq!(db.stores[0].path, "/data/pg");
     }

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use super::dockerfile::ImageCommand;
-use super::services::{Page, Seen, Service, Source};
-use crate::cli::failure::Failure;
+use super::dockerfile::DockerfileCommand;
+use super::services::{ComposeService, ComposeSource, ObservedContainer, ServicePage};
+use crate::cli::failure::CommandFailure;
 use arenad_engine::docker::DockerEngine;
 use arenad_engine::{Engine, EngineHandle};
 
@@ -29,11 +29,11 @@ const PROCESSES: [&str; 3] =
     ["/bin/sh", "-c", "for line in /proc/[0-9]*/cmdline; do tr '\\0' ' ' <\"$line\" 2>/dev/null; echo; done"];
 
 /// Adds the commands of the images that the engine has.
-pub(super) async fn look_at_images(engine: &DockerEngine, services: &mut [Service]) {
+pub(super) async fn look_at_images(engine: &DockerEngine, services: &mut [ComposeService]) {
     let look = async {
         for service in services.iter_mut().filter(|service| !service.image.is_empty()) {
             if let Ok(Some((entrypoint, command, ports))) = engine.image_command(&service.image).await {
-                service.of_image.get_or_insert(ImageCommand { entrypoint, command, ports });
+                service.of_image.get_or_insert(DockerfileCommand { entrypoint, command, ports });
             }
         }
     };
@@ -42,7 +42,11 @@ pub(super) async fn look_at_images(engine: &DockerEngine, services: &mut [Servic
 }
 
 /// Examines the containers that Compose runs from the file.
-pub(super) async fn look(engine: &DockerEngine, source: &Source, services: &mut [Service]) -> Result<(), Failure> {
+pub(super) async fn look(
+    engine: &DockerEngine,
+    source: &ComposeSource,
+    services: &mut [ComposeService],
+) -> Result<(), CommandFailure> {
     let all = engine.running().await.map_err(|error| crate::cli::engine::away(engine.endpoint(), error))?;
     let file = source.file.as_ref().map(|file| file.display().to_string()).unwrap_or_default();
     let of_file: Vec<_> = all
@@ -50,21 +54,21 @@ pub(super) async fn look(engine: &DockerEngine, source: &Source, services: &mut 
         .filter(|found| found.labels.get(FILES).is_some_and(|files| files.split(',').any(|name| name == file)))
         .collect();
     if of_file.is_empty() {
-        let failure = Failure::usage(format!("no container of {file} is running"));
+        let failure = CommandFailure::usage(format!("no container of {file} is running"));
         return Err(failure.hint(format!("run `docker compose -f {file} up -d`, use the site, then try again")));
     }
     for service in services.iter_mut() {
         let is_of = |found: &&arenad_engine::FoundContainer| found.labels.get(SERVICE) == Some(&service.name);
         let Some(found) = of_file.iter().find(is_of) else { continue };
         if let Some((entrypoint, command, ports)) = engine.image_command(&found.image).await? {
-            service.of_image = Some(ImageCommand { entrypoint, command, ports });
+            service.of_image = Some(DockerfileCommand { entrypoint, command, ports });
         }
         service.seen = Some(see(engine, &found.handle).await?);
     }
     Ok(())
 }
 
-async fn see(engine: &DockerEngine, handle: &EngineHandle) -> Result<Seen, Failure> {
+async fn see(engine: &DockerEngine, handle: &EngineHandle) -> Result<ObservedContainer, CommandFailure> {
     let changed = engine.changes(handle).await?.into_iter().map(|change| change.path).collect();
     let words = |command: [&str; 3]| command.map(str::to_owned);
     // The commands fail in an image without a shell, which leaves the facts unknown.
@@ -85,7 +89,7 @@ async fn see(engine: &DockerEngine, handle: &EngineHandle) -> Result<Seen, Failu
             break;
         }
     }
-    Ok(Seen { changed, processes, listens, page })
+    Ok(ObservedContainer { changed, processes, listens, page })
 }
 
 /// Returns the ports of listening sockets, in ascending order.
@@ -103,13 +107,13 @@ fn listening(table: &str) -> Vec<u16> {
     ports
 }
 
-async fn ask(address: &str) -> Option<Page> {
+async fn ask(address: &str) -> Option<ServicePage> {
     let client =
         reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).timeout(PAGE_LIMIT).build();
     let answer = client.ok()?.get(address).send().await.ok()?;
     let status = answer.status().as_u16();
     let text = answer.text().await.unwrap_or_default();
-    Some(Page { status, title: title(&text) })
+    Some(ServicePage { status, title: title(&text) })
 }
 
 /// Returns the text of a page's title.

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use serde_yaml::{Mapping, Value};
 
-use super::dockerfile::{self, ImageCommand};
-use crate::cli::failure::Failure;
+use super::dockerfile::{self, DockerfileCommand};
+use crate::cli::failure::CommandFailure;
 
 /// A Compose file, as parsed YAML.
 #[derive(Debug, Clone)]
-pub(super) struct Source {
+pub(super) struct ComposeSource {
     /// The path of the file; `None` for the template.
     pub(super) file: Option<PathBuf>,
     /// The top-level mapping of the file.
@@ -35,13 +35,13 @@ services:
 volumes: { data: null }
 ";
 
-impl Source {
+impl ComposeSource {
     /// Reads and parses a Compose file.
-    pub(super) fn read(file: &Path) -> Result<Self, Failure> {
+    pub(super) fn read(file: &Path) -> Result<Self, CommandFailure> {
         let file = file.canonicalize().with_context(|| format!("find {}", file.display()))?;
         let text = std::fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
         let root = serde_yaml::from_str(&text)
-            .map_err(|error| Failure::usage(format!("{} is not a Compose file: {error}", file.display())))?;
+            .map_err(|error| CommandFailure::usage(format!("{} is not a Compose file: {error}", file.display())))?;
         Ok(Self { file: Some(file), root })
     }
 
@@ -59,7 +59,7 @@ impl Source {
 
 /// One service of the Compose file.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Service {
+pub(super) struct ComposeService {
     pub(super) name: String,
     pub(super) image: String,
     /// The folder that the service's image is built from.
@@ -74,14 +74,14 @@ pub(super) struct Service {
     pub(super) command: Option<Vec<String>>,
     pub(super) has_init: bool,
     /// The command of the image, if it is known.
-    pub(super) of_image: Option<ImageCommand>,
+    pub(super) of_image: Option<DockerfileCommand>,
     /// The observations of a running container.
-    pub(super) seen: Option<Seen>,
+    pub(super) seen: Option<ObservedContainer>,
 }
 
 /// The observations of a running container.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Seen {
+pub(super) struct ObservedContainer {
     /// The paths outside of mounts that differ from the image.
     pub(super) changed: Vec<String>,
     /// The command lines of its processes.
@@ -89,24 +89,24 @@ pub(super) struct Seen {
     /// The TCP ports that it listens on.
     pub(super) listens: Vec<u16>,
     /// The page at `/` of the first port that returned one.
-    pub(super) page: Option<Page>,
+    pub(super) page: Option<ServicePage>,
 }
 
 /// A page that a service returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Page {
+pub(super) struct ServicePage {
     pub(super) status: u16,
     pub(super) title: Option<String>,
 }
 
 /// Returns the services of a Compose file, in its order.
-pub(super) fn of(source: &Source) -> Result<Vec<Service>, Failure> {
+pub(super) fn of(source: &ComposeSource) -> Result<Vec<ComposeService>, CommandFailure> {
     let services = source.root.get("services").and_then(Value::as_mapping);
-    let services = services.ok_or_else(|| Failure::usage("the Compose file has no services"))?;
+    let services = services.ok_or_else(|| CommandFailure::usage("the Compose file has no services"))?;
     Ok(services.iter().filter_map(|(name, value)| Some(service(source, name.as_str()?, value.as_mapping()?))).collect())
 }
 
-fn service(source: &Source, name: &str, value: &Mapping) -> Service {
+fn service(source: &ComposeSource, name: &str, value: &Mapping) -> ComposeService {
     let text = |key: &str| value.get(key).and_then(text_of);
     let context = match value.get("build") {
         Some(Value::String(context)) => Some(context.clone()),
@@ -120,7 +120,7 @@ fn service(source: &Source, name: &str, value: &Mapping) -> Service {
     let of_image = context.as_deref().and_then(|context| {
         dockerfile::read(&std::fs::read_to_string(context.join(dockerfile.unwrap_or("Dockerfile"))).ok()?, target)
     });
-    Service {
+    ComposeService {
         name: name.to_owned(),
         image: text("image").unwrap_or_default(),
         environment: environment(value.get("environment")),
@@ -254,7 +254,7 @@ mod tests {
 ",
         )
         .expect("YAML");
-        let found = of(&Source { file: None, root }).expect("services");
+        let found = of(&ComposeSource { file: None, root }).expect("services");
         let web = &found[0];
         assert_eq!(web.ports, [(Some(8080), 80), (Some(9090), 90), (None, 70)]);
         assert_eq!(web.volumes, ["/data", "/anonymous"]);
@@ -265,6 +265,6 @@ mod tests {
 
     #[test]
     fn the_template_is_a_site_of_two_services() {
-        assert_eq!(of(&Source::template("lab")).expect("services").len(), 2);
+        assert_eq!(of(&ComposeSource::template("lab")).expect("services").len(), 2);
     }
 }

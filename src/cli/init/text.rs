@@ -4,17 +4,22 @@ use std::fmt::Write as _;
 
 use serde_yaml::{Mapping, Value};
 
-use super::files::Copied;
-use super::propose::{Account, Proposal, Proposed, Role};
-use super::services::Source;
-use crate::cli::failure::Failure;
+use super::files::CopiedPaths;
+use super::propose::{DatabaseAccount, Proposal, Proposed, Role};
+use super::services::ComposeSource;
+use crate::cli::failure::CommandFailure;
 
 /// The mount path of the helpers in containers.
 const HELPERS: &str = "/arenad";
 
 /// Returns the Compose file: the given one, without the keys that arenad refuses, and with the helpers before the
 /// command of each service.
-pub(super) fn compose(name: &str, source: &Source, proposal: &Proposal, copied: &Copied) -> Result<String, Failure> {
+pub(super) fn compose(
+    name: &str,
+    source: &ComposeSource,
+    proposal: &Proposal,
+    copied: &CopiedPaths,
+) -> Result<String, CommandFailure> {
     let mut root = source.root.clone();
     let refused = refused();
     let mut left_out = Vec::new();
@@ -204,7 +209,7 @@ fn databases(proposal: &Proposal, line: &mut impl FnMut(String)) {
     line("databases:".to_owned());
     for part in all {
         let (name, role) = (&part.service.name, part.role.kind());
-        let Account { user, password, database } = &part.account;
+        let DatabaseAccount { user, password, database } = &part.account;
         let or = |text: &str, otherwise: &str| quoted(if text.is_empty() { otherwise } else { text });
         let port = part.role.port().unwrap_or_default();
         line(format!(

@@ -2,22 +2,22 @@
 
 use serde_json::json;
 
-use super::choice::{Chosen, rendered};
+use super::choice::{ChosenTasks, rendered};
 use super::live;
 use crate::cli::args::{Global, TasksLintArgs};
-use crate::cli::client::Client;
-use crate::cli::failure::Failure;
+use crate::cli::client::ApiClient;
+use crate::cli::failure::CommandFailure;
 use crate::cli::{exit_code, output};
 use arenad_definition::tasks;
 
 /// Prints every problem of task files and, on request, of their checks when they are run in the tasks' initial state.
-pub async fn run(global: &Global, args: &TasksLintArgs) -> Result<u8, Failure> {
+pub async fn run(global: &Global, args: &TasksLintArgs) -> Result<u8, CommandFailure> {
     let mut is_fine = true;
     let mut told = Vec::new();
-    for chosen in Chosen::of_words(args.what.as_deref(), args.root.as_deref())? {
+    for chosen in ChosenTasks::of_words(args.what.as_deref(), args.root.as_deref())? {
         let loaded = tasks::load(&chosen.files, &chosen.environment);
         let findings = match args.live {
-            true => live::findings(&Client::new(global)?, &chosen, &loaded).await?,
+            true => live::findings(&ApiClient::new(global)?, &chosen, &loaded).await?,
             false => Vec::new(),
         };
         is_fine &= loaded.problems.is_none() && findings.is_empty();

@@ -4,9 +4,9 @@
 use reqwest::Method;
 use serde::Serialize;
 
-use super::choice::Chosen;
-use crate::cli::client::Client;
-use crate::cli::failure::Failure;
+use super::choice::ChosenTasks;
+use crate::cli::client::ApiClient;
+use crate::cli::failure::CommandFailure;
 use arenad_api::SourceText;
 use arenad_api::checks::{BeginRequest, Begun, CheckRequest, Checked};
 use arenad_definition::tasks::LoadedTasks;
@@ -16,7 +16,7 @@ use arenad_verdict::{Check, Verdict};
 
 /// A problem of a task in its initial state.
 #[derive(Debug, Serialize)]
-pub struct Finding {
+pub struct TaskFinding {
     /// The name of the task.
     pub task: String,
     /// The description of the problem.
@@ -24,7 +24,11 @@ pub struct Finding {
 }
 
 /// Runs every check of some tasks on the running environment.
-pub async fn findings(client: &Client, chosen: &Chosen, loaded: &LoadedTasks) -> Result<Vec<Finding>, Failure> {
+pub async fn findings(
+    client: &ApiClient,
+    chosen: &ChosenTasks,
+    loaded: &LoadedTasks,
+) -> Result<Vec<TaskFinding>, CommandFailure> {
     let mut findings = Vec::new();
     for task in &loaded.tasks {
         let file = chosen.files.iter().find(|file| file.text.contains(template(&task.name)));
@@ -33,7 +37,7 @@ pub async fn findings(client: &Client, chosen: &Chosen, loaded: &LoadedTasks) ->
             Ok(checked) => problems(task, &checked),
             Err(failure) => vec![failure.error.to_string()],
         };
-        findings.extend(problems.into_iter().map(|problem| Finding { task: task.name.clone(), problem }));
+        findings.extend(problems.into_iter().map(|problem| TaskFinding { task: task.name.clone(), problem }));
     }
     Ok(findings)
 }
@@ -46,7 +50,12 @@ fn template(name: &str) -> &str {
     }
 }
 
-async fn look(client: &Client, environment: &str, task: &Task, file: Option<SourceText>) -> Result<Checked, Failure> {
+async fn look(
+    client: &ApiClient,
+    environment: &str,
+    task: &Task,
+    file: Option<SourceText>,
+) -> Result<Checked, CommandFailure> {
     let path = format!("/v1/environments/{environment}/checks");
     let begin = BeginRequest { task: task.name.clone(), file: file.clone(), reset: false };
     let begun: Begun = client.send(Method::POST, &format!("{path}/begin"), &begin).await?;

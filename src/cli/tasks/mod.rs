@@ -7,10 +7,10 @@ pub mod render;
 mod show;
 
 use super::args::{Global, TasksCommand};
-use super::failure::Failure;
+use super::failure::CommandFailure;
 
 /// Lints, lists, shows or renders tasks.
-pub async fn run(global: &Global, command: &TasksCommand) -> Result<u8, Failure> {
+pub async fn run(global: &Global, command: &TasksCommand) -> Result<u8, CommandFailure> {
     match command {
         TasksCommand::Lint(args) => lint::run(global, args).await,
         TasksCommand::Ls(args) => show::list(global, args),

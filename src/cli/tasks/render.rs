@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::cli::args::Global;
 use crate::cli::eval::{args as options, places};
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::{definition, exit_code, output};
 use arenad_evaluation::TaskFiles;
 use arenad_evaluation::render::{self, Rendered};
@@ -35,17 +35,21 @@ pub struct RenderArgs {
 }
 
 /// Writes `test.json` and one file per task; for VisualWebArena, one folder for each of its task files.
-pub async fn run(global: &Global, args: &RenderArgs) -> Result<u8, Failure> {
+pub async fn run(global: &Global, args: &RenderArgs) -> Result<u8, CommandFailure> {
     if args.benchmark == Benchmark::WebArenaVerified {
-        return Err(Failure::usage("WebArena-Verified has no rendered tasks")
+        return Err(CommandFailure::usage("WebArena-Verified has no rendered tasks")
             .hint("its own code takes the sites' addresses from its configuration"));
     }
     let named = args.environment.as_deref();
     let urls = places::of(global, named, Some(named.unwrap_or(definition::DEFAULT)), &args.sites).await?;
-    let files = TaskFiles::open(args.benchmark, &args.tasks).map_err(|error| Failure::new(exit_code::USAGE, error))?;
+    let files =
+        TaskFiles::open(args.benchmark, &args.tasks).map_err(|error| CommandFailure::new(exit_code::USAGE, error))?;
     if files.lists().is_empty() {
-        return Err(Failure::usage(format!("{} contains tasks that are already rendered", args.tasks.display()))
-            .hint("pass the benchmark's own file, such as test.raw.json"));
+        return Err(CommandFailure::usage(format!(
+            "{} contains tasks that are already rendered",
+            args.tasks.display()
+        ))
+        .hint("pass the benchmark's own file, such as test.raw.json"));
     }
     let mut written = Vec::new();
     for list in files.lists() {

@@ -2,17 +2,18 @@
 
 use serde_json::{Value as Json, json};
 
-use super::choice::{Chosen, rendered};
+use super::choice::{ChosenTasks, rendered};
 use crate::cli::args::{Global, TasksLsArgs, TasksShowArgs};
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::{exit_code, output};
 use arenad_definition::tasks;
 use arenad_evaluators::native::words;
 use arenad_model::task::{Criterion, CriterionKind, Task};
 
 /// Lists the tasks of an environment.
-pub fn list(global: &Global, args: &TasksLsArgs) -> Result<u8, Failure> {
-    let chosen = Chosen::of_environment(args.environment.as_deref().or(args.named.as_deref()), args.root.as_deref())?;
+pub fn list(global: &Global, args: &TasksLsArgs) -> Result<u8, CommandFailure> {
+    let chosen =
+        ChosenTasks::of_environment(args.environment.as_deref().or(args.named.as_deref()), args.root.as_deref())?;
     let loaded = tasks::load(&chosen.files, &chosen.environment);
     if global.json {
         output::print_json(&loaded.tasks.iter().map(summary).collect::<Vec<_>>())?;
@@ -25,7 +26,7 @@ pub fn list(global: &Global, args: &TasksLsArgs) -> Result<u8, Failure> {
     }
     // Tasks that cannot be read are missing from the list, so their problems are reported.
     if let Some(problems) = &loaded.problems {
-        return Err(Failure::new(
+        return Err(CommandFailure::new(
             exit_code::USAGE,
             anyhow::anyhow!("some tasks are left out\n\n{}", rendered(problems)),
         ));
@@ -34,8 +35,8 @@ pub fn list(global: &Global, args: &TasksLsArgs) -> Result<u8, Failure> {
 }
 
 /// Prints one task, with the commands that prepare it.
-pub fn one(global: &Global, args: &TasksShowArgs) -> Result<u8, Failure> {
-    let chosen = Chosen::of_environment(args.environment.as_deref(), args.root.as_deref())?;
+pub fn one(global: &Global, args: &TasksShowArgs) -> Result<u8, CommandFailure> {
+    let chosen = ChosenTasks::of_environment(args.environment.as_deref(), args.root.as_deref())?;
     let task = chosen.find(&args.task)?;
     if global.json {
         let mut shown = summary(&task);
