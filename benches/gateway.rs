@@ -37,15 +37,15 @@ fn main() -> ExitCode {
     }
 }
 
-struct Plan {
+struct BenchPlan {
     rounds: usize,
     seconds: u32,
 }
 
 /// A process that is killed when the value is dropped.
-struct Running(Child);
+struct BenchProcess(Child);
 
-impl Drop for Running {
+impl Drop for BenchProcess {
     fn drop(&mut self) {
         // SIGTERM makes nginx exit at once; a graceful shutdown (SIGQUIT) is not needed.
         let _ = Command::new("kill").arg(self.0.id().to_string()).status();
@@ -55,7 +55,7 @@ impl Drop for Running {
 
 fn run() -> io::Result<bool> {
     let is_quick = std::env::args().any(|argument| argument == "--quick");
-    let plan = if is_quick { Plan { rounds: 3, seconds: 1 } } else { Plan { rounds: 9, seconds: 2 } };
+    let plan = if is_quick { BenchPlan { rounds: 3, seconds: 1 } } else { BenchPlan { rounds: 9, seconds: 2 } };
     let workers = std::thread::available_parallelism()?.get().min(4);
     let directory = tempfile::tempdir()?;
     // nginx's workers may run as another user.
@@ -170,7 +170,7 @@ fn free_address() -> io::Result<SocketAddr> {
     TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)))?.local_addr()
 }
 
-fn nginx(directory: &Path, name: &str, workers: usize, http: &str, listens: SocketAddr) -> io::Result<Running> {
+fn nginx(directory: &Path, name: &str, workers: usize, http: &str, listens: SocketAddr) -> io::Result<BenchProcess> {
     let own = directory.join(name);
     fs::create_dir(&own)?;
     let at = own.display();
@@ -188,7 +188,7 @@ fn nginx(directory: &Path, name: &str, workers: usize, http: &str, listens: Sock
         ),
     )?;
     let child = Command::new("nginx").arg("-c").arg(&configuration).stderr(Stdio::null()).spawn();
-    let running = Running(child.map_err(|error| io::Error::other(format!("start nginx: {error}")))?);
+    let running = BenchProcess(child.map_err(|error| io::Error::other(format!("start nginx: {error}")))?);
     let until = Instant::now() + Duration::from_secs(10);
     while TcpStream::connect(listens).is_err() {
         if Instant::now() > until {
@@ -201,7 +201,7 @@ fn nginx(directory: &Path, name: &str, workers: usize, http: &str, listens: Sock
 }
 
 #[derive(Clone, Copy)]
-struct Run {
+struct BenchRun {
     /// Requests per second.
     rate: f64,
     /// In microseconds.
@@ -209,7 +209,12 @@ struct Run {
 }
 
 /// Measures the three routes in turns; a round consists of one run of each.
-fn in_turns(plan: &Plan, ways: &[(&str, SocketAddr); 3], connections: u32, file: &str) -> io::Result<Vec<[Run; 3]>> {
+fn in_turns(
+    plan: &BenchPlan,
+    ways: &[(&str, SocketAddr); 3],
+    connections: u32,
+    file: &str,
+) -> io::Result<Vec<[BenchRun; 3]>> {
     let mut rounds = Vec::new();
     for _ in 0..plan.rounds {
         let run = |way: usize| wrk(ways[way].1, connections, plan.seconds, file);
@@ -224,7 +229,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-fn wrk(address: SocketAddr, connections: u32, seconds: u32, file: &str) -> io::Result<Run> {
+fn wrk(address: SocketAddr, connections: u32, seconds: u32, file: &str) -> io::Result<BenchRun> {
     let output = Command::new("wrk")
         .args(["-t1", "--latency", &format!("-c{connections}"), &format!("-d{seconds}s")])
         .arg(format!("http://{address}/{file}"))
@@ -241,7 +246,7 @@ fn wrk(address: SocketAddr, connections: u32, seconds: u32, file: &str) -> io::R
     let rate = word_after("Requests/sec:").and_then(|word| word.parse().ok());
     let median = word_after("50%").and_then(|word| microseconds(&word));
     match (rate, median) {
-        (Some(rate), Some(median)) => Ok(Run { rate, median }),
+        (Some(rate), Some(median)) => Ok(BenchRun { rate, median }),
         _ => Err(io::Error::other(format!("wrk said something else:\n{text}"))),
     }
 }

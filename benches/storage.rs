@@ -17,20 +17,20 @@ use arenad_storage::{StateRoot, StoreTree};
 const ROUNDS: u64 = 5;
 
 /// A store to be copied: number of files, bytes of each, files per folder.
-struct Store {
+struct SampleStore {
     name: &'static str,
     files: usize,
     bytes: usize,
     together: usize,
 }
 
-const STORES: [Store; 2] = [
-    Store { name: "2 GiB in 20 files", files: 20, bytes: (2 << 30) / 20, together: 20 },
-    Store { name: "20,000 files of 6 KB", files: 20_000, bytes: 6_000, together: 100 },
+const STORES: [SampleStore; 2] = [
+    SampleStore { name: "2 GiB in 20 files", files: 20, bytes: (2 << 30) / 20, together: 20 },
+    SampleStore { name: "20,000 files of 6 KB", files: 20_000, bytes: 6_000, together: 100 },
 ];
 
 fn main() {
-    let disk = OwnDisk::mount();
+    let disk = XfsDisk::mount();
     println!("\ncopies of a store on one XFS: arenad's clones against `cp -a` without sharing, medians of {ROUNDS}\n");
     println!(
         "{:22} {:>10} {:>10} {:>7} {:>12} {:>12} {:>9}",
@@ -41,7 +41,7 @@ fn main() {
     }
 }
 
-fn measure(disk: &OwnDisk, store: &Store) {
+fn measure(disk: &XfsDisk, store: &SampleStore) {
     let root = StateRoot::open(disk.mount.join("root")).expect("a state root");
     assert!(root.clones(), "XFS with reflinks");
     let snapshot = StoreTree::snapshot("bench", "data").expect("a name");
@@ -91,7 +91,7 @@ fn instance(generation: u64) -> StoreTree {
     StoreTree::instance(&id, generation, "data").expect("a name")
 }
 
-fn fill(folder: &Path, store: &Store) {
+fn fill(folder: &Path, store: &SampleStore) {
     // Content that does not compress and contains no holes.
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let block: Vec<u8> = std::iter::repeat_with(|| {
@@ -117,12 +117,12 @@ fn fill(folder: &Path, store: &Store) {
 }
 
 /// A file that contains an XFS; it is removed when the value is dropped.
-struct OwnDisk {
+struct XfsDisk {
     mount: PathBuf,
     _folder: tempfile::TempDir,
 }
 
-impl OwnDisk {
+impl XfsDisk {
     fn mount() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let (file, mount) = (folder.path().join("disk"), folder.path().join("mount"));
@@ -150,7 +150,7 @@ impl OwnDisk {
     }
 }
 
-impl Drop for OwnDisk {
+impl Drop for XfsDisk {
     fn drop(&mut self) {
         run("umount", &["--lazy", text(&self.mount)]);
     }

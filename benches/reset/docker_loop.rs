@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::Site;
+use crate::BenchedSite;
 
 /// The interval of the loop's readiness probe. arenad uses the interval of the definition.
 const LOOK: Duration = Duration::from_millis(10);
@@ -14,12 +14,12 @@ const LOOK: Duration = Duration::from_millis(10);
 pub struct DockerLoop<'a> {
     name: String,
     image: &'a str,
-    site: &'a Site,
+    site: &'a BenchedSite,
 }
 
 impl<'a> DockerLoop<'a> {
     /// Creates a loop on the image of a site's snapshot and starts nothing yet.
-    pub fn of(image: &'a str, site: &'a Site) -> Self {
+    pub fn of(image: &'a str, site: &'a BenchedSite) -> Self {
         Self { name: format!("arenad-bench-{}", std::process::id()), image, site }
     }
 
@@ -53,7 +53,7 @@ fn docker(args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn answers(socket: SocketAddr, site: &Site) -> bool {
+fn answers(socket: SocketAddr, site: &BenchedSite) -> bool {
     let Ok(mut stream) = TcpStream::connect_timeout(&socket, Duration::from_secs(1)) else {
         return false;
     };

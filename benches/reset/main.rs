@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 
 use arena::Arena;
 use docker_loop::DockerLoop;
-use resetter::{Done, Resetter};
+use resetter::{Resetter, TimedReset};
 
 /// A site and the page by which a client without arenad would recognize that it is ready.
-pub struct Site {
+pub struct BenchedSite {
     /// Its name in the definition.
     pub name: &'static str,
     /// The path of the page that is requested.
@@ -31,13 +31,13 @@ pub struct Site {
 }
 
 /// The sites to which clients write. The map's two containers and the encyclopaedia are read-only.
-const SITES: [Site; 6] = [
-    Site { name: "shopping", path: "/healthz", marker: "\"ok\": true" },
-    Site { name: "shopping_admin", path: "/healthz", marker: "\"ok\": true" },
-    Site { name: "reddit", path: "/healthz", marker: "\"ok\": true" },
-    Site { name: "turkle", path: "/healthz", marker: "\"ok\": true" },
-    Site { name: "homepage", path: "/healthz", marker: "\"ok\": true" },
-    Site { name: "gitlab", path: "/healthz", marker: "\"ok\":true" },
+const SITES: [BenchedSite; 6] = [
+    BenchedSite { name: "shopping", path: "/healthz", marker: "\"ok\": true" },
+    BenchedSite { name: "shopping_admin", path: "/healthz", marker: "\"ok\": true" },
+    BenchedSite { name: "reddit", path: "/healthz", marker: "\"ok\": true" },
+    BenchedSite { name: "turkle", path: "/healthz", marker: "\"ok\": true" },
+    BenchedSite { name: "homepage", path: "/healthz", marker: "\"ok\": true" },
+    BenchedSite { name: "gitlab", path: "/healthz", marker: "\"ok\":true" },
 ];
 
 fn main() {
@@ -90,7 +90,7 @@ fn end(arena: Arena) {
 }
 
 /// Measures resets for which a standby is ready, and the plain loop, whose median it returns.
-fn swap(arena: &Arena, resetter: &Resetter, site: &Site, swaps: usize, rounds: usize) -> f64 {
+fn swap(arena: &Arena, resetter: &Resetter, site: &BenchedSite, swaps: usize, rounds: usize) -> f64 {
     let image = resetter.image(arena, site.name);
     // The first reset finds no standby; it makes arenad prepare one.
     resetter.reset(&[site.name]);
@@ -124,8 +124,8 @@ fn swap(arena: &Arena, resetter: &Resetter, site: &Site, swaps: usize, rounds: u
 }
 
 /// Measures resets that find no standby, each after a visit.
-fn rewind(arena: &Arena, resetter: &Resetter, site: &Site, theirs: f64, rounds: usize) {
-    let mut all: Vec<Done> = Vec::new();
+fn rewind(arena: &Arena, resetter: &Resetter, site: &BenchedSite, theirs: f64, rounds: usize) {
+    let mut all: Vec<TimedReset> = Vec::new();
     // The first round is not counted: its clones are not prepared in advance.
     for _ in 0..=rounds {
         resetter.visit(&arena.url(site.name), site.path);
@@ -144,7 +144,7 @@ fn rewind(arena: &Arena, resetter: &Resetter, site: &Site, theirs: f64, rounds: 
 }
 
 /// The medians of the stages that took a millisecond or more.
-fn stages(done: &[Done]) -> String {
+fn stages(done: &[TimedReset]) -> String {
     let names: BTreeSet<&str> = done.iter().flat_map(|done| &done.stages).map(|(name, _)| name.as_str()).collect();
     let median = |wanted: &str| {
         let times = done.iter().map(|done| stage(done, wanted)).filter(|took| !took.is_nan());
@@ -181,7 +181,7 @@ fn digests(resetter: &Resetter, rounds: usize) {
         resetter.reset(&[site.name]);
         let full: Vec<f64> = (0..rounds).map(|_| resetter.verify(site.name)).collect();
         // The first comparison is skipped: after so many reads it may find that something has changed.
-        let looks: Vec<Done> = (0..=rounds).map(|_| resetter.reset_if_dirty(site.name)).skip(1).collect();
+        let looks: Vec<TimedReset> = (0..=rounds).map(|_| resetter.reset_if_dirty(site.name)).skip(1).collect();
         let untouched: Vec<f64> =
             looks.iter().filter(|look| look.way == "untouched").map(|look| stage(look, "verify")).collect();
         println!("{:16} {:>13.1} {:>9.1}", site.name, quantile(&untouched, 0.5), quantile(&full, 0.5));
@@ -189,7 +189,7 @@ fn digests(resetter: &Resetter, rounds: usize) {
 }
 
 /// How long one stage took, in milliseconds; NaN if there was none.
-fn stage(done: &Done, wanted: &str) -> f64 {
+fn stage(done: &TimedReset, wanted: &str) -> f64 {
     done.stages.iter().find(|(name, _)| name == wanted).map_or(f64::NAN, |(_, took)| *took)
 }
 

@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(10);
 
 /// A reset as the API describes it.
-pub struct Done {
+pub struct TimedReset {
     /// The tier that did the reset, as the API names it.
     pub way: String,
     /// From the call's arrival to its end, in milliseconds.
@@ -49,12 +49,12 @@ impl Resetter {
     }
 
     /// Resets sites in one call; returns how long that took as the client sees it, in milliseconds.
-    pub fn reset(&self, sites: &[&str]) -> (f64, Vec<Done>) {
+    pub fn reset(&self, sites: &[&str]) -> (f64, Vec<TimedReset>) {
         self.ask(&json!({ "sites": sites }))
     }
 
     /// Resets a site if clients have touched it.
-    pub fn reset_if_dirty(&self, site: &str) -> Done {
+    pub fn reset_if_dirty(&self, site: &str) -> TimedReset {
         self.ask(&json!({ "sites": [site], "if_dirty": true })).1.remove(0)
     }
 
@@ -100,7 +100,7 @@ impl Resetter {
         });
     }
 
-    fn ask(&self, wish: &Value) -> (f64, Vec<Done>) {
+    fn ask(&self, wish: &Value) -> (f64, Vec<TimedReset>) {
         let begun = Instant::now();
         let accepted: Value = self.runtime.block_on(async {
             let request = self.client.post("http://arenad/v1/environments/mini/resets").json(wish);
@@ -160,10 +160,10 @@ impl Resetter {
     }
 }
 
-fn done(operation: &Value) -> Done {
+fn done(operation: &Value) -> TimedReset {
     assert_eq!(operation["state"], "done", "{operation:#}");
     let stages = operation["reset"]["stages"].as_array().into_iter().flatten();
-    Done {
+    TimedReset {
         way: operation["reset"]["strategy"].as_str().expect("a way").to_owned(),
         took: operation["duration_ms"].as_f64().expect("a duration"),
         stages: stages

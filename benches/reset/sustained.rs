@@ -11,13 +11,13 @@ use crate::arena::Arena;
 use crate::cost::Held;
 use crate::docker_loop::DockerLoop;
 use crate::resetter::Resetter;
-use crate::{Site, quantile};
+use crate::{BenchedSite, quantile};
 
 /// The number of resets before resources are first counted: the first ones fill pools and caches.
 const BEFORE: usize = 10;
 
 /// Resets one site repeatedly for this time.
-pub fn compare(arena: &Arena, resetter: &Resetter, site: &Site, time: Duration) {
+pub fn compare(arena: &Arena, resetter: &Resetter, site: &BenchedSite, time: Duration) {
     let image = resetter.image(arena, site.name);
     let plain = DockerLoop::of(&image, site);
     let theirs = [false, true].map(|visits| {

@@ -18,13 +18,13 @@ use support::world::free_port;
 const TOKEN: &str = "a-long-random-token";
 
 /// A daemon in the foreground, with the API on TCP too.
-struct Served {
+struct ForegroundDaemon {
     world: World,
     base: String,
-    daemon: Option<support::world::Running>,
+    daemon: Option<support::world::RunningCommand>,
 }
 
-impl Served {
+impl ForegroundDaemon {
     async fn start(label: &str) -> Self {
         let world = World::single(label);
         let port = free_port();
@@ -71,7 +71,7 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for ForegroundDaemon {
     fn drop(&mut self) {
         let _ = self.world.run(&["down"]);
         if let Some(daemon) = self.daemon.take() {
@@ -83,7 +83,7 @@ impl Drop for Served {
 
 #[tokio::test]
 async fn tcp_wants_the_token_and_the_socket_its_owner() {
-    let served = Served::start("token").await;
+    let served = ForegroundDaemon::start("token").await;
     for token in [None, Some("wrong"), Some("")] {
         let (status, problem) = served.ask(Method::GET, "/v1/status", token, None).await.unwrap();
         assert_eq!((status, &problem["code"]), (401, &json!("unauthorized")), "{token:?}");
@@ -107,7 +107,7 @@ async fn a_token_from_a_file_is_in_no_list_of_processes() {
     let mut command = world.command(&["serve", "--listen", &format!("127.0.0.1:{port}")]);
     command.env("ARENAD_TOKEN_FILE", &file);
     let daemon = world.start_command(command);
-    let served = Served { world, base: format!("http://127.0.0.1:{port}"), daemon: Some(daemon) };
+    let served = ForegroundDaemon { world, base: format!("http://127.0.0.1:{port}"), daemon: Some(daemon) };
     served.is_offered().await;
     assert_eq!(served.ask(Method::GET, "/v1/status", Some("wrong"), None).await.unwrap().0, 401);
     let pid = served.daemon.as_ref().unwrap().pid().as_raw_nonzero();
@@ -119,7 +119,7 @@ async fn a_token_from_a_file_is_in_no_list_of_processes() {
 
 #[tokio::test]
 async fn what_makes_no_sense_is_answered_with_a_problem() {
-    let served = Served::start("problems").await;
+    let served = ForegroundDaemon::start("problems").await;
     let cases = [
         (Method::GET, "/v1/nothing", None, 404, "not_found"),
         (Method::DELETE, "/v1/status", None, 405, "method_not_allowed"),
@@ -155,7 +155,7 @@ async fn what_makes_no_sense_is_answered_with_a_problem() {
 
 #[tokio::test]
 async fn resets_are_joined_waited_for_and_told() {
-    let served = Served::start("resets").await;
+    let served = ForegroundDaemon::start("resets").await;
     let name = served.world.name.clone();
     served.world.up();
     let path = format!("/v1/environments/{name}/resets");
@@ -187,7 +187,7 @@ async fn resets_are_joined_waited_for_and_told() {
 
 #[tokio::test]
 async fn events_are_followed_from_where_a_client_left_off() {
-    let served = Served::start("events").await;
+    let served = ForegroundDaemon::start("events").await;
     served.world.up();
     let (_, past) = served.get("/v1/events?limit=1000").await;
     let past = past["events"].as_array().unwrap().clone();
@@ -213,7 +213,7 @@ async fn events_are_followed_from_where_a_client_left_off() {
 
 #[tokio::test]
 async fn the_command_line_works_over_tcp() {
-    let served = Served::start("remote").await;
+    let served = ForegroundDaemon::start("remote").await;
     served.world.up();
     let over_tcp = |token: Option<&str>, args: &[&str]| {
         let mut command = served.world.command(args);

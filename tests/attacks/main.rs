@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Mode, OFlags, mkdirat, openat};
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 
-use crate::hostile::{Hostile, Script, mysql, postgres};
+use crate::hostile::{Hostile, ServerScript, mysql, postgres};
 use crate::neighbour::Neighbour;
 use crate::support::wait::PATIENCE;
 use crate::support::{World, until};
@@ -78,13 +78,13 @@ fn world(neighbours_port: u16) -> World {
 }
 
 /// The name of an attack and the function that performs it.
-type Attack<'a> = (String, Box<dyn Fn() + 'a>);
+type NamedAttack<'a> = (String, Box<dyn Fn() + 'a>);
 
 /// The site's container under the attacker's control.
 struct Attacker {
     files: PathBuf,
-    postgres: Arc<Mutex<Script>>,
-    mysql: Arc<Mutex<Script>>,
+    postgres: Arc<Mutex<ServerScript>>,
+    mysql: Arc<Mutex<ServerScript>>,
 }
 
 impl Attacker {
@@ -155,9 +155,9 @@ fn no_attack_takes_the_daemon_or_another_site() {
     world.assert_down();
 }
 
-fn attacks<'a>(world: &'a World, attacker: &'a Attacker) -> Vec<Attack<'a>> {
+fn attacks<'a>(world: &'a World, attacker: &'a Attacker) -> Vec<NamedAttack<'a>> {
     let locate = move |locator: &str| drop(world.run(&["locate", "toy", locator]));
-    let mut attacks: Vec<Attack<'a>> = Vec::new();
+    let mut attacks: Vec<NamedAttack<'a>> = Vec::new();
     for (name, script) in postgres::attacks() {
         let ask = move || {
             *attacker.postgres.lock().unwrap() = script.clone();

@@ -12,13 +12,13 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// A visitor that stops when it is dropped.
 pub struct Neighbour {
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<NeighbourTimings>>,
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct NeighbourTimings {
     took: Vec<Duration>,
     failures: usize,
 }
@@ -26,7 +26,7 @@ struct Seen {
 impl Neighbour {
     /// Starts visits to the site on this port of the host.
     pub fn visited(port: u16) -> Self {
-        let (seen, is_over) = (Arc::<Mutex<Seen>>::default(), Arc::<AtomicBool>::default());
+        let (seen, is_over) = (Arc::<Mutex<NeighbourTimings>>::default(), Arc::<AtomicBool>::default());
         let (noted, ends) = (Arc::clone(&seen), Arc::clone(&is_over));
         let thread = std::thread::spawn(move || {
             while !ends.load(Ordering::Relaxed) {
@@ -47,7 +47,7 @@ impl Neighbour {
 
     /// Discards the measurements so far.
     pub fn forget(&self) {
-        *self.seen.lock().expect("no panic") = Seen::default();
+        *self.seen.lock().expect("no panic") = NeighbourTimings::default();
     }
 
     /// The median response time of at least ten visits.

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::support::World;
-use crate::support::world::{Ran, list};
+use crate::support::world::{CommandOutput, list};
 
 /// The page of the toy site's baseline.
 const BASELINE: &str = "toy\nconfigured\n";
@@ -61,11 +61,11 @@ fn within(world: &World, script: &str) {
     world.engine.docker(&["exec", &id, "/bin/sh", "-c", script]);
 }
 
-fn verified(world: &World) -> Ran {
+fn verified(world: &World) -> CommandOutput {
     world.run(&["verify", "toy"])
 }
 
-fn located(world: &World) -> Ran {
+fn located(world: &World) -> CommandOutput {
     world.run(&["locate", "toy", LOCATOR, "--json"])
 }
 

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use rustix::process::{Signal, kill_process};
 
 use crate::support::wait::PATIENCE;
-use crate::support::world::Running;
+use crate::support::world::RunningCommand;
 use crate::support::{OwnEngine, World, until, within};
 use crate::{named, told, with_store};
 
 /// Starts a daemon in the foreground that uses an engine.
-fn serve(world: &World, endpoint: Option<&str>) -> Running {
+fn serve(world: &World, endpoint: Option<&str>) -> RunningCommand {
     let mut args = vec!["serve"];
     args.extend(endpoint.map(|endpoint| ["--engine", endpoint]).into_iter().flatten());
     let daemon = world.start(&args);
@@ -19,7 +19,7 @@ fn serve(world: &World, endpoint: Option<&str>) -> Running {
     daemon
 }
 
-fn stop(world: &World, daemon: Running) {
+fn stop(world: &World, daemon: RunningCommand) {
     kill_process(daemon.pid(), Signal::TERM).unwrap();
     daemon.ended().code(0);
     assert!(world.api("/v1/status").is_none(), "it has ended");

@@ -8,9 +8,9 @@ use crate::support::World;
 use crate::support::wait::PATIENCE;
 
 /// A stream of events, as the API sends it.
-struct Followed(BufReader<UnixStream>);
+struct EventStream(BufReader<UnixStream>);
 
-impl Followed {
+impl EventStream {
     fn start(world: &World, query: &str) -> Self {
         let mut stream = UnixStream::connect(world.state_dir().join("arenad.sock")).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -46,8 +46,8 @@ async fn events_are_followed_without_a_gap_and_a_gap_is_told() {
         sqlx::query(insert).bind(number.to_string()).execute(&store).await.unwrap();
     }
     let before: i64 = sqlx::query_scalar(newest).fetch_one(&store).await.unwrap();
-    let mut all = Followed::start(&world, "after=0");
-    let mut slow = Followed::start(&world, "after=0");
+    let mut all = EventStream::start(&world, "after=0");
+    let mut slow = EventStream::start(&world, "after=0");
     assert_eq!(all.ids(usize::try_from(before).unwrap()), (1..=before).collect::<Vec<_>>());
     world.run(&["reset", "toy"]).code(0);
     // Events are stored independently of the operation that the client waits for.
@@ -64,14 +64,14 @@ async fn events_are_followed_without_a_gap_and_a_gap_is_told() {
     assert_eq!(slow.ids(5), [1, 2, 3, 4, 5], "one that reads later reads the same");
 
     // The newest stored events come first, then new ones.
-    assert_eq!(Followed::start(&world, "limit=2").ids(2), [after - 1, after]);
+    assert_eq!(EventStream::start(&world, "limit=2").ids(2), [after - 1, after]);
     // Events that are no longer stored are reported as a gap.
     sqlx::query("DELETE FROM events WHERE seq < 200").execute(&store).await.unwrap();
-    let mut gone = Followed::start(&world, "after=7");
+    let mut gone = EventStream::start(&world, "after=7");
     assert_eq!(gone.next("event"), "arenad.gone");
     let said: serde_json::Value = serde_json::from_str(&gone.next("data")).unwrap();
     assert_eq!((said["after"].as_i64(), said["next"].as_i64()), (Some(7), Some(200)), "{said:#}");
-    assert_eq!(Followed::start(&world, "after=199").ids(2), [200, 201]);
+    assert_eq!(EventStream::start(&world, "after=199").ids(2), [200, 201]);
     let ran = world.run(&["events", "--follow", "--after", "7"]).code(1);
     ran.says("the events after 7 are not kept any more; the next one is 200");
     let since = world.run(&["events", "--since", "1h", "-n", "1000", "--json"]).code(0).out;

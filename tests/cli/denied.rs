@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::support::World;
 use crate::support::wait::{PATIENCE, within};
-use crate::support::world::Running;
+use crate::support::world::RunningCommand;
 use crate::user::{self, USER};
 
 /// Ends the daemon of a failing test: the world cannot, because the daemon runs as another user.
@@ -23,7 +23,7 @@ impl Drop for Guard<'_> {
 }
 
 /// Starts a daemon as an earlier `up` of a user outside the group left it.
-fn daemon_outside_the_group(world: &World) -> Running {
+fn daemon_outside_the_group(world: &World) -> RunningCommand {
     let state_dir = world.state_dir().display().to_string();
     let daemon = user::start(world, &["serve", "--background", "--state-dir", &state_dir]);
     within("the daemon's answer", PATIENCE, || world.api("/v1/status"));
@@ -31,7 +31,7 @@ fn daemon_outside_the_group(world: &World) -> Running {
 }
 
 /// Waits until the daemon has exited.
-fn is_gone(world: &World, mut daemon: Running) {
+fn is_gone(world: &World, mut daemon: RunningCommand) {
     within("the daemon's end", PATIENCE, || daemon.has_ended().then_some(()));
     assert!(world.daemon().is_none());
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::support::World;
-use crate::support::world::Ran;
+use crate::support::world::CommandOutput;
 
 /// The tested pages, each with whether it expects the environment to be up at its beginning.
 const PAGES: [(&str, bool); 2] = [("docs/guides/first-run.md", false), ("README.md", true)];
@@ -80,7 +80,7 @@ fn mini(world: &World) {
 }
 
 /// Runs a script as a reader's shell would, with the program on its path.
-fn shell(world: &World, script: &str) -> Ran {
+fn shell(world: &World, script: &str) -> CommandOutput {
     let program = Path::new(env!("CARGO_BIN_EXE_arenad"));
     let path = std::env::var("PATH").unwrap_or_default();
     let mut command = Command::new("sh");

@@ -4,11 +4,11 @@ use std::process::Stdio;
 
 use crate::snapshot::{check, normalized};
 use crate::support::World;
-use crate::support::world::Ran;
+use crate::support::world::CommandOutput;
 
 /// Returns a command's output at a width of 100, which no line of a table may exceed.
 #[track_caller]
-fn at_100(world: &World, words: &[&str], code: i32) -> Ran {
+fn at_100(world: &World, words: &[&str], code: i32) -> CommandOutput {
     let mut command = world.command(words);
     command.env("COLUMNS", "100");
     world.start_command(command).ended().code(code)

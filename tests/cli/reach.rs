@@ -9,7 +9,7 @@ use crate::user;
 
 /// Checks that a command does not claim that the daemon is down, since it may well be running.
 #[track_caller]
-fn refused(ran: crate::support::world::Ran, words: &str) {
+fn refused(ran: crate::support::world::CommandOutput, words: &str) {
     let ran = ran.code(1).says(words).says("hint: ");
     for claim in ["no daemon runs", "nothing is up"] {
         assert!(!ran.err.contains(claim) && !ran.out.contains(claim), "{}{}", ran.out, ran.err);

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use crate::support::World;
-use crate::support::world::{Ran, Running};
+use crate::support::world::{CommandOutput, RunningCommand};
 
 /// A user id without any group, including the engine's.
 pub const USER: u32 = 47_211;
@@ -21,12 +21,12 @@ pub fn command(world: &World, args: &[&str]) -> Command {
 }
 
 /// Starts a command of that user.
-pub fn start(world: &World, args: &[&str]) -> Running {
+pub fn start(world: &World, args: &[&str]) -> RunningCommand {
     world.start_command(command(world, args))
 }
 
 /// Runs one to its end.
 #[track_caller]
-pub fn run(world: &World, args: &[&str]) -> Ran {
+pub fn run(world: &World, args: &[&str]) -> CommandOutput {
     start(world, args).ended()
 }

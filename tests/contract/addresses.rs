@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use arenad_model::subnet::Subnet;
 
-use crate::bed::{Bed, PATIENCE, Wanted};
+use crate::bed::{Bed, PATIENCE, WantedContainer};
 
 fn is_in(address: Option<IpAddr>, subnet: Subnet) -> bool {
     match address {
@@ -15,7 +15,7 @@ fn is_in(address: Option<IpAddr>, subnet: Subnet) -> bool {
 
 pub async fn containers_have_addresses_of_their_network(bed: Bed) {
     let (name, subnet) = bed.network("one").await;
-    let wanted = || Wanted { network: Some(name.clone()), ..Wanted::default() };
+    let wanted = || WantedContainer { network: Some(name.clone()), ..WantedContainer::default() };
     let first = bed.start("one", wanted()).await;
     let second = bed.start("two", wanted()).await;
     let first = bed.engine.inspect(&first).await.unwrap().address;
@@ -26,7 +26,7 @@ pub async fn containers_have_addresses_of_their_network(bed: Bed) {
 
 pub async fn addresses_are_given_up_at_the_end(bed: Bed) {
     let (name, subnet) = bed.network("one").await;
-    let wanted = || Wanted { network: Some(name.clone()), ..Wanted::default() };
+    let wanted = || WantedContainer { network: Some(name.clone()), ..WantedContainer::default() };
     let first = bed.obedient("one", wanted()).await;
     bed.engine.stop(&first, PATIENCE).await.unwrap();
     assert_eq!(bed.engine.inspect(&first).await.unwrap().address, None);
@@ -43,7 +43,7 @@ pub async fn addresses_are_given_up_at_the_end(bed: Bed) {
 pub async fn the_first_network_gives_the_address(bed: Bed) {
     let (inner, subnet) = bed.network("inner").await;
     let (outward, _) = bed.network("another").await;
-    let wanted = Wanted { network: Some(inner), outward: Some(outward.clone()), ..Wanted::default() };
+    let wanted = WantedContainer { network: Some(inner), outward: Some(outward.clone()), ..WantedContainer::default() };
     let handle = bed.start("one", wanted).await;
     assert!(is_in(bed.engine.inspect(&handle).await.unwrap().address, subnet));
     assert!(bed.engine.remove_network(&outward).await.is_err());

@@ -2,7 +2,7 @@
 
 use arenad_engine::EngineError;
 
-use crate::bed::{Bed, Wanted, folder, piece, script, tar_of, untar, whole};
+use crate::bed::{Bed, WantedContainer, folder, piece, script, tar_of, untar, whole};
 
 pub async fn files_and_folders_are_read(bed: Bed) {
     let handle = bed.start("one", script("mkdir -p /a/b; echo x > /a/b/x; sleep 1000")).await;
@@ -20,7 +20,7 @@ pub async fn files_and_folders_are_read(bed: Bed) {
 }
 
 pub async fn archives_there_and_back_keep_owners_and_modes(bed: Bed) {
-    let handle = bed.start("one", Wanted::default()).await;
+    let handle = bed.start("one", WantedContainer::default()).await;
     let mut archive = tar::Builder::new(Vec::new());
     let mut header = tar::Header::new_gnu();
     header.set_mode(0o640);
@@ -40,7 +40,7 @@ pub async fn archives_reach_volumes_and_folders_of_the_host(bed: Bed) {
     bed.engine.create_volume(&volume, &bed.labels(&[])).await.unwrap();
     let folder = folder();
     std::fs::write(folder.path().join("there"), "on the host").unwrap();
-    let mut wanted = Wanted::default();
+    let mut wanted = WantedContainer::default();
     wanted.volumes.insert("/volume".to_owned(), (volume, false));
     wanted.binds.insert("/bind".to_owned(), folder.path().to_owned());
     let handle = bed.create("one", wanted).await;
@@ -67,7 +67,7 @@ pub async fn archives_are_unpacked_before_the_first_start(bed: Bed) {
 }
 
 pub async fn what_is_not_there_cannot_be_read(bed: Bed) {
-    let handle = bed.create("one", Wanted::default()).await;
+    let handle = bed.create("one", WantedContainer::default()).await;
     let error = whole(bed.engine.read_archive(&handle, "/missing")).await.unwrap_err();
     let EngineError::NotFound { message, .. } = &error else { panic!("{error:?}") };
     assert!(!message.contains("No such container: "), "{message}");
@@ -77,7 +77,7 @@ pub async fn what_is_not_there_cannot_be_read(bed: Bed) {
 }
 
 pub async fn archives_need_a_folder_to_go_to(bed: Bed) {
-    let handle = bed.create("one", Wanted::default()).await;
+    let handle = bed.create("one", WantedContainer::default()).await;
     let archive = || piece(tar_of([("x", b"x".as_slice())]));
     let error = bed.engine.write_archive(&handle, "/missing", archive()).await.unwrap_err();
     assert!(error.is_not_found(), "{error:?}");
@@ -86,7 +86,7 @@ pub async fn archives_need_a_folder_to_go_to(bed: Bed) {
 }
 
 pub async fn a_read_only_root_is_not_written(bed: Bed) {
-    let wanted = Wanted { read_only: true, tmpfs: Some("/memory".to_owned()), ..Wanted::default() };
+    let wanted = WantedContainer { read_only: true, tmpfs: Some("/memory".to_owned()), ..WantedContainer::default() };
     let handle = bed.start("one", wanted).await;
     assert_ne!(bed.sh(&handle, "echo x > /x").await.code, 0);
     assert_eq!(bed.sh(&handle, "echo x > /memory/x").await.code, 0);

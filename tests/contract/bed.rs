@@ -42,7 +42,7 @@ pub struct Bed {
 
 /// The properties of a container besides the base image.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct WantedContainer {
     pub image: Option<String>,
     pub script: Option<String>,
     pub labels: BTreeMap<String, String>,
@@ -55,8 +55,8 @@ pub struct Wanted {
     pub health: Option<Vec<String>>,
 }
 
-pub fn script(script: &str) -> Wanted {
-    Wanted { script: Some(script.to_owned()), ..Wanted::default() }
+pub fn script(script: &str) -> WantedContainer {
+    WantedContainer { script: Some(script.to_owned()), ..WantedContainer::default() }
 }
 
 pub fn shell(script: &str) -> Vec<String> {
@@ -181,11 +181,11 @@ impl Bed {
     }
 
     /// Creates a container in the named network, or in a new network of the bed.
-    pub async fn create(&self, part: &str, wanted: Wanted) -> EngineHandle {
+    pub async fn create(&self, part: &str, wanted: WantedContainer) -> EngineHandle {
         self.try_create(part, wanted).await.expect("a container")
     }
 
-    pub async fn try_create(&self, part: &str, wanted: Wanted) -> Result<EngineHandle, EngineError> {
+    pub async fn try_create(&self, part: &str, wanted: WantedContainer) -> Result<EngineHandle, EngineError> {
         let network = match &wanted.network {
             Some(network) => network.clone(),
             None => {
@@ -215,15 +215,15 @@ impl Bed {
     }
 
     /// Creates a container and starts it.
-    pub async fn start(&self, part: &str, wanted: Wanted) -> EngineHandle {
+    pub async fn start(&self, part: &str, wanted: WantedContainer) -> EngineHandle {
         let handle = self.create(part, wanted).await;
         self.engine.start(&handle).await.expect("it starts");
         handle
     }
 
     /// Starts a container that exits when it is asked to, and waits until its handler is installed.
-    pub async fn obedient(&self, part: &str, wanted: Wanted) -> EngineHandle {
-        let wanted = Wanted { script: Some(format!("echo set; {OBEYS}")), ..wanted };
+    pub async fn obedient(&self, part: &str, wanted: WantedContainer) -> EngineHandle {
+        let wanted = WantedContainer { script: Some(format!("echo set; {OBEYS}")), ..wanted };
         let handle = self.start(part, wanted).await;
         self.until_said(&handle, "set").await;
         handle
@@ -290,7 +290,7 @@ impl Bed {
     }
 }
 
-fn service(wanted: &Wanted) -> ServiceSpec {
+fn service(wanted: &WantedContainer) -> ServiceSpec {
     let tmpfs = wanted.tmpfs.iter();
     let mounts = tmpfs.map(|target| arenad_model::site::MountSpec::Tmpfs { target: target.clone(), size_bytes: None });
     let health = |test: &Vec<String>| HealthCheck {

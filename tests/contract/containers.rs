@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use arenad_engine::{ContainerHealth, ContainerState, CpuWeight, EngineError, EngineHandle};
 
-use crate::bed::{Bed, LABEL, OBEYS, PATIENCE, Wanted, folder, script, shell};
+use crate::bed::{Bed, LABEL, OBEYS, PATIENCE, WantedContainer, folder, script, shell};
 
 pub async fn the_engine_says_what_it_is(bed: Bed) {
     bed.engine.ping().await.unwrap();
@@ -17,30 +17,30 @@ pub async fn the_engine_says_what_it_is(bed: Bed) {
 }
 
 pub async fn create_is_refused_where_the_name_is_taken(bed: Bed) {
-    let first = bed.create("one", Wanted::default()).await;
-    let error = bed.try_create("one", Wanted::default()).await.unwrap_err();
+    let first = bed.create("one", WantedContainer::default()).await;
+    let error = bed.try_create("one", WantedContainer::default()).await.unwrap_err();
     assert!(matches!(error, EngineError::Conflict { .. }), "{error:?}");
     assert!(!error.is_transient());
     bed.engine.remove(&first).await.unwrap();
-    bed.create("one", Wanted::default()).await;
+    bed.create("one", WantedContainer::default()).await;
 }
 
 pub async fn create_is_refused_without_its_image(bed: Bed) {
     let image = Some(format!("sha256:{}", "0".repeat(64)));
-    let error = bed.try_create("one", Wanted { image, ..Wanted::default() }).await.unwrap_err();
+    let error = bed.try_create("one", WantedContainer { image, ..WantedContainer::default() }).await.unwrap_err();
     assert!(error.is_not_found(), "{error:?}");
 }
 
 pub async fn create_is_refused_without_the_folder_that_it_mounts(bed: Bed) {
     let folder = folder();
-    let mut wanted = Wanted::default();
+    let mut wanted = WantedContainer::default();
     wanted.binds.insert("/data".to_owned(), folder.path().join("missing"));
     let error = bed.try_create("one", wanted).await.unwrap_err();
     assert!(matches!(error, EngineError::Refused { status: 400, .. }), "{error:?}");
 }
 
 pub async fn create_without_its_network_starts_nothing(bed: Bed) {
-    let wanted = Wanted { network: Some(bed.named("missing")), ..Wanted::default() };
+    let wanted = WantedContainer { network: Some(bed.named("missing")), ..WantedContainer::default() };
     let handle = bed.create("one", wanted).await;
     let error = bed.engine.start(&handle).await.unwrap_err();
     assert!(error.is_not_found(), "{error:?}");
@@ -49,22 +49,22 @@ pub async fn create_without_its_network_starts_nothing(bed: Bed) {
 
 pub async fn created_containers_bear_the_labels_of_their_image_and_their_own(bed: Bed) {
     let labels = bed.labels(&[("own", "1"), ("base", "overridden")]);
-    let handle = bed.create("one", Wanted { labels, ..Wanted::default() }).await;
+    let handle = bed.create("one", WantedContainer { labels, ..WantedContainer::default() }).await;
     let found = bed.engine.containers("own", "1").await.unwrap();
     let found = found.iter().find(|found| found.handle == handle).unwrap();
     assert_eq!(found.labels["base"], "overridden");
-    let handle = bed.create("two", Wanted::default()).await;
+    let handle = bed.create("two", WantedContainer::default()).await;
     let found = bed.engine.containers(LABEL, &bed.name).await.unwrap();
     let found = found.iter().find(|found| found.handle == handle).unwrap();
     assert_eq!(found.labels["base"], "yes");
 }
 
 pub async fn containers_are_found_by_label_whatever_they_do(bed: Bed) {
-    let created = bed.create("created", Wanted::default()).await;
-    let running = bed.start("running", Wanted::default()).await;
+    let created = bed.create("created", WantedContainer::default()).await;
+    let running = bed.start("running", WantedContainer::default()).await;
     let ended = bed.start("ended", script("exit 0")).await;
     bed.ended(&ended).await;
-    let frozen = bed.start("frozen", Wanted::default()).await;
+    let frozen = bed.start("frozen", WantedContainer::default()).await;
     bed.engine.freeze(&frozen).await.unwrap();
     let found = bed.engine.containers(LABEL, &bed.name).await.unwrap();
     for (handle, part, is_running) in
@@ -81,15 +81,15 @@ pub async fn containers_are_found_by_label_whatever_they_do(bed: Bed) {
 }
 
 pub async fn running_lists_what_runs(bed: Bed) {
-    let created = bed.create("created", Wanted::default()).await;
-    let running = bed.start("running", Wanted::default()).await;
+    let created = bed.create("created", WantedContainer::default()).await;
+    let running = bed.start("running", WantedContainer::default()).await;
     let found = bed.engine.running().await.unwrap();
     let is_listed = |handle: &EngineHandle| found.iter().any(|found| found.handle == *handle);
     assert!(is_listed(&running) && !is_listed(&created));
 }
 
 pub async fn start_and_stop_are_idempotent(bed: Bed) {
-    let handle = bed.obedient("one", Wanted::default()).await;
+    let handle = bed.obedient("one", WantedContainer::default()).await;
     bed.engine.start(&handle).await.unwrap();
     assert_eq!(bed.state(&handle).await, ContainerState::Running);
     bed.engine.stop(&handle, PATIENCE).await.unwrap();
@@ -97,7 +97,7 @@ pub async fn start_and_stop_are_idempotent(bed: Bed) {
     assert_eq!(bed.state(&handle).await, ContainerState::Exited(0));
     bed.engine.start(&handle).await.unwrap();
     assert_eq!(bed.state(&handle).await, ContainerState::Running);
-    let never = bed.create("two", Wanted::default()).await;
+    let never = bed.create("two", WantedContainer::default()).await;
     bed.engine.stop(&never, PATIENCE).await.unwrap();
     assert_eq!(bed.state(&never).await, ContainerState::Created);
 }
@@ -141,7 +141,7 @@ pub async fn what_is_not_there_is_not_found(bed: Bed) {
 
 pub async fn remove_is_idempotent_and_takes_running_containers(bed: Bed) {
     for (part, starts) in [("created", false), ("running", true)] {
-        let handle = bed.create(part, Wanted::default()).await;
+        let handle = bed.create(part, WantedContainer::default()).await;
         if starts {
             bed.engine.start(&handle).await.unwrap();
         }
@@ -175,7 +175,7 @@ pub async fn inspect_says_what_a_container_does(bed: Bed) {
 
 pub async fn health_checks_pass(bed: Bed) {
     let test = ["CMD", "test", "-e", "/base/file"].map(str::to_owned).to_vec();
-    let handle = bed.create("one", Wanted { health: Some(test), ..script("sleep 1000") }).await;
+    let handle = bed.create("one", WantedContainer { health: Some(test), ..script("sleep 1000") }).await;
     bed.engine.start(&handle).await.unwrap();
     let looking = async {
         while bed.engine.inspect(&handle).await.unwrap().health != ContainerHealth::Healthy {
@@ -186,7 +186,7 @@ pub async fn health_checks_pass(bed: Bed) {
 }
 
 pub async fn weight_changes_at_any_time(bed: Bed) {
-    let handle = bed.create("one", Wanted::default()).await;
+    let handle = bed.create("one", WantedContainer::default()).await;
     bed.engine.weigh(&handle, CpuWeight::Background).await.unwrap();
     bed.engine.start(&handle).await.unwrap();
     bed.engine.weigh(&handle, CpuWeight::Serving).await.unwrap();
@@ -194,7 +194,8 @@ pub async fn weight_changes_at_any_time(bed: Bed) {
 }
 
 pub async fn files_outlive_a_stop_and_memory_does_not(bed: Bed) {
-    let handle = bed.obedient("one", Wanted { tmpfs: Some("/memory".to_owned()), ..Wanted::default() }).await;
+    let handle =
+        bed.obedient("one", WantedContainer { tmpfs: Some("/memory".to_owned()), ..WantedContainer::default() }).await;
     bed.sh(&handle, "echo kept > /kept; echo lost > /memory/lost").await;
     assert_eq!(bed.read(&handle, "/memory/lost").await, "lost\n");
     bed.engine.stop(&handle, PATIENCE).await.unwrap();

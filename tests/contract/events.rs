@@ -2,14 +2,14 @@
 
 use arenad_engine::{EngineEvent, EngineStream};
 
-use crate::bed::{Bed, LABEL, PATIENCE, Wanted, script};
+use crate::bed::{Bed, LABEL, PATIENCE, WantedContainer, script};
 
 /// Listens, and waits until the stream delivers an event: Docker's stream begins some time after the request.
 async fn listen(bed: &Bed) -> EngineStream<EngineEvent> {
     let mut events = bed.engine.events(LABEL, &bed.name);
     for attempt in 0.. {
         let part = format!("heard-{attempt}");
-        let handle = bed.create(&part, Wanted::default()).await;
+        let handle = bed.create(&part, WantedContainer::default()).await;
         bed.engine.remove(&handle).await.unwrap();
         let heard = async { while bed.next(&mut events, 1).await[0].labels["name"] != bed.named(&part) {} };
         if tokio::time::timeout(std::time::Duration::from_secs(1), heard).await.is_ok() {
@@ -40,7 +40,7 @@ pub async fn every_step_of_a_life_is_told(bed: Bed) {
 }
 
 pub async fn freezing_is_told(bed: Bed) {
-    let handle = bed.start("one", Wanted::default()).await;
+    let handle = bed.start("one", WantedContainer::default()).await;
     let mut events = listen(&bed).await;
     bed.engine.freeze(&handle).await.unwrap();
     bed.engine.thaw(&handle).await.unwrap();
@@ -48,7 +48,7 @@ pub async fn freezing_is_told(bed: Bed) {
 }
 
 pub async fn kills_are_told(bed: Bed) {
-    let obedient = bed.obedient("one", Wanted::default()).await;
+    let obedient = bed.obedient("one", WantedContainer::default()).await;
     let stubborn = bed.start("two", script("sleep 1000")).await;
     let mut events = listen(&bed).await;
     bed.engine.stop(&obedient, PATIENCE).await.unwrap();
@@ -75,10 +75,14 @@ pub async fn only_what_bears_the_label_is_told(bed: Bed) {
     let labels = bed.labels(&[("own", &bed.name)]);
     let heard = async {
         for attempt in 0.. {
-            let other = bed.create(&format!("other-{attempt}"), Wanted::default()).await;
+            let other = bed.create(&format!("other-{attempt}"), WantedContainer::default()).await;
             bed.engine.remove(&other).await.unwrap();
-            let handle =
-                bed.create(&format!("own-{attempt}"), Wanted { labels: labels.clone(), ..Wanted::default() }).await;
+            let handle = bed
+                .create(
+                    &format!("own-{attempt}"),
+                    WantedContainer { labels: labels.clone(), ..WantedContainer::default() },
+                )
+                .await;
             bed.engine.remove(&handle).await.unwrap();
             let next = tokio::time::timeout(std::time::Duration::from_secs(1), bed.next(&mut events, 1)).await;
             if let Ok(told) = next {

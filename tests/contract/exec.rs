@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use arenad_engine::EngineError;
 
-use crate::bed::{Bed, PATIENCE, Wanted, shell};
+use crate::bed::{Bed, PATIENCE, WantedContainer, shell};
 
 pub async fn commands_answer_with_code_and_output(bed: Bed) {
-    let handle = bed.start("one", Wanted::default()).await;
+    let handle = bed.start("one", WantedContainer::default()).await;
     let output = bed.sh(&handle, "echo out; echo err >&2; exit 3").await;
     assert_eq!((output.code, output.stdout.as_str(), output.stderr.as_str()), (3, "out\n", "err\n"));
     let command = ["cat", "/base/file"].map(str::to_owned);
@@ -17,14 +17,14 @@ pub async fn commands_answer_with_code_and_output(bed: Bed) {
 }
 
 pub async fn commands_run_as_the_user_that_is_named(bed: Bed) {
-    let handle = bed.start("one", Wanted::default()).await;
+    let handle = bed.start("one", WantedContainer::default()).await;
     assert_eq!(bed.sh(&handle, "id -u").await.stdout, "0\n");
     let output = bed.engine.exec(&handle, &shell("id -u"), Some("1234"), PATIENCE).await.unwrap();
     assert_eq!(output.stdout, "1234\n");
 }
 
 pub async fn commands_end_at_their_limit_for_the_caller(bed: Bed) {
-    let handle = bed.start("one", Wanted::default()).await;
+    let handle = bed.start("one", WantedContainer::default()).await;
     let limit = Duration::from_secs(2);
     let before = tokio::time::Instant::now();
     let error = bed.engine.exec(&handle, &shell("echo x > /x; sleep 100"), None, limit).await.unwrap_err();
@@ -34,14 +34,14 @@ pub async fn commands_end_at_their_limit_for_the_caller(bed: Bed) {
 }
 
 pub async fn commands_that_do_not_exist_fail(bed: Bed) {
-    let handle = bed.start("one", Wanted::default()).await;
+    let handle = bed.start("one", WantedContainer::default()).await;
     let command = ["no-such-command".to_owned()];
     let output = bed.engine.exec(&handle, &command, None, PATIENCE).await.unwrap();
     assert!(matches!(output.code, 126 | 127), "{output:?}");
 }
 
 pub async fn commands_need_a_running_container(bed: Bed) {
-    let handle = bed.create("one", Wanted::default()).await;
+    let handle = bed.create("one", WantedContainer::default()).await;
     let error = bed.engine.exec(&handle, &shell("true"), None, PATIENCE).await.unwrap_err();
     assert!(matches!(error, EngineError::Conflict { .. }), "{error:?}");
 }

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use arenad_engine::{ContainerState, EngineError};
 
-use crate::bed::{Bed, PATIENCE, Wanted, script, shell};
+use crate::bed::{Bed, PATIENCE, WantedContainer, script, shell};
 
 pub async fn freeze_and_thaw(bed: Bed) {
-    let handle = bed.start("one", Wanted::default()).await;
+    let handle = bed.start("one", WantedContainer::default()).await;
     let before = bed.engine.inspect(&handle).await.unwrap();
     bed.engine.freeze(&handle).await.unwrap();
     let frozen = bed.engine.inspect(&handle).await.unwrap();
@@ -25,12 +25,12 @@ pub async fn freeze_and_thaw(bed: Bed) {
 }
 
 pub async fn freezing_what_does_not_run_is_refused(bed: Bed) {
-    let created = bed.create("created", Wanted::default()).await;
+    let created = bed.create("created", WantedContainer::default()).await;
     let error = bed.engine.freeze(&created).await.unwrap_err();
     assert!(matches!(error, EngineError::Conflict { .. }), "{error:?}");
     let error = bed.engine.thaw(&created).await.unwrap_err();
     assert!(matches!(error, EngineError::Conflict { .. } | EngineError::Refused { .. }), "{error:?}");
-    let running = bed.start("running", Wanted::default()).await;
+    let running = bed.start("running", WantedContainer::default()).await;
     let error = bed.engine.thaw(&running).await.unwrap_err();
     assert!(matches!(error, EngineError::Refused { status: 500, .. }), "{error:?}");
     bed.engine.freeze(&running).await.unwrap();
@@ -39,7 +39,7 @@ pub async fn freezing_what_does_not_run_is_refused(bed: Bed) {
 }
 
 pub async fn frozen_containers_refuse_commands_and_starts(bed: Bed) {
-    let handle = bed.start("one", Wanted::default()).await;
+    let handle = bed.start("one", WantedContainer::default()).await;
     bed.engine.freeze(&handle).await.unwrap();
     let error = bed.engine.exec(&handle, &shell("true"), None, PATIENCE).await.unwrap_err();
     assert!(matches!(error, EngineError::Conflict { .. }), "{error:?}");
@@ -48,7 +48,7 @@ pub async fn frozen_containers_refuse_commands_and_starts(bed: Bed) {
 }
 
 pub async fn frozen_containers_stop(bed: Bed) {
-    let handle = bed.obedient("one", Wanted::default()).await;
+    let handle = bed.obedient("one", WantedContainer::default()).await;
     bed.engine.freeze(&handle).await.unwrap();
     bed.engine.stop(&handle, Duration::from_secs(30)).await.unwrap();
     assert_eq!(bed.state(&handle).await, ContainerState::Exited(0));

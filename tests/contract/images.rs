@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use arenad_engine::{EngineError, Image};
 
-use crate::bed::{Bed, LABEL, PATIENCE, Wanted, folder, piece, script, whole};
+use crate::bed::{Bed, LABEL, PATIENCE, WantedContainer, folder, piece, script, whole};
 
 impl Bed {
     async fn image(&self, reference: &str) -> Option<Image> {
@@ -62,7 +62,7 @@ pub async fn builds_give_labels_and_run_commands(bed: Bed) {
     assert_eq!(image.layers[..base.layers.len()], base.layers);
     assert!(image.layers.len() > base.layers.len());
     assert!(!lines.lock().unwrap().is_empty());
-    let handle = bed.start("one", Wanted { image: Some(image.id), ..Wanted::default() }).await;
+    let handle = bed.start("one", WantedContainer { image: Some(image.id), ..WantedContainer::default() }).await;
     assert_eq!(bed.read(&handle, "/word").await, "given\n");
     assert_eq!(bed.read(&handle, "/more/more").await, "more");
 }
@@ -104,14 +104,14 @@ pub async fn builds_stop_at_their_target(bed: Bed) {
     let first = bed.build_target("first", &dockerfile, &[], Some("first"), &|_| {}).await.unwrap();
     assert!(!first.labels.contains_key("last"));
     let last = bed.build("last", &dockerfile, &[]).await.unwrap();
-    let handle = bed.start("one", Wanted { image: Some(last.id), ..Wanted::default() }).await;
+    let handle = bed.start("one", WantedContainer { image: Some(last.id), ..WantedContainer::default() }).await;
     assert_eq!(bed.read(&handle, "/copied").await, "first\n");
     assert_ne!(bed.sh(&handle, "test -e /first").await.code, 0);
 }
 
 pub async fn committed_images_have_files_and_labels(bed: Bed) {
     let labels = bed.labels(&[("own", "1"), ("kept", "1")]);
-    let handle = bed.obedient("one", Wanted { labels, ..Wanted::default() }).await;
+    let handle = bed.obedient("one", WantedContainer { labels, ..WantedContainer::default() }).await;
     bed.sh(&handle, "echo new > /new; echo changed > /base/file; rm /base/name").await;
     bed.engine.stop(&handle, PATIENCE).await.unwrap();
     let repository = bed.named("commit");
@@ -125,7 +125,7 @@ pub async fn committed_images_have_files_and_labels(bed: Bed) {
     for (label, value) in [("own", "2"), ("kept", "1"), ("base", "yes"), (LABEL, &bed.name)] {
         assert_eq!(image.labels[label], value);
     }
-    let copy = bed.start("two", Wanted { image: Some(id), ..Wanted::default() }).await;
+    let copy = bed.start("two", WantedContainer { image: Some(id), ..WantedContainer::default() }).await;
     assert_eq!(bed.read(&copy, "/new").await, "new\n");
     assert_eq!(bed.read(&copy, "/base/file").await, "changed\n");
     assert_ne!(bed.sh(&copy, "test -e /base/name").await.code, 0);
@@ -139,7 +139,7 @@ pub async fn committed_images_have_nothing_of_mounts(bed: Bed) {
     let volume = bed.named("volume");
     bed.engine.create_volume(&volume, &bed.labels(&[])).await.unwrap();
     let folder = folder();
-    let mut wanted = Wanted { tmpfs: Some("/memory".to_owned()), ..script("sleep 1000") };
+    let mut wanted = WantedContainer { tmpfs: Some("/memory".to_owned()), ..script("sleep 1000") };
     wanted.volumes.insert("/volume".to_owned(), (volume, false));
     wanted.binds.insert("/bind".to_owned(), folder.path().to_owned());
     let handle = bed.start("one", wanted).await;
@@ -147,7 +147,7 @@ pub async fn committed_images_have_nothing_of_mounts(bed: Bed) {
     assert_eq!(crate::bed::read(&folder.path().join("x")), "x\n");
     // A running container can be committed as well.
     let id = bed.engine.commit(&handle, &bed.named("commit"), "1", &bed.labels(&[])).await.unwrap();
-    let copy = bed.start("two", Wanted { image: Some(id), ..Wanted::default() }).await;
+    let copy = bed.start("two", WantedContainer { image: Some(id), ..WantedContainer::default() }).await;
     assert_eq!(bed.sh(&copy, "test -e /x").await.code, 0);
     for path in ["/volume/x", "/bind/x", "/memory/x"] {
         assert_ne!(bed.sh(&copy, &format!("test -e {path}")).await.code, 0, "{path}");
@@ -155,7 +155,7 @@ pub async fn committed_images_have_nothing_of_mounts(bed: Bed) {
 }
 
 pub async fn a_commit_takes_its_name_over(bed: Bed) {
-    let handle = bed.create("one", Wanted::default()).await;
+    let handle = bed.create("one", WantedContainer::default()).await;
     let repository = bed.named("commit");
     let first = bed.engine.commit(&handle, &repository, "1", &bed.labels(&[])).await.unwrap();
     let second = bed.engine.commit(&handle, &repository, "1", &bed.labels(&[])).await.unwrap();
@@ -182,7 +182,7 @@ pub async fn names_are_given_and_taken(bed: Bed) {
 }
 
 pub async fn images_in_use_stay(bed: Bed) {
-    let handle = bed.create("one", Wanted::default()).await;
+    let handle = bed.create("one", WantedContainer::default()).await;
     conflicts(bed.engine.remove_image(&bed.base).await.unwrap_err());
     conflicts(bed.engine.untag(&bed.named("base:1")).await.unwrap_err());
     assert_eq!(bed.image(&bed.base).await.unwrap().tags, [bed.named("base:1")]);
@@ -196,7 +196,7 @@ pub async fn images_in_use_stay(bed: Bed) {
 }
 
 pub async fn images_that_others_stand_on_stay(bed: Bed) {
-    let handle = bed.create("one", Wanted::default()).await;
+    let handle = bed.create("one", WantedContainer::default()).await;
     let id = bed.engine.commit(&handle, &bed.named("commit"), "1", &bed.labels(&[])).await.unwrap();
     bed.engine.remove(&handle).await.unwrap();
     conflicts(bed.engine.remove_image(&bed.base).await.unwrap_err());
@@ -206,7 +206,7 @@ pub async fn images_that_others_stand_on_stay(bed: Bed) {
 }
 
 pub async fn bases_without_a_name_go_with_the_last_that_stands_on_them(bed: Bed) {
-    let handle = bed.create("one", Wanted::default()).await;
+    let handle = bed.create("one", WantedContainer::default()).await;
     let id = bed.engine.commit(&handle, &bed.named("commit"), "1", &bed.labels(&[])).await.unwrap();
     bed.engine.remove(&handle).await.unwrap();
     bed.engine.untag(&bed.named("base:1")).await.unwrap();
@@ -225,7 +225,7 @@ pub async fn saved_images_load_again(bed: Bed) {
     let after = bed.image(&bed.base).await.unwrap();
     assert!(after.tags.is_empty());
     assert_eq!((after.id, after.labels, after.layers), (before.id, before.labels, before.layers));
-    let handle = bed.start("one", Wanted::default()).await;
+    let handle = bed.start("one", WantedContainer::default()).await;
     assert_eq!(bed.read(&handle, "/base/file").await, "of the base");
 }
 

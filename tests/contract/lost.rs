@@ -5,18 +5,20 @@ use std::time::Duration;
 use arenad_engine::ContainerState;
 use futures_util::FutureExt;
 
-use crate::bed::{Bed, LABEL, PATIENCE, Wanted, script};
+use crate::bed::{Bed, LABEL, PATIENCE, WantedContainer, script};
 
 pub async fn a_create_whose_caller_goes_away_is_found_by_its_label(bed: Bed) {
     bed.network("net").await;
     for (number, patience) in [0, 1, 2, 5, 10, 20].into_iter().enumerate() {
         let part = format!("one-{number}");
-        let wanted = Wanted { network: Some(bed.named("net")), ..Wanted::default() };
+        let wanted = WantedContainer { network: Some(bed.named("net")), ..WantedContainer::default() };
         let creating = bed.try_create(&part, wanted);
         let _ = tokio::time::timeout(Duration::from_millis(patience), creating).await;
         // The container may or may not appear. If it does, its name is taken from the beginning, and its labels find it
         // in the end.
-        let made = bed.try_create(&part, Wanted { network: Some(bed.named("net")), ..Wanted::default() }).await;
+        let made = bed
+            .try_create(&part, WantedContainer { network: Some(bed.named("net")), ..WantedContainer::default() })
+            .await;
         let looking = async {
             loop {
                 let mut found = bed.engine.containers(LABEL, &bed.name).await.unwrap();

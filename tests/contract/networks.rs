@@ -2,7 +2,7 @@
 
 use arenad_engine::EngineError;
 
-use crate::bed::{Bed, LABEL, PATIENCE, Wanted};
+use crate::bed::{Bed, LABEL, PATIENCE, WantedContainer};
 
 pub async fn networks_are_found_by_label_and_their_ranges_are_taken(bed: Bed) {
     let (name, subnet) = bed.network("one").await;
@@ -23,7 +23,7 @@ pub async fn a_range_that_overlaps_is_refused(bed: Bed) {
 
 pub async fn networks_in_use_stay(bed: Bed) {
     let (name, _) = bed.network("one").await;
-    let handle = bed.create("one", Wanted { network: Some(name.clone()), ..Wanted::default() }).await;
+    let handle = bed.create("one", WantedContainer { network: Some(name.clone()), ..WantedContainer::default() }).await;
     bed.engine.start(&handle).await.unwrap();
     let error = bed.engine.remove_network(&name).await.unwrap_err();
     let EngineError::Refused { message, status: 403, .. } = &error else { panic!("{error:?}") };

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use arenad_engine::labels;
 use arenad_engine::{EngineError, EngineHandle};
 
-use crate::bed::{Bed, LABEL, PATIENCE, Wanted};
+use crate::bed::{Bed, LABEL, PATIENCE, WantedContainer};
 
 async fn with_volume(bed: &Bed, part: &str, volume: &str, read_only: bool) -> EngineHandle {
     let volumes = BTreeMap::from([("/data".to_owned(), (volume.to_owned(), read_only))]);
-    bed.obedient(part, Wanted { volumes, ..Wanted::default() }).await
+    bed.obedient(part, WantedContainer { volumes, ..WantedContainer::default() }).await
 }
 
 async fn volume(bed: &Bed) -> String {
@@ -69,14 +69,15 @@ pub async fn volumes_of_the_image_go_with_the_container(bed: Bed) {
     let dockerfile = format!("FROM {}\nCOPY file /data/file\nVOLUME /data\n", bed.named("base:1"));
     let image = bed.build("volumes", &dockerfile, &[("file", b"of the image")]).await.unwrap();
     assert_eq!(image.volumes, ["/data"]);
-    let handle = bed.start("one", Wanted { image: Some(image.id.clone()), ..Wanted::default() }).await;
+    let handle =
+        bed.start("one", WantedContainer { image: Some(image.id.clone()), ..WantedContainer::default() }).await;
     let volumes = bed.engine.inspect(&handle).await.unwrap().volumes;
     let anonymous = volumes["/data"].clone();
     assert_eq!(bed.read(&handle, "/data/file").await, "of the image");
     bed.engine.remove(&handle).await.unwrap();
     // Another container that names the anonymous volume gets a new, empty one.
     let volumes = BTreeMap::from([("/data".to_owned(), (anonymous.clone(), false))]);
-    let handle = bed.start("two", Wanted { volumes, ..Wanted::default() }).await;
+    let handle = bed.start("two", WantedContainer { volumes, ..WantedContainer::default() }).await;
     assert_ne!(bed.sh(&handle, "test -e /data/file").await.code, 0);
     bed.engine.remove(&handle).await.unwrap();
     bed.engine.remove_volume(&anonymous).await.unwrap();
@@ -88,11 +89,11 @@ pub async fn builders_get_the_files_of_the_image(bed: Bed) {
     for (role, is_filled) in [(labels::ROLE_INSTANCE, false), (labels::ROLE_BUILDER, true)] {
         let name = bed.named(role);
         bed.engine.create_volume(&name, &bed.labels(&[])).await.unwrap();
-        let wanted = Wanted {
+        let wanted = WantedContainer {
             image: Some(image.id.clone()),
             labels: BTreeMap::from([(labels::ROLE.to_owned(), role.to_owned())]),
             volumes: BTreeMap::from([("/data".to_owned(), (name, false))]),
-            ..Wanted::default()
+            ..WantedContainer::default()
         };
         let handle = bed.start(role, wanted).await;
         assert_eq!(bed.sh(&handle, "test -e /data/file").await.code == 0, is_filled, "{role}");

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use arenad_model::ids::ServiceName;
 
-use crate::kit::{Attack, Hostile, Move, mysql, postgres};
+use crate::kit::{Hostile, Move, ServerAttack, mysql, postgres};
 use crate::subject::Stores;
 use arenad_engine::docker::DockerEngine;
 use arenad_launch::Incarnation;
@@ -64,7 +64,7 @@ fn database(engine: DatabaseEngine, server: &Hostile) -> (Database, Incarnation)
     (database, incarnation)
 }
 
-async fn try_on(engine: DatabaseEngine, (name, script): Attack) {
+async fn try_on(engine: DatabaseEngine, (name, script): ServerAttack) {
     let (database, incarnation) = database(engine, &Hostile::start(script));
     let docker = DockerEngine::new("unix:///nowhere");
     let before = memory();

@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::support::World;
-use crate::support::world::Ran;
+use crate::support::world::CommandOutput;
 
 /// The findings of one run.
 pub struct Examined {
@@ -14,14 +14,14 @@ pub struct Examined {
 
 /// A finding with its level and text.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct ExaminedFinding {
     pub level: String,
     pub seen: String,
     pub cure: String,
 }
 
 impl Examined {
-    fn of(ran: Ran) -> Self {
+    fn of(ran: CommandOutput) -> Self {
         let report = ran.json();
         let findings = report["findings"].as_array().expect("findings").clone();
         let has_problem = findings.iter().any(|finding| finding["level"] == "problem");
@@ -36,7 +36,7 @@ impl Examined {
 
     /// Returns the most severe finding with this id.
     #[track_caller]
-    pub fn found(&self, id: &str) -> Found {
+    pub fn found(&self, id: &str) -> ExaminedFinding {
         let rank = |finding: &&Value| {
             let level = finding["level"].as_str().unwrap_or_default();
             ["ok", "note", "warning", "problem"].iter().position(|known| *known == level)
@@ -44,7 +44,7 @@ impl Examined {
         let finding = self.findings.iter().filter(|finding| finding["id"] == id).max_by_key(rank);
         let finding = finding.unwrap_or_else(|| panic!("no {id} in {:#?}", self.findings));
         let text = |key: &str| finding[key].as_str().unwrap_or_default().to_owned();
-        Found { level: text("level"), seen: text("seen"), cure: text("cure") }
+        ExaminedFinding { level: text("level"), seen: text("seen"), cure: text("cure") }
     }
 
     /// Asserts that a finding is all right.
@@ -59,7 +59,7 @@ impl Examined {
     }
 }
 
-impl Found {
+impl ExaminedFinding {
     /// Asserts the level, the observation and the remedy of a finding.
     #[track_caller]
     pub fn is(self, level: &str, seen: &str, cure: &str) -> Self {

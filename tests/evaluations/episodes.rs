@@ -7,7 +7,7 @@ use image::{ImageFormat, Rgb, RgbImage};
 use serde_json::{Value, json};
 
 use crate::support::World;
-use crate::support::world::{Ran, list};
+use crate::support::world::{CommandOutput, list};
 
 /// Returns a picture whose brightness is a function of the position.
 fn picture(brightness: impl Fn(u32, u32) -> u32) -> Vec<u8> {
@@ -59,7 +59,7 @@ fn world() -> World {
     world
 }
 
-fn eval(world: &World, benchmark: &str, task: &str, options: &[&str]) -> Ran {
+fn eval(world: &World, benchmark: &str, task: &str, options: &[&str]) -> CommandOutput {
     world.run(&[&["eval", "--benchmark", benchmark, "--tasks", "tasks.json", "--task", task], options].concat())
 }
 

@@ -8,11 +8,11 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use serde_json::{Value, json};
 
-use crate::browser::Browser;
+use crate::browser::HeadlessBrowser;
 use crate::support::World;
-use crate::support::world::Ran;
+use crate::support::world::CommandOutput;
 
-fn eval(world: &World, task: &str, options: &[&str]) -> Ran {
+fn eval(world: &World, task: &str, options: &[&str]) -> CommandOutput {
     let base = ["eval", "--benchmark", "webarena", "--tasks", "tasks.json", "--task", task];
     world.run(&[&base[..], options].concat())
 }
@@ -34,7 +34,7 @@ async fn the_page_where_the_agent_ended_is_looked_at_and_left_as_it_is() {
     ]);
     std::fs::write(world.root().join("tasks.json"), tasks.to_string()).unwrap();
     world.up();
-    let browser = Browser::start().await;
+    let browser = HeadlessBrowser::start().await;
     let url = format!("http://localhost:{}/gallery.html", world.port);
     let page = browser.page(&url).await;
     let address = browser.address();

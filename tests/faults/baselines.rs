@@ -1,11 +1,11 @@
 //! Baselines that cannot be built: the message names the failing step and its cause, no object is left behind, and the
 //! next `up` works after the definition is corrected.
 
-use crate::support::world::Ran;
-use crate::support::{Engine, World};
+use crate::support::world::CommandOutput;
+use crate::support::{TestEngine, World};
 
 /// Asserts that `up` fails, that the status reports the same cause, and that no object is left in the engine.
-fn fails(world: &World) -> Ran {
+fn fails(world: &World) -> CommandOutput {
     let ran = world.run(&["up", &world.name]).code(1).says("error: toy: ").says("hint: ");
     let site = world.site().expect("the site is shown");
     assert_eq!(site["state"], "failed");
@@ -95,7 +95,7 @@ fn a_dockerfile_that_fails_is_shown_with_the_builders_last_lines() {
 }
 
 /// The builder's own containers have no label; they are recognized by files that only toys have.
-fn assert_no_build_containers(engine: &Engine) {
+fn assert_no_build_containers(engine: &TestEngine) {
     let found = engine.docker(&["ps", "--all", "--no-trunc", "--format", "{{.Command}}", "--filter", "status=exited"]);
     assert!(!found.contains("cannot find libtoy"), "{found}");
 }

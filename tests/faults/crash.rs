@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::process::{Signal, kill_process};
 
 use crate::support::wait::PATIENCE;
-use crate::support::world::Running;
+use crate::support::world::RunningCommand;
 use crate::support::{World, until, within};
 
 /// The text that the site's baseline contains.
@@ -47,7 +47,7 @@ fn rank(world: &World, steps: &[&str]) -> usize {
 }
 
 /// Kills the daemon as soon as `seen` holds, and waits for the client to notice.
-fn kill_when(world: &World, what: &str, mut client: Running, seen: impl Fn() -> bool) {
+fn kill_when(world: &World, what: &str, mut client: RunningCommand, seen: impl Fn() -> bool) {
     within(what, PATIENCE, || (seen() || client.has_ended()).then_some(()));
     world.signal_daemon(Signal::KILL);
     let ran = client.ended();

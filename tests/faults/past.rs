@@ -11,9 +11,9 @@ use crate::support::{World, within};
 const BASELINE: &str = "toy\nconfigured\n";
 
 /// A connection to the gateway.
-struct Client(TcpStream);
+struct GatewayConnection(TcpStream);
 
-impl Client {
+impl GatewayConnection {
     fn connect(world: &World) -> Self {
         let stream = TcpStream::connect(("127.0.0.1", world.port)).expect("connect");
         stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
@@ -49,7 +49,7 @@ impl Client {
 }
 
 /// Requests a page on a persistent connection.
-fn kept_get(client: &mut Client) -> String {
+fn kept_get(client: &mut GatewayConnection) -> String {
     client.send("GET /cgi-bin/page HTTP/1.1\r\nHost: localhost\r\n\r\n");
     // The site closes the connection after its answer, so the gateway marks the end with the last chunk.
     client.read_to("\r\n0\r\n\r\n")
@@ -61,12 +61,12 @@ fn assert_past_is_past(world: &World, way: &str) {
     let word = format!("before-{way}");
     world.write(&word);
 
-    let mut idle = Client::connect(world);
+    let mut idle = GatewayConnection::connect(world);
     assert!(kept_get(&mut idle).contains(&word));
-    let mut half = Client::connect(world);
+    let mut half = GatewayConnection::connect(world);
     half.send("POST /cgi-bin/write?half HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n12345");
     within("the request to arrive", PATIENCE, || world.page().contains("half").then_some(()));
-    let mut socket = Client::connect(world);
+    let mut socket = GatewayConnection::connect(world);
     socket.send("GET /cgi-bin/socket HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
     let agreed = socket.read_to(&word);
     assert!(agreed.starts_with("HTTP/1.1 101 "), "{agreed}");

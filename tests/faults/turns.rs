@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::support::world::{Running, free_port};
+use crate::support::world::{RunningCommand, free_port};
 use crate::support::{World, within};
 use serde_json::Value;
 
@@ -61,7 +61,7 @@ fn waiting_and_booting(world: &World) -> (usize, usize) {
 }
 
 /// Follows a command to its end; returns the largest numbers of waiting and of booting sites.
-fn most(world: &World, mut command: Running) -> (usize, usize) {
+fn most(world: &World, mut command: RunningCommand) -> (usize, usize) {
     let mut most = (0, 0);
     while !command.has_ended() {
         let (waiting, booting) = waiting_and_booting(world);

@@ -20,8 +20,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use self::random::mix;
-use self::supervise::{Failure, supervise};
-use self::target::Target;
+use self::supervise::{FuzzFailure, supervise};
+use self::target::FuzzTarget;
 use self::targets::TARGETS;
 
 /// The default duration of a whole run.
@@ -46,9 +46,9 @@ fn seed() -> u64 {
     }
 }
 
-fn wanted() -> Vec<&'static Target> {
+fn wanted() -> Vec<&'static FuzzTarget> {
     let Ok(name) = std::env::var("ARENAD_FUZZ_TARGET") else { return TARGETS.iter().collect() };
-    let found: Vec<&Target> = TARGETS.iter().filter(|target| target.name == name).collect();
+    let found: Vec<&FuzzTarget> = TARGETS.iter().filter(|target| target.name == name).collect();
     let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
     assert!(!found.is_empty(), "ARENAD_FUZZ_TARGET is one of {}, not {name:?}", names.join(", "));
     found
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
     let seed = seed();
     println!("fuzz: {} targets, {each:.1?} each, seed {seed:#x}, {threads} at a time", targets.len());
     let begun = Instant::now();
-    let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::<Box<Failure>>::new()));
+    let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::<Box<FuzzFailure>>::new()));
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {

@@ -1,7 +1,7 @@
 //! Mutations without knowledge of the format, except for the words of its language.
 
 use crate::random::Random;
-use crate::target::Target;
+use crate::target::FuzzTarget;
 
 /// The longest mutated input, in bytes.
 const LONGEST: usize = 64 << 10;
@@ -33,7 +33,7 @@ const PAIRS: [(&str, &str); 8] =
     [("(", ")"), ("[", "]"), ("{", "}"), ("{\"a\":", "}"), ("<p>", "</p>"), ("/*", "*/"), ("- ", ""), ("!(", ")")];
 
 /// Makes an input from the known ones.
-pub fn mutated(target: &Target, pool: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
+pub fn mutated(target: &FuzzTarget, pool: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     let mut input = random.pick(pool).clone();
     // Usually one or two changes, occasionally many.
     let most = 1 << random.below(4);
@@ -49,7 +49,7 @@ pub fn mutated(target: &Target, pool: &[Vec<u8>], random: &mut Random) -> Vec<u8
     input
 }
 
-fn change(input: &mut Vec<u8>, target: &Target, pool: &[Vec<u8>], random: &mut Random) {
+fn change(input: &mut Vec<u8>, target: &FuzzTarget, pool: &[Vec<u8>], random: &mut Random) {
     let at = place(input, random);
     match random.below(16) {
         0 => flip(input, at, random),

@@ -2,14 +2,19 @@
 
 use std::time::{Duration, Instant};
 
-use crate::supervise::End;
-use crate::target::Target;
+use crate::supervise::ProcessEnd;
+use crate::target::FuzzTarget;
 
 /// The time limit for shortening an input.
 const LENGTH: Duration = Duration::from_secs(60);
 
 /// Removes parts that are not needed (delta debugging). Returns the shortest input found, and how the process ended.
-pub fn shrink(target: &Target, found: Vec<u8>, how: End, look_at: &dyn Fn(&[u8]) -> Option<End>) -> (Vec<u8>, End) {
+pub fn shrink(
+    target: &FuzzTarget,
+    found: Vec<u8>,
+    how: ProcessEnd,
+    look_at: &dyn Fn(&[u8]) -> Option<ProcessEnd>,
+) -> (Vec<u8>, ProcessEnd) {
     let begun = Instant::now();
     let (mut best, mut how) = (found, how);
     let mut size = best.len().div_ceil(2);

@@ -11,18 +11,18 @@ use std::time::{Duration, Instant};
 
 use crate::random::mix;
 use crate::shrink::shrink;
-use crate::target::{FOLDER, Target};
+use crate::target::{FOLDER, FuzzTarget};
 use crate::work::{CURRENT, INPUT};
 
 /// The time beyond the limits of its inputs after which a process counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// An input that breaks a property.
-pub struct Failure {
+pub struct FuzzFailure {
     target: &'static str,
     seed: u64,
     /// How the process ended.
-    how: End,
+    how: ProcessEnd,
     /// The input after shortening, and its original length.
     input: Vec<u8>,
     found_bytes: usize,
@@ -31,14 +31,14 @@ pub struct Failure {
 
 /// The end of a process at an input that it should have survived.
 #[derive(Debug, Clone)]
-pub struct End {
+pub struct ProcessEnd {
     /// A text that is equal for failures with the same cause.
     pub kind: String,
     /// The last part of the process's output.
     said: String,
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for FuzzFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN_MAX: usize = 600;
         let Self { target, seed, how, input, found_bytes, kept } = self;
@@ -54,8 +54,8 @@ impl fmt::Display for Failure {
 }
 
 /// Lets a process examine inputs for this time. Returns its report, or the input that it should have survived.
-pub fn supervise(target: &'static Target, seed: u64, length: Duration) -> Result<String, Box<Failure>> {
-    let folder = Scratch::new(target.name);
+pub fn supervise(target: &'static FuzzTarget, seed: u64, length: Duration) -> Result<String, Box<FuzzFailure>> {
+    let folder = FuzzFolder::new(target.name);
     let current = folder.0.join("current");
     let seconds = length.as_millis().to_string();
     let variables = [(CURRENT, current.as_os_str().to_owned()), ("ARENAD_FUZZ_SECONDS", seconds.into())];
@@ -76,13 +76,18 @@ pub fn supervise(target: &'static Target, seed: u64, length: Duration) -> Result
             let found_bytes = found.len();
             let (input, how) = shrink(target, found, how, &|input| look_at(target, input, &shared, &folder.0));
             let kept = keep(target.name, &input);
-            Err(Box::new(Failure { target: target.name, seed, how, input, found_bytes, kept }))
+            Err(Box::new(FuzzFailure { target: target.name, seed, how, input, found_bytes, kept }))
         }
     }
 }
 
 /// Examines one input in a process of its own. Returns how the process ended if it should have survived.
-fn look_at(target: &Target, input: &[u8], shared: &[(&'static str, OsString)], folder: &Path) -> Option<End> {
+fn look_at(
+    target: &FuzzTarget,
+    input: &[u8],
+    shared: &[(&'static str, OsString)],
+    folder: &Path,
+) -> Option<ProcessEnd> {
     let path = folder.join("candidate");
     std::fs::write(&path, input).expect("a file");
     let begun = Instant::now();
@@ -91,9 +96,9 @@ fn look_at(target: &Target, input: &[u8], shared: &[(&'static str, OsString)], f
 }
 
 /// Examines the given file in a process that prints the result itself.
-pub fn replayed(target: &Target) -> ExitCode {
+pub fn replayed(target: &FuzzTarget) -> ExitCode {
     let around = (target.around)();
-    let folder = Scratch::new(target.name);
+    let folder = FuzzFolder::new(target.name);
     let program = std::env::current_exe().expect("a path");
     let mut command = Command::new(program);
     let status =
@@ -103,11 +108,11 @@ pub fn replayed(target: &Target) -> ExitCode {
 
 /// Runs this program for one target. `stalled` returns how long it has been at the same input.
 fn run(
-    target: &Target,
+    target: &FuzzTarget,
     folder: &Path,
     variables: impl IntoIterator<Item = (&'static str, OsString)>,
     stalled: impl Fn() -> Duration,
-) -> Result<String, End> {
+) -> Result<String, ProcessEnd> {
     let program = std::env::current_exe().expect("a path");
     let mut child = Command::new(program)
         .env_remove(INPUT)
@@ -145,7 +150,7 @@ fn wait(child: &mut Child, most: Duration, stalled: impl Fn() -> Duration) -> Op
     }
 }
 
-fn end(status: Option<ExitStatus>, said: String) -> End {
+fn end(status: Option<ExitStatus>, said: String) -> ProcessEnd {
     let panicked = said.lines().find_map(|line| line.split_once("panicked at ")).map(|(_, at)| at.to_owned());
     let kind = match (status, panicked) {
         (None, _) => "it never ended".to_owned(),
@@ -157,7 +162,7 @@ fn end(status: Option<ExitStatus>, said: String) -> End {
             format!("it ended by signal {}: {why}", status.signal().unwrap_or_default())
         }
     };
-    End { kind, said }
+    ProcessEnd { kind, said }
 }
 
 fn reader(from: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
@@ -179,9 +184,9 @@ fn keep(name: &str, input: &[u8]) -> PathBuf {
 }
 
 /// A folder in memory that is removed at the end.
-struct Scratch(PathBuf);
+struct FuzzFolder(PathBuf);
 
-impl Scratch {
+impl FuzzFolder {
     fn new(name: &str) -> Self {
         let shared = Path::new("/dev/shm");
         let base = if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() };
@@ -191,7 +196,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for FuzzFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

@@ -10,16 +10,16 @@ pub const FOLDER: &str = "ARENAD_FUZZ_FOLDER";
 ///
 /// An input with a new answer, apart from numbers, is kept and mutated further: the answers replace the coverage that
 /// other fuzzers measure.
-pub type Check = Box<dyn FnMut(&[u8]) -> String>;
+pub type InputCheck = Box<dyn FnMut(&[u8]) -> String>;
 
 /// A parser of untrusted bytes.
-pub struct Target {
+pub struct FuzzTarget {
     /// Its name, which is that of its folder in `corpus/`.
     pub name: &'static str,
     /// Words of its language, which mutations insert.
     pub words: &'static [&'static str],
     /// Prepares the resources that all inputs share.
-    pub open: fn() -> Check,
+    pub open: fn() -> InputCheck,
     /// Inputs that are too large to be files; they are examined like the corpus.
     pub made: fn() -> Vec<Vec<u8>>,
     /// Makes a mutated input pass the checksums that would otherwise refuse nearly all of them.
@@ -42,9 +42,9 @@ pub struct Around {
     pub kept: Option<Box<dyn std::any::Any + Send>>,
 }
 
-impl Target {
+impl FuzzTarget {
     /// Creates a target with the usual limits, without words and without a function that mends inputs.
-    pub const fn new(name: &'static str, open: fn() -> Check) -> Self {
+    pub const fn new(name: &'static str, open: fn() -> InputCheck) -> Self {
         Self {
             name,
             words: &[],

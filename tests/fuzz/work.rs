@@ -14,7 +14,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::mutate::mutated;
 use crate::number_of;
 use crate::random::{Random, mix};
-use crate::target::{Check, Target};
+use crate::target::{FuzzTarget, InputCheck};
 
 /// The variable with the path of the file that contains the current input.
 pub const CURRENT: &str = "ARENAD_FUZZ_CURRENT";
@@ -28,7 +28,7 @@ static PANICKED: Mutex<()> = Mutex::new(());
 const KEPT_MAX: usize = 2000;
 
 /// Examines a single input or works as the examining process, if a variable requests it.
-pub fn asked_for(targets: &[&Target]) -> Option<ExitCode> {
+pub fn asked_for(targets: &[&FuzzTarget]) -> Option<ExitCode> {
     let only = || match targets {
         [only] => *only,
         _ => panic!("ARENAD_FUZZ_TARGET says which target is meant"),
@@ -43,7 +43,7 @@ pub fn asked_for(targets: &[&Target]) -> Option<ExitCode> {
 }
 
 /// Opens a target with its memory limit. A panic of any thread ends the process.
-fn open(target: &Target) -> Check {
+fn open(target: &FuzzTarget) -> InputCheck {
     let told = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let _held = PANICKED.lock();
@@ -58,7 +58,7 @@ fn open(target: &Target) -> Check {
     check
 }
 
-fn replay(target: &Target, path: &Path) {
+fn replay(target: &FuzzTarget, path: &Path) {
     let input = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut check = open(target);
     let begun = Instant::now();
@@ -68,10 +68,10 @@ fn replay(target: &Target, path: &Path) {
     assert!(took < target.slowest, "it took {took:?}");
 }
 
-fn work(target: &Target, current: &Path) {
+fn work(target: &FuzzTarget, current: &Path) {
     let seconds = number_of("ARENAD_FUZZ_SECONDS").unwrap_or_default();
     let until = Instant::now() + Duration::from_millis(seconds);
-    let mut worker = Worker {
+    let mut worker = FuzzWorker {
         target,
         check: open(target),
         current: File::create(current).expect("a file for the current input"),
@@ -97,16 +97,16 @@ fn work(target: &Target, current: &Path) {
     println!("{} inputs, {rate:.0}/s, {} answers", worker.cases, worker.answers.len());
 }
 
-struct Worker<'a> {
-    target: &'a Target,
-    check: Check,
+struct FuzzWorker<'a> {
+    target: &'a FuzzTarget,
+    check: InputCheck,
     current: File,
     answers: HashSet<String>,
     pool: Vec<Vec<u8>>,
     cases: u64,
 }
 
-impl Worker<'_> {
+impl FuzzWorker<'_> {
     fn look(&mut self, input: &[u8]) {
         drop(PANICKED.lock());
         self.current.set_len(input.len() as u64).and_then(|()| self.current.write_all_at(input, 0)).expect("written");

@@ -45,7 +45,7 @@ fn a_port_that_is_taken_is_an_error_that_names_it() {
 
 #[test]
 fn a_closed_route_frees_its_port_and_ends_its_connections() {
-    let site = Site::echoing();
+    let site = ScriptedSite::echoing();
     let gateway = gateway();
     let mut route = gateway
         .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
@@ -53,7 +53,7 @@ fn a_closed_route_frees_its_port_and_ends_its_connections() {
     let address = route.local_addr();
     for generation in 0..20 {
         route.serve(target(&site, generation));
-        let mut client = Client::connect(address);
+        let mut client = RawClient::connect(address);
         assert_eq!(client.get("/").expect("an answer").status(), 200);
         let other = route.clone();
         block_on(route.close());
@@ -70,18 +70,18 @@ fn a_closed_route_frees_its_port_and_ends_its_connections() {
 #[test]
 fn a_head_that_does_not_end_is_closed_however_busily_it_drips() {
     let gateway = gateway_with(|settings| settings.head_timeout = Duration::from_millis(300));
-    let site = Site::echoing();
+    let site = ScriptedSite::echoing();
     let route = gateway
         .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
         .expect("a free port");
     route.serve(target(&site, 1));
-    let mut slow = Client::connect(route.local_addr());
+    let mut slow = RawClient::connect(route.local_addr());
     assert_eq!(slow.get("/").expect("an answer").status(), 200);
     slow.send("GET / HTTP/1.1\r\nHost: a\r\nX: ").expect("sent");
     eventually("the gateway gives up", || slow.reader.get_ref().write_byte().is_err());
     eventually("the connection is gone", || route.stats().connections == 0);
     // A connection that is idle between requests has the longer limit.
-    let mut idle = Client::connect(route.local_addr());
+    let mut idle = RawClient::connect(route.local_addr());
     idle.get("/").expect("an answer");
     std::thread::sleep(Duration::from_millis(700));
     assert_eq!(idle.get("/").expect("still open").status(), 200);
@@ -90,12 +90,12 @@ fn a_head_that_does_not_end_is_closed_however_busily_it_drips() {
 #[test]
 fn a_head_that_began_before_the_answer_was_written_has_no_longer_time() {
     let gateway = gateway_with(|settings| settings.head_timeout = Duration::from_millis(300));
-    let site = Site::echoing();
+    let site = ScriptedSite::echoing();
     let route = gateway
         .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
         .expect("a free port");
     route.serve(target(&site, 1));
-    let mut slow = Client::connect(route.local_addr());
+    let mut slow = RawClient::connect(route.local_addr());
     slow.send("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nX: ").expect("sent");
     assert_eq!(slow.answer().expect("an answer").status(), 200);
     eventually("the gateway gives up", || slow.reader.get_ref().write_byte().is_err());
@@ -118,14 +118,14 @@ fn idle_connections_are_closed_and_busy_ones_are_not() {
     let route = gateway
         .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
         .expect("a free port");
-    let mut silent = Client::connect(route.local_addr());
-    let mut idle = Client::connect(route.local_addr());
+    let mut silent = RawClient::connect(route.local_addr());
+    let mut idle = RawClient::connect(route.local_addr());
     assert_eq!(idle.get("/").expect("an answer").status(), 503);
     route.hold("longer than the idle timeout");
-    let mut held = Client::connect(route.local_addr());
+    let mut held = RawClient::connect(route.local_addr());
     held.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
     assert!(idle.is_ended() && silent.is_ended());
-    let site = Site::echoing();
+    let site = ScriptedSite::echoing();
     assert_eq!(route.stats().held, 1);
     route.serve(target(&site, 1));
     assert_eq!(held.answer().expect("an answer").status(), 200);
@@ -133,17 +133,17 @@ fn idle_connections_are_closed_and_busy_ones_are_not() {
 
 #[test]
 fn a_head_may_be_large_but_not_too_large() {
-    let site = Site::echoing();
+    let site = ScriptedSite::echoing();
     let (_gateway, route) = serving(&site);
     let head = |size: usize| format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n", "x".repeat(size));
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     client.send(head(60_000)).expect("sent");
     assert_eq!(client.answer().expect("an answer").status(), 200);
     client.send(head(70_000)).expect("sent");
     let answer = client.answer().expect("an answer");
     assert_eq!((answer.status(), answer.header("connection")), (431, Some("close")));
     assert!(client.is_ended());
-    let mut many = Client::connect(route.local_addr());
+    let mut many = RawClient::connect(route.local_addr());
     many.send(format!("GET / HTTP/1.1\r\nHost: a\r\n{}\r\n", "X: y\r\n".repeat(1000))).expect("sent");
     assert_eq!(many.answer().expect("an answer").status(), 431);
 }
@@ -151,26 +151,26 @@ fn a_head_may_be_large_but_not_too_large() {
 #[test]
 fn connections_beyond_the_limit_are_told_so() {
     let gateway = gateway_with(|settings| settings.connections_per_route = 3);
-    let site = Site::echoing();
+    let site = ScriptedSite::echoing();
     let route = gateway
         .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
         .expect("a free port");
     route.serve(target(&site, 1));
-    let mut within: Vec<Client> = (0..3).map(|_| Client::connect(route.local_addr())).collect();
+    let mut within: Vec<RawClient> = (0..3).map(|_| RawClient::connect(route.local_addr())).collect();
     for client in &mut within {
         assert_eq!(client.get("/").expect("an answer").status(), 200);
     }
     // The client sends nothing, so that unread bytes cannot destroy the answer.
-    let answer = Client::connect(route.local_addr()).answer().expect("an answer");
+    let answer = RawClient::connect(route.local_addr()).answer().expect("an answer");
     assert_eq!((answer.status(), answer.header("retry-after")), (503, Some("1")));
     drop(within.pop());
     eventually("a place is free", || route.stats().connections == 2);
-    assert_eq!(Client::connect(route.local_addr()).get("/").expect("an answer").status(), 200);
+    assert_eq!(RawClient::connect(route.local_addr()).get("/").expect("an answer").status(), 200);
 }
 
 #[test]
 fn a_shutdown_lets_answers_end_and_then_frees_everything() {
-    let site = Site::start(|visit| {
+    let site = ScriptedSite::start(|visit| {
         visit.request()?;
         visit.send("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf")?;
         std::thread::sleep(Duration::from_millis(200));
@@ -181,10 +181,10 @@ fn a_shutdown_lets_answers_end_and_then_frees_everything() {
         .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "forum")
         .expect("a free port");
     held_route.hold("reset");
-    let mut idle = Client::connect(route.local_addr());
-    let mut held = Client::connect(held_route.local_addr());
+    let mut idle = RawClient::connect(route.local_addr());
+    let mut held = RawClient::connect(held_route.local_addr());
     held.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
-    let mut busy = Client::connect(route.local_addr());
+    let mut busy = RawClient::connect(route.local_addr());
     busy.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
     busy.head().expect("a head");
     eventually("one is held", || held_route.stats().held == 1);
@@ -200,14 +200,14 @@ fn a_shutdown_lets_answers_end_and_then_frees_everything() {
 
 #[test]
 fn a_shutdown_does_not_wait_for_ever() {
-    let site = Site::start(|visit| {
+    let site = ScriptedSite::start(|visit| {
         visit.request()?;
         visit.send("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf")?;
         std::thread::sleep(DEADLINE * 4);
         Ok(())
     });
     let (gateway, route) = serving(&site);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
     client.head().expect("a head");
     block_on(gateway.shutdown(Duration::from_millis(50)));

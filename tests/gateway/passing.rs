@@ -11,12 +11,12 @@ use crate::support::*;
 
 #[test]
 fn a_request_arrives_with_the_gateways_account_of_its_origin() {
-    let site = Site::answering(|request| {
+    let site = ScriptedSite::answering(|request| {
         let lines: Vec<String> = request.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
         ok(&format!("{}\n{}\n", request.first, lines.join("\n")))
     });
     let (_gateway, route) = serving(&site);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     client
         .send(
             "GET /a%20b?c=d&e HTTP/1.1\r\nHost: shop.test:7770\r\nX-Forwarded-For: 6.6.6.6\r\nX-Forwarded-Host: evil\r\n\
@@ -44,18 +44,18 @@ fn a_request_arrives_with_the_gateways_account_of_its_origin() {
 
 #[test]
 fn an_absolute_target_for_the_same_host_becomes_a_path() {
-    let site = Site::echoing();
+    let site = ScriptedSite::echoing();
     let (_gateway, route) = serving(&site);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     client.send("GET http://shop.test/x?y HTTP/1.1\r\nHost: shop.test\r\n\r\n").expect("sent");
     assert_eq!(client.answer().expect("an answer").text(), "GET /x?y HTTP/1.1");
 }
 
 #[test]
 fn connections_are_kept_on_both_sides() {
-    let site = Site::echoing();
+    let site = ScriptedSite::echoing();
     let (_gateway, route) = serving(&site);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     for number in 0..50 {
         let answer = client.get(&format!("/{number}")).expect("an answer");
         assert_eq!(answer.text(), format!("GET /{number} HTTP/1.1"));
@@ -69,9 +69,9 @@ fn connections_are_kept_on_both_sides() {
 
 #[test]
 fn unsafe_requests_are_counted_per_target() {
-    let site = Site::echoing();
+    let site = ScriptedSite::echoing();
     let (_gateway, route) = serving(&site);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     for _ in 0..3 {
         client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi").expect("sent");
         assert_eq!(client.answer().expect("an answer").status(), 200);
@@ -85,11 +85,11 @@ fn unsafe_requests_are_counted_per_target() {
 
 #[test]
 fn a_target_that_no_request_can_have_reached_is_known_as_such() {
-    let site = Site::echoing();
+    let site = ScriptedSite::echoing();
     let (_gateway, route) = serving(&site);
     route.serve(target(&site, 2));
     assert!(!route.stats().was_reached);
-    Client::connect(route.local_addr()).get("/").expect("an answer");
+    RawClient::connect(route.local_addr()).get("/").expect("an answer");
     route.hold("it is being reset".to_owned());
     route.serve(target(&site, 3));
     assert!(route.stats().was_reached, "a hold in between changes nothing");
@@ -100,9 +100,9 @@ fn a_target_that_no_request_can_have_reached_is_known_as_such() {
 /// A paused container is the same generation: the knowledge about its clients is kept.
 #[test]
 fn a_generation_that_serves_again_keeps_what_is_known_of_its_clients() {
-    let site = Site::echoing();
+    let site = ScriptedSite::echoing();
     let (_gateway, route) = serving(&site);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi").expect("sent");
     assert_eq!(client.answer().expect("an answer").status(), 200);
     route.refuse("its container is paused", std::time::Duration::from_secs(1));
@@ -116,9 +116,9 @@ fn a_generation_that_serves_again_keeps_what_is_known_of_its_clients() {
 
 #[test]
 fn pipelined_requests_are_answered_in_order() {
-    let site = Site::echoing();
+    let site = ScriptedSite::echoing();
     let (_gateway, route) = serving(&site);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     let mut all = String::new();
     for number in 0..40 {
         // Every other request has a body, and the next head follows in the same packet.
@@ -137,9 +137,9 @@ fn pipelined_requests_are_answered_in_order() {
 
 #[test]
 fn a_head_may_arrive_byte_by_byte() {
-    let site = Site::echoing();
+    let site = ScriptedSite::echoing();
     let (_gateway, route) = serving(&site);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     for byte in b"\r\nPOST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc" {
         client.send([*byte]).expect("sent");
     }
@@ -148,11 +148,11 @@ fn a_head_may_arrive_byte_by_byte() {
 
 #[test]
 fn old_clients_get_no_chunks_and_a_closed_connection() {
-    let site = Site::answering(|_| {
+    let site = ScriptedSite::answering(|_| {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n".to_owned()
     });
     let (_gateway, route) = serving(&site);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     client.send("GET / HTTP/1.0\r\n\r\n").expect("sent");
     let answer = client.answer().expect("an answer");
     assert_eq!(answer.header("transfer-encoding"), None);
@@ -161,9 +161,9 @@ fn old_clients_get_no_chunks_and_a_closed_connection() {
 
 #[test]
 fn old_clients_may_keep_their_connection_when_the_length_is_known() {
-    let site = Site::echoing();
+    let site = ScriptedSite::echoing();
     let (_gateway, route) = serving(&site);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     for _ in 0..3 {
         client.send("GET /old HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").expect("sent");
         let answer = client.answer().expect("an answer");
@@ -174,14 +174,14 @@ fn old_clients_may_keep_their_connection_when_the_length_is_known() {
 
 #[test]
 fn answers_without_bodies_leave_the_connection_in_step() {
-    let site = Site::answering(|request| match request.path() {
+    let site = ScriptedSite::answering(|request| match request.path() {
         "/204" => "HTTP/1.1 204 No Content\r\n\r\n".to_owned(),
         "/304" => "HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\n\r\n".to_owned(),
         "/head" => "HTTP/1.1 200 OK\r\nContent-Length: 1234\r\n\r\n".to_owned(),
         _ => ok("body"),
     });
     let (_gateway, route) = serving(&site);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     for _ in 0..3 {
         assert_eq!(client.get("/204").expect("an answer").status(), 204);
         assert_eq!(client.get("/304").expect("an answer").header("etag"), Some("\"x\""));
@@ -194,7 +194,7 @@ fn answers_without_bodies_leave_the_connection_in_step() {
 
 #[test]
 fn chunks_and_trailers_pass_in_both_directions() {
-    let site = Site::answering(|request| {
+    let site = ScriptedSite::answering(|request| {
         let trailer = request.trailers.iter().map(|(name, value)| format!("{name}={value}")).collect::<String>();
         let text = format!("{}|{trailer}", request.text());
         format!(
@@ -203,7 +203,7 @@ fn chunks_and_trailers_pass_in_both_directions() {
         )
     });
     let (_gateway, route) = serving(&site);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     client
         .send(
             "POST / HTTP/1.1\r\nHost: a\r\nTE: trailers\r\nConnection: TE\r\nTrailer: x-up\r\n\
@@ -217,7 +217,7 @@ fn chunks_and_trailers_pass_in_both_directions() {
 
 #[test]
 fn a_client_is_told_to_continue_once_the_site_takes_the_body() {
-    let site = Site::answering(|request| {
+    let site = ScriptedSite::answering(|request| {
         assert_eq!(request.header("expect"), None);
         ok(&request.text())
     });
@@ -226,7 +226,7 @@ fn a_client_is_told_to_continue_once_the_site_takes_the_body() {
         .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
         .expect("a free port");
     route.hold("not yet");
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     client.send("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n").expect("sent");
     eventually("the request is held", || route.stats().held == 1);
     client.stream().set_read_timeout(Some(Duration::from_millis(50))).expect("a timeout");
@@ -240,14 +240,14 @@ fn a_client_is_told_to_continue_once_the_site_takes_the_body() {
 
 #[test]
 fn an_early_answer_reaches_a_client_that_is_still_sending() {
-    let site = Site::start(|visit| {
+    let site = ScriptedSite::start(|visit| {
         read_head(&mut visit.reader)?;
         visit.send("HTTP/1.1 413 Payload Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nbig")?;
         let mut rest = Vec::new();
         visit.reader.read_to_end(&mut rest).map(|_| ())
     });
     let (_gateway, route) = serving(&site);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nsome").expect("sent");
     let answer = client.answer().expect("an answer");
     assert_eq!((answer.status(), answer.text().as_str()), (413, "big"));
@@ -257,14 +257,14 @@ fn an_early_answer_reaches_a_client_that_is_still_sending() {
 #[test]
 fn large_bodies_pass_whole_in_both_directions() {
     const SIZE: usize = 32 << 20;
-    let site = Site::answering(|request| {
+    let site = ScriptedSite::answering(|request| {
         let sum: u64 = request.body.iter().map(|byte| u64::from(*byte)).sum();
         ok(&format!("{sum}{}", "x".repeat(SIZE)))
     });
     let (_gateway, route) = serving(&site);
     let body: Vec<u8> = (0..SIZE).map(|at| (at % 251) as u8).collect();
     let sum: u64 = body.iter().map(|byte| u64::from(*byte)).sum();
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     client.send(format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {SIZE}\r\n\r\n")).expect("sent");
     client.send(&body).expect("sent");
     let answer = client.answer().expect("an answer");
@@ -281,7 +281,7 @@ const STALLED: usize = 64 << 20;
 fn a_client_that_does_not_read_stops_the_site() {
     let written = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&written);
-    let site = Site::start(move |visit| {
+    let site = ScriptedSite::start(move |visit| {
         visit.request()?;
         visit.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")?;
         let chunk = [b"10000\r\n".as_slice(), &[b'x'; 65536], b"\r\n"].concat();
@@ -291,7 +291,7 @@ fn a_client_that_does_not_read_stops_the_site() {
         }
     });
     let (_gateway, route) = serving(&site);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
     assert_stalls(&written);
     // The transfer continues when the client reads again.
@@ -306,7 +306,7 @@ fn a_client_that_does_not_read_stops_the_site() {
 
 #[test]
 fn a_site_that_does_not_read_stops_the_client() {
-    let site = Site::start(|visit| {
+    let site = ScriptedSite::start(|visit| {
         read_head(&mut visit.reader)?;
         std::thread::sleep(DEADLINE * 4);
         Ok(())
@@ -314,7 +314,7 @@ fn a_site_that_does_not_read_stops_the_client() {
     let (_gateway, route) = serving(&site);
     let written = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&written);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     std::thread::spawn(move || {
         client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999\r\n\r\n").expect("sent");
         while client.send([b'x'; 65536]).is_ok() {
@@ -342,12 +342,12 @@ fn assert_stalls(written: &AtomicUsize) {
 
 #[test]
 fn connections_that_the_site_drops_unannounced_cost_no_safe_request() {
-    let site = Site::start(|visit| {
+    let site = ScriptedSite::start(|visit| {
         let request = visit.request()?;
         visit.answer(&request.first)
     });
     let (_gateway, route) = serving(&site);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     for number in 0..200 {
         let answer = client.get(&format!("/{number}")).expect("an answer");
         assert_eq!(answer.text(), format!("GET /{number} HTTP/1.1"));
@@ -357,9 +357,9 @@ fn connections_that_the_site_drops_unannounced_cost_no_safe_request() {
 #[test]
 fn a_target_that_is_not_there_is_named_in_a_readable_502() {
     let unused = TcpListener::bind(loopback()).expect("a free port").local_addr().expect("an address");
-    let site = Site { address: unused, visits: Arc::default() };
+    let site = ScriptedSite { address: unused, visits: Arc::default() };
     let (_gateway, route) = serving(&site);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     client.send("GET / HTTP/1.1\r\nHost: a\r\nAccept: text/html,*/*\r\n\r\n").expect("sent");
     let page = client.answer().expect("an answer");
     assert_eq!(page.status(), 502);
@@ -373,9 +373,9 @@ fn a_target_that_is_not_there_is_named_in_a_readable_502() {
 
 #[test]
 fn a_target_that_closes_without_an_answer_is_a_502() {
-    let site = Site::start(|visit| visit.request().map(|_| ()));
+    let site = ScriptedSite::start(|visit| visit.request().map(|_| ()));
     let (_gateway, route) = serving(&site);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     assert_eq!(client.get("/").expect("an answer").status(), 502);
 }
 
@@ -383,13 +383,13 @@ fn a_target_that_closes_without_an_answer_is_a_502() {
 fn an_answer_that_breaks_off_is_never_taken_for_whole() {
     for announced in ["Content-Length: 100\r\n", "Transfer-Encoding: chunked\r\n"] {
         let head = format!("HTTP/1.1 200 OK\r\n{announced}\r\n5\r\nhello\r\n");
-        let site = Site::start(move |visit| {
+        let site = ScriptedSite::start(move |visit| {
             visit.request()?;
             visit.send(&head)
         });
         let (_gateway, route) = serving(&site);
         for version in ["1.0", "1.1"] {
-            let mut client = Client::connect(route.local_addr());
+            let mut client = RawClient::connect(route.local_addr());
             client.send(format!("GET / HTTP/{version}\r\nHost: a\r\n\r\n")).expect("sent");
             // An HTTP/1.0 client takes an orderly close for the end of the body, so the connection must be reset.
             let mut all = Vec::new();
@@ -401,12 +401,12 @@ fn an_answer_that_breaks_off_is_never_taken_for_whole() {
 
 #[test]
 fn a_site_of_the_past_century_is_understood() {
-    let site = Site::start(|visit| {
+    let site = ScriptedSite::start(|visit| {
         visit.request()?;
         visit.send("HTTP/1.0 200 Fine\r\n\r\nuntil the end")
     });
     let (_gateway, route) = serving(&site);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     for _ in 0..2 {
         let answer = client.get("/").expect("an answer");
         assert_eq!((answer.first.as_str(), answer.text().as_str()), ("HTTP/1.1 200 Fine", "until the end"));
@@ -417,7 +417,7 @@ fn a_site_of_the_past_century_is_understood() {
 fn a_client_that_leaves_ends_its_request_at_the_site() {
     let ended = Arc::new(AtomicU64::new(0));
     let counter = Arc::clone(&ended);
-    let site = Site::start(move |visit| {
+    let site = ScriptedSite::start(move |visit| {
         visit.request()?;
         let mut rest = Vec::new();
         let _ = visit.reader.read_to_end(&mut rest);
@@ -425,7 +425,7 @@ fn a_client_that_leaves_ends_its_request_at_the_site() {
         Ok(())
     });
     let (_gateway, route) = serving(&site);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
     eventually("the request is in flight", || site.visits() == 1);
     client.reader.get_mut().flush().expect("flushed");

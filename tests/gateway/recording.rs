@@ -31,7 +31,7 @@ fn text(body: &RecordedBody) -> String {
 
 #[test]
 fn an_answer_that_was_read_is_recorded() {
-    let site = Site::answering(|request| {
+    let site = ScriptedSite::answering(|request| {
         let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n";
         let text = request.text();
         match request.path() {
@@ -41,7 +41,7 @@ fn an_answer_that_was_read_is_recorded() {
     });
     let (_gateway, route) = recorded_by(RecordingFilter::All);
     route.serve(target(&site, 1));
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     for number in 0..50 {
         let body = "x".repeat(number);
         client
@@ -60,7 +60,7 @@ fn an_answer_that_was_read_is_recorded() {
         assert_eq!((text(&last.sent).as_str(), text(&last.received).as_str()), ("none", "hello world"));
     }
     // An HTTP/1.0 client may omit Host.
-    let mut old = Client::connect(route.local_addr());
+    let mut old = RawClient::connect(route.local_addr());
     old.send("GET /old HTTP/1.0\r\n\r\n").expect("sent");
     old.answer().expect("an answer");
     let last = recording(&route).exchanges.pop().expect("an exchange");
@@ -72,18 +72,18 @@ fn an_answer_that_was_read_is_recorded() {
 #[test]
 fn each_generation_has_its_own_recording() {
     let (silent, new) = (
-        Site::start(|visit| {
+        ScriptedSite::start(|visit| {
             loop {
                 visit.request()?;
             }
         }),
-        Site::echoing(),
+        ScriptedSite::echoing(),
     );
     let (_gateway, route) = recorded_by(RecordingFilter::All);
     assert!(route.recorder().is_some_and(|recorder| recorder.recording().is_none()), "nothing serves yet");
     // A held request is recorded only once it is sent to a target.
     route.hold("starting");
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     client.send("GET /held HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
     eventually("it is held", || route.stats().held == 1);
     route.serve(target(&silent, 1));
@@ -111,21 +111,21 @@ fn recording_is_empty(route: &Route) -> bool {
 
 #[test]
 fn what_breaks_is_recorded_as_broken() {
-    let site = Site::start(|visit| {
+    let site = ScriptedSite::start(|visit| {
         visit.request()?;
         visit.send("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\nabc")
     });
     let (_gateway, route) = recorded_by(RecordingFilter::All);
     route.serve(target(&site, 1));
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     assert!(client.get("/").is_err(), "the answer ends too early");
     eventually("its end", || only(&route).took.is_some());
     let broken = only(&route).received;
     assert!(matches!(broken, RecordedBody::Lost { why: Loss::CutOff, size: 3 }), "{}", text(&broken));
     // The target cannot be reached: the gateway's own answer is recorded, as the client received it.
-    let gone = Site { address: free_address(), visits: std::sync::Arc::default() };
+    let gone = ScriptedSite { address: free_address(), visits: std::sync::Arc::default() };
     route.serve(target(&gone, 2));
-    assert_eq!(Client::connect(route.local_addr()).get("/x").expect("an answer").status(), 502);
+    assert_eq!(RawClient::connect(route.local_addr()).get("/x").expect("an answer").status(), 502);
     assert_eq!(only(&route).answer.map(|answer| answer.status.as_u16()), Some(502));
 }
 
@@ -135,10 +135,10 @@ fn free_address() -> std::net::SocketAddr {
 
 #[test]
 fn only_what_is_wanted_is_recorded() {
-    let site = Site::echoing();
+    let site = ScriptedSite::echoing();
     let (_gateway, route) = recorded_by(RecordingFilter::Writes);
     route.serve(target(&site, 1));
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     client.get("/").expect("an answer");
     client.send("DELETE /1 HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
     client.answer().expect("an answer");

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 use crate::support::*;
 
 /// A site that records every request, complete or not.
-fn recording() -> (Site, Arc<Mutex<Vec<String>>>) {
+fn recording() -> (ScriptedSite, Arc<Mutex<Vec<String>>>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let record = Arc::clone(&seen);
-    let site = Site::start(move |visit| {
+    let site = ScriptedSite::start(move |visit| {
         loop {
             let mut request = read_head(&mut visit.reader)?;
             record.lock().expect("no panic").push(request.first.clone());
@@ -23,7 +23,7 @@ fn recording() -> (Site, Arc<Mutex<Vec<String>>>) {
 
 /// Sends the bytes and returns everything that comes back until the gateway closes.
 fn exchange(address: std::net::SocketAddr, bytes: &[u8]) -> String {
-    let mut client = Client::connect(address);
+    let mut client = RawClient::connect(address);
     client.send(bytes).expect("sent");
     let mut all = Vec::new();
     if let Err(error) = client.reader.read_to_end(&mut all).map_err(in_time) {
@@ -163,18 +163,18 @@ fn a_sound_request_before_a_refused_one_is_answered_first() {
 
 #[test]
 fn an_answer_in_a_coding_that_would_go_unnamed_is_not_passed_on() {
-    let site = Site::answering(|_| {
+    let site = ScriptedSite::answering(|_| {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n".to_owned()
     });
     let (_gateway, route) = serving(&site);
-    assert_eq!(Client::connect(route.local_addr()).get("/").expect("an answer").status(), 502);
+    assert_eq!(RawClient::connect(route.local_addr()).get("/").expect("an answer").status(), 502);
 }
 
 #[test]
 fn a_body_that_a_site_ignores_is_nobodys_request() {
     // A server that expects no body with a GET takes the bytes after the head as the next request. It answers that
     // request only when more bytes arrive, so the idle connection does not reveal that the answers are one ahead.
-    let site = Site::start(move |visit| {
+    let site = ScriptedSite::start(move |visit| {
         loop {
             let request = read_head(&mut visit.reader)?;
             if request.path() == "/smuggled" {
@@ -184,14 +184,14 @@ fn a_body_that_a_site_ignores_is_nobodys_request() {
         }
     });
     let (_gateway, route) = serving(&site);
-    let mut attacker = Client::connect(route.local_addr());
+    let mut attacker = RawClient::connect(route.local_addr());
     let head = format!("GET /first HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n", SMUGGLED.len());
     attacker.send(format!("{head}{SMUGGLED}")).expect("sent");
     assert_eq!(attacker.answer().expect("an answer").text(), "/first");
     // Each worker has its own connections, and the kernel chooses the worker.
     for number in 0..20 {
         let path = format!("/victim/{number}");
-        let mut victim = Client::connect(route.local_addr());
+        let mut victim = RawClient::connect(route.local_addr());
         assert_eq!(victim.get(&path).expect("an answer").text(), path, "the answer to another's request");
     }
 }

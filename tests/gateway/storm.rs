@@ -21,7 +21,7 @@ const CLIENTS: usize = 16;
 const SWITCHES: u64 = 5000;
 
 #[derive(Default)]
-struct Shared {
+struct StormState {
     fence: AtomicU64,
     is_over: AtomicBool,
     violations: Mutex<Vec<String>>,
@@ -30,7 +30,7 @@ struct Shared {
     cut: AtomicU64,
 }
 
-impl Shared {
+impl StormState {
     fn violation(&self, what: String) {
         self.violations.lock().expect("no panic").push(what);
     }
@@ -48,11 +48,11 @@ impl Dice {
     }
 }
 
-fn site(shared: &Arc<Shared>, generation: &Arc<AtomicU64>) -> Site {
+fn site(shared: &Arc<StormState>, generation: &Arc<AtomicU64>) -> ScriptedSite {
     let (shared, generation) = (Arc::clone(shared), Arc::clone(generation));
-    Site::start(move |visit| {
+    ScriptedSite::start(move |visit| {
         let own = generation.load(Ordering::SeqCst);
-        let stamp = |shared: &Shared| format!("{own} {:>8};", shared.fence.load(Ordering::SeqCst));
+        let stamp = |shared: &StormState| format!("{own} {:>8};", shared.fence.load(Ordering::SeqCst));
         loop {
             let request = visit.request()?;
             let sent: u64 = request.header("x-fence").and_then(|fence| fence.parse().ok()).expect("a fence");
@@ -76,7 +76,7 @@ fn site(shared: &Arc<Shared>, generation: &Arc<AtomicU64>) -> Site {
 }
 
 /// Checks the part of a body that has arrived.
-fn examine(shared: &Shared, body: &[u8], sent: u64) {
+fn examine(shared: &StormState, body: &[u8], sent: u64) {
     for stamp in String::from_utf8_lossy(body).split_inclusive(';').filter(|stamp| stamp.ends_with(';')) {
         let mut numbers =
             stamp.trim_end_matches(';').split_whitespace().map(|number| number.parse::<u64>().expect("a number"));
@@ -90,7 +90,7 @@ fn examine(shared: &Shared, body: &[u8], sent: u64) {
     }
 }
 
-fn exchange(shared: &Shared, client: &mut Client, dice: &mut Dice) -> io::Result<bool> {
+fn exchange(shared: &StormState, client: &mut RawClient, dice: &mut Dice) -> io::Result<bool> {
     let sent = shared.fence.load(Ordering::SeqCst);
     let lines = format!("Host: shop.test\r\nX-Fence: {sent}\r\n");
     let count = match dice.roll(5) {
@@ -133,9 +133,9 @@ fn exchange(shared: &Shared, client: &mut Client, dice: &mut Dice) -> io::Result
 
 #[test]
 fn nothing_of_the_past_arrives_however_often_the_route_is_switched() {
-    let shared = Arc::new(Shared::default());
+    let shared = Arc::new(StormState::default());
     let generations: Vec<Arc<AtomicU64>> = (0..SITES).map(|_| Arc::default()).collect();
-    let sites: Vec<Site> = generations.iter().map(|generation| site(&shared, generation)).collect();
+    let sites: Vec<ScriptedSite> = generations.iter().map(|generation| site(&shared, generation)).collect();
     // There are many more workers than processors, so they are interrupted at every possible point.
     let gateway = gateway_with(|settings| settings.workers = 16);
     let limits = HoldLimits { requests: CLIENTS, timeout: Duration::from_secs(20) };
@@ -147,7 +147,7 @@ fn nothing_of_the_past_arrives_however_often_the_route_is_switched() {
             std::thread::spawn(move || {
                 let mut dice = Dice(0x9e37_79b9 + number as u64);
                 while !shared.is_over.load(Ordering::SeqCst) {
-                    let mut client = Client::connect(address);
+                    let mut client = RawClient::connect(address);
                     while !shared.is_over.load(Ordering::SeqCst) {
                         match exchange(&shared, &mut client, &mut dice) {
                             Ok(true) => {}

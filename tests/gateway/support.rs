@@ -30,12 +30,12 @@ pub fn hold_limits() -> HoldLimits {
     HoldLimits { requests: 64, timeout: DEADLINE }
 }
 
-pub fn target(site: &Site, generation: u64) -> Target {
+pub fn target(site: &ScriptedSite, generation: u64) -> Target {
     Target { address: site.address, instance: "shop-1".to_owned(), generation }
 }
 
 /// A gateway with one route that serves the site.
-pub fn serving(site: &Site) -> (Gateway, Route) {
+pub fn serving(site: &ScriptedSite) -> (Gateway, Route) {
     let gateway = gateway();
     let route = gateway
         .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
@@ -59,14 +59,14 @@ pub fn eventually(what: &str, condition: impl Fn() -> bool) {
 
 /// A message as it was sent.
 #[derive(Debug, Clone)]
-pub struct Message {
+pub struct SentMessage {
     pub first: String,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
     pub trailers: Vec<(String, String)>,
 }
 
-impl Message {
+impl SentMessage {
     pub fn status(&self) -> u16 {
         self.first.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status line")
     }
@@ -110,8 +110,8 @@ fn read_headers(from: &mut impl BufRead) -> io::Result<Vec<(String, String)>> {
     }
 }
 
-pub fn read_head(from: &mut impl BufRead) -> io::Result<Message> {
-    Ok(Message { first: read_line(from)?, headers: read_headers(from)?, body: Vec::new(), trailers: Vec::new() })
+pub fn read_head(from: &mut impl BufRead) -> io::Result<SentMessage> {
+    Ok(SentMessage { first: read_line(from)?, headers: read_headers(from)?, body: Vec::new(), trailers: Vec::new() })
 }
 
 pub fn read_chunk(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
@@ -127,7 +127,7 @@ pub fn read_chunk(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
 }
 
 /// Reads a body as its head announces it. With `until_end`, an unannounced body lasts until the connection ends.
-pub fn read_body(from: &mut impl BufRead, message: &mut Message, until_end: bool) -> io::Result<()> {
+pub fn read_body(from: &mut impl BufRead, message: &mut SentMessage, until_end: bool) -> io::Result<()> {
     if message.header("transfer-encoding").is_some() {
         loop {
             let chunk = read_chunk(from)?;
@@ -149,11 +149,11 @@ pub fn read_body(from: &mut impl BufRead, message: &mut Message, until_end: bool
 }
 
 /// A client that sends given bytes.
-pub struct Client {
+pub struct RawClient {
     pub reader: BufReader<TcpStream>,
 }
 
-impl Client {
+impl RawClient {
     pub fn connect(address: SocketAddr) -> Self {
         let stream = TcpStream::connect_timeout(&address, DEADLINE).expect("the gateway accepts");
         stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
@@ -170,12 +170,12 @@ impl Client {
         self.reader.get_mut().write_all(bytes.as_ref())
     }
 
-    pub fn get(&mut self, path: &str) -> io::Result<Message> {
+    pub fn get(&mut self, path: &str) -> io::Result<SentMessage> {
         self.send(format!("GET {path} HTTP/1.1\r\nHost: shop.test\r\n\r\n"))?;
         self.answer()
     }
 
-    pub fn answer(&mut self) -> io::Result<Message> {
+    pub fn answer(&mut self) -> io::Result<SentMessage> {
         let mut message = self.head()?;
         let has_body = !matches!(message.status(), 100..=199 | 204 | 304);
         if has_body {
@@ -184,7 +184,7 @@ impl Client {
         Ok(message)
     }
 
-    pub fn head(&mut self) -> io::Result<Message> {
+    pub fn head(&mut self) -> io::Result<SentMessage> {
         read_head(&mut self.reader).map_err(in_time)
     }
 
@@ -203,12 +203,12 @@ pub fn in_time(error: io::Error) -> io::Error {
 }
 
 /// One connection to a site.
-pub struct Visit {
+pub struct SiteConnection {
     pub reader: BufReader<TcpStream>,
 }
 
-impl Visit {
-    pub fn request(&mut self) -> io::Result<Message> {
+impl SiteConnection {
+    pub fn request(&mut self) -> io::Result<SentMessage> {
         let mut message = read_head(&mut self.reader)?;
         read_body(&mut self.reader, &mut message, false)?;
         Ok(message)
@@ -224,13 +224,13 @@ impl Visit {
 }
 
 /// A site with a thread per connection; each thread runs the script until it fails or returns.
-pub struct Site {
+pub struct ScriptedSite {
     pub address: SocketAddr,
     pub visits: Arc<AtomicU64>,
 }
 
-impl Site {
-    pub fn start(script: impl Fn(&mut Visit) -> io::Result<()> + Send + Sync + 'static) -> Self {
+impl ScriptedSite {
+    pub fn start(script: impl Fn(&mut SiteConnection) -> io::Result<()> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(loopback()).expect("a free port");
         let address = listener.local_addr().expect("an address");
         let visits = Arc::new(AtomicU64::new(0));
@@ -243,7 +243,7 @@ impl Site {
                 let script = Arc::clone(&script);
                 std::thread::spawn(move || {
                     let _ = stream.set_nodelay(true);
-                    let _ = script(&mut Visit { reader: BufReader::new(stream) });
+                    let _ = script(&mut SiteConnection { reader: BufReader::new(stream) });
                 });
             }
         });
@@ -251,7 +251,7 @@ impl Site {
     }
 
     /// A site that answers every request with the result of the script.
-    pub fn answering(script: impl Fn(&Message) -> String + Send + Sync + 'static) -> Self {
+    pub fn answering(script: impl Fn(&SentMessage) -> String + Send + Sync + 'static) -> Self {
         Self::start(move |visit| {
             loop {
                 let request = visit.request()?;

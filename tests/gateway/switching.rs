@@ -10,10 +10,10 @@ use arenad_gateway::{HoldLimits, RecordingFilter, RouteState, WriteRules};
 use crate::support::*;
 
 /// A site that accepts and counts requests and never answers.
-fn silent() -> (Site, Arc<AtomicU64>) {
+fn silent() -> (ScriptedSite, Arc<AtomicU64>) {
     let taken = Arc::new(AtomicU64::new(0));
     let counter = Arc::clone(&taken);
-    let site = Site::start(move |visit| {
+    let site = ScriptedSite::start(move |visit| {
         loop {
             visit.request()?;
             counter.fetch_add(1, Ordering::SeqCst);
@@ -28,7 +28,7 @@ fn a_route_opens_refusing() {
     let route = gateway
         .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
         .expect("a free port");
-    let answer = Client::connect(route.local_addr()).get("/").expect("an answer");
+    let answer = RawClient::connect(route.local_addr()).get("/").expect("an answer");
     assert_eq!(answer.status(), 503);
     assert_eq!(answer.header("retry-after"), Some("1"));
     assert!(matches!(route.state(), RouteState::Refusing { .. }));
@@ -36,10 +36,10 @@ fn a_route_opens_refusing() {
 
 #[test]
 fn held_requests_go_to_the_next_target_bodies_included() {
-    let site = Site::answering(|request| ok(&format!("{} {}", request.first, request.text())));
+    let site = ScriptedSite::answering(|request| ok(&format!("{} {}", request.first, request.text())));
     let (_gateway, route) = serving(&site);
     route.hold("reset");
-    let mut clients: Vec<Client> = (0..8).map(|_| Client::connect(route.local_addr())).collect();
+    let mut clients: Vec<RawClient> = (0..8).map(|_| RawClient::connect(route.local_addr())).collect();
     for (number, client) in clients.iter_mut().enumerate() {
         client.send(format!("POST /{number} HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{number}!")).expect("sent");
     }
@@ -56,9 +56,9 @@ fn held_requests_go_to_the_next_target_bodies_included() {
 fn a_get_that_waits_for_the_old_target_is_answered_by_the_new_one() {
     for hold_between in [true, false] {
         let (old, taken) = silent();
-        let new = Site::echoing();
+        let new = ScriptedSite::echoing();
         let (_gateway, route) = serving(&old);
-        let mut client = Client::connect(route.local_addr());
+        let mut client = RawClient::connect(route.local_addr());
         client.send("GET /x HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
         eventually("the old site has it", || taken.load(Ordering::SeqCst) == 1);
         if hold_between {
@@ -74,9 +74,9 @@ fn a_get_that_waits_for_the_old_target_is_answered_by_the_new_one() {
 #[test]
 fn a_post_that_the_old_target_may_have_carried_out_is_answered_503() {
     let (old, taken) = silent();
-    let new = Site::echoing();
+    let new = ScriptedSite::echoing();
     let (_gateway, route) = serving(&old);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     client.send("POST /buy HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok").expect("sent");
     eventually("the old site has it", || taken.load(Ordering::SeqCst) == 1);
     route.serve(target(&new, 2));
@@ -92,7 +92,7 @@ fn a_post_that_the_old_target_may_have_carried_out_is_answered_503() {
 fn a_post_in_the_middle_of_its_body_is_answered_503() {
     let (old, _) = silent();
     let (_gateway, route) = serving(&old);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     client.send("POST /buy HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nok").expect("sent");
     eventually("the old site has some of it", || route.stats().bytes_to_site == 2);
     route.hold("reset");
@@ -104,7 +104,7 @@ fn a_post_in_the_middle_of_its_body_is_answered_503() {
 fn an_answer_under_way_is_cut_and_nothing_that_is_sent_later_arrives() {
     let is_past = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&is_past);
-    let old = Site::start(move |visit| {
+    let old = ScriptedSite::start(move |visit| {
         visit.request()?;
         visit.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")?;
         loop {
@@ -115,7 +115,7 @@ fn an_answer_under_way_is_cut_and_nothing_that_is_sent_later_arrives() {
     for round in 0..50 {
         is_past.store(false, Ordering::SeqCst);
         let (_gateway, route) = serving(&old);
-        let mut client = Client::connect(route.local_addr());
+        let mut client = RawClient::connect(route.local_addr());
         client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
         client.head().expect("a head");
         for _ in 0..round {
@@ -141,7 +141,7 @@ fn an_answer_under_way_is_cut_and_nothing_that_is_sent_later_arrives() {
 fn a_finished_answer_that_the_client_has_not_fetched_is_cut() {
     // Both sizes exceed the client's receive buffer: the first stays in the kernel, the second also in the process.
     for size in [40_000, 1 << 20] {
-        let site = Site::answering(move |_| ok(&"x".repeat(size)));
+        let site = ScriptedSite::answering(move |_| ok(&"x".repeat(size)));
         let (_gateway, route) = serving(&site);
         for round in 1..=5 {
             let small = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
@@ -164,9 +164,10 @@ fn a_finished_answer_that_the_client_has_not_fetched_is_cut() {
 
 #[test]
 fn an_idle_connection_outlives_switches() {
-    let sites: Vec<Site> = (0..3).map(|number| Site::answering(move |_| ok(&number.to_string()))).collect();
+    let sites: Vec<ScriptedSite> =
+        (0..3).map(|number| ScriptedSite::answering(move |_| ok(&number.to_string()))).collect();
     let (_gateway, route) = serving(&sites[0]);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     for (generation, site) in sites.iter().cycle().take(30).enumerate() {
         route.hold("reset");
         route.serve(target(site, generation as u64 + 2));
@@ -179,9 +180,9 @@ fn an_idle_connection_outlives_switches() {
 
 #[test]
 fn the_same_address_with_a_new_generation_gets_new_connections() {
-    let site = Site::echoing();
+    let site = ScriptedSite::echoing();
     let (_gateway, route) = serving(&site);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     for generation in 1..10 {
         route.serve(target(&site, generation));
         // Repeating the switch changes nothing.
@@ -199,12 +200,12 @@ fn a_full_queue_and_a_long_wait_are_answered_503() {
     let route =
         gateway.open(loopback(), limits, WriteRules::default(), RecordingFilter::Nothing, "shop").expect("a free port");
     route.hold("a reset that never ends");
-    let mut held: Vec<Client> = (0..2).map(|_| Client::connect(route.local_addr())).collect();
+    let mut held: Vec<RawClient> = (0..2).map(|_| RawClient::connect(route.local_addr())).collect();
     for client in &mut held {
         client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
     }
     eventually("both are held", || route.stats().held == 2);
-    let third = Client::connect(route.local_addr()).get("/").expect("an answer");
+    let third = RawClient::connect(route.local_addr()).get("/").expect("an answer");
     assert_eq!((third.status(), third.header("retry-after")), (503, Some("1")));
     assert!(third.text().contains("too many requests wait"), "{}", third.text());
     for client in &mut held {
@@ -229,7 +230,7 @@ fn clients_that_leave_while_held_free_their_places() {
         "GET / HTTP/1.1\r\nHost: a\r\n\r\n".repeat(3),
     ];
     for request in requests {
-        let mut client = Client::connect(route.local_addr());
+        let mut client = RawClient::connect(route.local_addr());
         client.send(request).expect("sent");
         eventually("it is held", || route.stats().held == 1);
         drop(client);
@@ -239,10 +240,10 @@ fn clients_that_leave_while_held_free_their_places() {
 
 #[test]
 fn refusing_answers_the_held_and_the_new() {
-    let site = Site::echoing();
+    let site = ScriptedSite::echoing();
     let (_gateway, route) = serving(&site);
     route.hold("reset");
-    let mut held = Client::connect(route.local_addr());
+    let mut held = RawClient::connect(route.local_addr());
     held.send("GET / HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\n\r\n").expect("sent");
     eventually("it is held", || route.stats().held == 1);
     route.refuse("quarantined: table <orders> differs", Duration::from_millis(2500));
@@ -275,10 +276,10 @@ fn a_target_that_accepts_nothing_does_not_delay_a_switch() {
     let route = gateway
         .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
         .expect("a free port");
-    let stuck = Site { address, visits: Arc::default() };
-    let new = Site::echoing();
+    let stuck = ScriptedSite { address, visits: Arc::default() };
+    let new = ScriptedSite::echoing();
     route.serve(target(&stuck, 1));
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     // The request is not safe to repeat, but it has not been sent yet either.
     client.send("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi").expect("sent");
     eventually("it is on its way", || route.stats().unsafe_requests == 1);

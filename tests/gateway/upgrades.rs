@@ -10,8 +10,8 @@ use crate::support::*;
 const UPGRADE: &str = "GET /socket HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\n";
 
 /// A site that echoes all bytes after the upgrade.
-fn echo() -> Site {
-    Site::start(|visit| {
+fn echo() -> ScriptedSite {
+    ScriptedSite::start(|visit| {
         let request = visit.request()?;
         if request.header("upgrade") != Some("websocket") || request.header("connection") != Some("upgrade") {
             return visit.answer("no upgrade arrived");
@@ -31,7 +31,7 @@ fn echo() -> Site {
     })
 }
 
-fn read(client: &mut Client, count: usize) -> String {
+fn read(client: &mut RawClient, count: usize) -> String {
     let mut bytes = vec![0; count];
     client.reader.read_exact(&mut bytes).map_err(in_time).expect("bytes");
     String::from_utf8(bytes).expect("text")
@@ -41,7 +41,7 @@ fn read(client: &mut Client, count: usize) -> String {
 fn bytes_pass_both_ways_and_ends_are_passed_on() {
     let site = echo();
     let (_gateway, route) = serving(&site);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     // The client sends data before the server agrees to the upgrade.
     client.send(format!("{UPGRADE}early")).expect("sent");
     let head = client.head().expect("an answer");
@@ -66,7 +66,7 @@ fn much_passes_through_a_tunnel() {
     const SIZE: usize = 8 << 20;
     let site = echo();
     let (_gateway, route) = serving(&site);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     client.send(UPGRADE).expect("sent");
     client.head().expect("an answer");
     assert_eq!(read(&mut client, 3), "hi!");
@@ -81,7 +81,7 @@ fn a_switch_cuts_a_tunnel_on_both_sides() {
     let is_past = Arc::new(AtomicBool::new(false));
     let has_ended = Arc::new(AtomicBool::new(false));
     let (past, ended) = (Arc::clone(&is_past), Arc::clone(&has_ended));
-    let site = Site::start(move |visit| {
+    let site = ScriptedSite::start(move |visit| {
         visit.request()?;
         visit.send("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")?;
         let sent = loop {
@@ -94,7 +94,7 @@ fn a_switch_cuts_a_tunnel_on_both_sides() {
         sent
     });
     let (_gateway, route) = serving(&site);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     client.send(UPGRADE).expect("sent");
     client.head().expect("an answer");
     assert_eq!(read(&mut client, 4), "fine");
@@ -110,13 +110,13 @@ fn a_switch_cuts_a_tunnel_on_both_sides() {
 
 #[test]
 fn an_upgrade_that_the_site_declines_is_an_ordinary_answer() {
-    let site = Site::answering(|request| {
+    let site = ScriptedSite::answering(|request| {
         assert_eq!(request.header("upgrade"), Some("websocket"));
         "HTTP/1.1 426 Upgrade Required\r\nUpgrade: other\r\nConnection: upgrade\r\nContent-Length: 2\r\n\r\nno"
             .to_owned()
     });
     let (_gateway, route) = serving(&site);
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     client.send(UPGRADE).expect("sent");
     let answer = client.answer().expect("an answer");
     assert_eq!((answer.status(), answer.header("upgrade"), answer.text().as_str()), (426, Some("other"), "no"));
@@ -124,10 +124,10 @@ fn an_upgrade_that_the_site_declines_is_an_ordinary_answer() {
 
 #[test]
 fn a_request_with_a_body_may_offer_an_upgrade() {
-    let site = Site::answering(|request| ok(&request.text()));
+    let site = ScriptedSite::answering(|request| ok(&request.text()));
     let (_gateway, route) = serving(&site);
     for body in ["Content-Length: 5\r\n\r\nhello", "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"] {
-        let mut client = Client::connect(route.local_addr());
+        let mut client = RawClient::connect(route.local_addr());
         client
             .send(format!("POST / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n{body}"))
             .expect("sent");
@@ -139,10 +139,11 @@ fn a_request_with_a_body_may_offer_an_upgrade() {
 
 #[test]
 fn an_upgrade_that_nobody_asked_for_is_not_passed_on() {
-    let site =
-        Site::answering(|_| "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n".to_owned());
+    let site = ScriptedSite::answering(|_| {
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n".to_owned()
+    });
     let (_gateway, route) = serving(&site);
-    assert_eq!(Client::connect(route.local_addr()).get("/").expect("an answer").status(), 502);
+    assert_eq!(RawClient::connect(route.local_addr()).get("/").expect("an answer").status(), 502);
 }
 
 #[test]
@@ -150,7 +151,7 @@ fn an_upgrade_is_held_like_any_request() {
     let site = echo();
     let (_gateway, route) = serving(&site);
     route.hold("reset");
-    let mut client = Client::connect(route.local_addr());
+    let mut client = RawClient::connect(route.local_addr());
     client.send(UPGRADE).expect("sent");
     eventually("it is held", || route.stats().held == 1);
     route.serve(target(&site, 2));

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 /// The layout of an image archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Layout {
+pub enum ArchiveLayout {
     /// `<id>/layer.tar`.
     Classic,
     /// `blobs/sha256/<digest>`.
@@ -102,7 +102,7 @@ fn layer_digest(seed: u64, content: u64) -> String {
 }
 
 /// Writes an image of one layer with one file of `content` bytes.
-pub fn save(path: &Path, tag: &str, layout: Layout, seed: u64, content: u64) -> Saved {
+pub fn save(path: &Path, tag: &str, layout: ArchiveLayout, seed: u64, content: u64) -> Saved {
     let mut out = Hashed { out: BufWriter::new(File::create(path).unwrap()), digest: Sha256::new() };
     let digest = layer_digest(seed, content);
     let config = json!({
@@ -112,14 +112,14 @@ pub fn save(path: &Path, tag: &str, layout: Layout, seed: u64, content: u64) -> 
     .to_string();
     let id = hex(&Sha256::digest(&config));
     let (layer_name, config_name) = match layout {
-        Layout::Classic => (format!("{digest}/layer.tar"), format!("{id}.json")),
-        Layout::Blobs => (format!("blobs/sha256/{digest}"), format!("blobs/sha256/{id}")),
+        ArchiveLayout::Classic => (format!("{digest}/layer.tar"), format!("{id}.json")),
+        ArchiveLayout::Blobs => (format!("blobs/sha256/{digest}"), format!("blobs/sha256/{id}")),
     };
     let manifest = json!([{ "Config": config_name, "RepoTags": [format!("{tag}:latest")], "Layers": [layer_name] }]);
     out.write_all(header(&layer_name, layer_size(content)).as_bytes()).unwrap();
     write_layer(seed, content, &mut out).unwrap();
     let mut texts = vec![(config_name, config), ("manifest.json".to_owned(), manifest.to_string())];
-    if layout == Layout::Blobs {
+    if layout == ArchiveLayout::Blobs {
         let manifest = json!({ "schemaVersion": 2, "config": { "digest": format!("sha256:{id}") } }).to_string();
         let digest = hex(&Sha256::digest(&manifest));
         let index = json!({ "schemaVersion": 2, "manifests": [{ "digest": format!("sha256:{digest}") }] });

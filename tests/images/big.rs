@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::project::Project;
+use crate::project::ImageProject;
 use crate::support::wait::{PATIENCE, within};
 
 const CONTENT: u64 = 1 << 30;
@@ -22,7 +22,7 @@ const POINTS: [&str; 5] = [
 
 #[test]
 fn a_gigabyte_is_loaded_however_often_the_program_is_killed() {
-    let project = Project::new("big", "");
+    let project = ImageProject::new("big", "");
     let saved = project.save("shop.tar", 11, CONTENT);
     let from = project.path("shop.tar");
     let from = from.to_str().unwrap();
@@ -41,7 +41,7 @@ fn a_gigabyte_is_loaded_however_often_the_program_is_killed() {
     assert_no_leftovers(&project);
 }
 
-fn kill_at(project: &Project, words: &[&str], point: &str) {
+fn kill_at(project: &ImageProject, words: &[&str], point: &str) {
     let path = project.path("said.txt");
     let mut child = project.world.command(words).stderr(File::create(&path).unwrap()).spawn().unwrap();
     let said = within(point, PATIENCE * 3, || {
@@ -54,7 +54,7 @@ fn kill_at(project: &Project, words: &[&str], point: &str) {
 }
 
 /// Asserts that the engine has discarded its partial work.
-fn assert_no_leftovers(project: &Project) {
+fn assert_no_leftovers(project: &ImageProject) {
     let root = project.engine().docker(&["info", "--format", "{{.DockerRootDir}}"]);
     within("the engine's clean-up", Duration::from_secs(30), || {
         let entries = fs::read_dir(format!("{root}/tmp")).ok()?.flatten();

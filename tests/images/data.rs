@@ -5,19 +5,19 @@ use std::io::{Cursor, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use crate::mirror::{End, Mirror, Reply};
-use crate::project::Project;
+use crate::mirror::{BodyEnd, MirrorReply, TestMirror};
+use crate::project::ImageProject;
 
-fn with_data(project: &Project, text: &str) {
+fn with_data(project: &ImageProject, text: &str) {
     project.declare("", &format!("data:\n{text}"));
 }
 
 #[test]
 fn a_file_goes_where_it_is_mounted_and_is_known_again() {
-    let project = Project::new("file", "");
+    let project = ImageProject::new("file", "");
     let content: Vec<u8> = (0..2_000_000u32).flat_map(u32::to_le_bytes).collect();
     let served = content.clone();
-    let mirror = Mirror::start(move |asked| Reply::asked(&served, asked, "").cut(3_000_000, End::Close));
+    let mirror = TestMirror::start(move |asked| MirrorReply::asked(&served, asked, "").cut(3_000_000, BodyEnd::Close));
     let url = mirror.url();
     with_data(&project, &format!("  articles: {{ file: articles.zim, target: ./wiki, mirrors: [ \"{url}\" ] }}\n"));
     assert_eq!(project.item("articles")["state"], "missing");
@@ -54,7 +54,7 @@ fn tar(path: &Path, files: &[(&str, &str)]) {
 
 #[test]
 fn folders_of_an_archive_are_unpacked_whole_or_not_at_all() {
-    let project = Project::new("unpack", "");
+    let project = ImageProject::new("unpack", "");
     let section = "  routing:\n    file: routing.tar\n    unpack:\n      - { from: volumes/car, to: ./map/car }\n\
                    \x20     - { from: volumes/bike, to: ./map/bike }\n";
     with_data(&project, section);
@@ -93,10 +93,10 @@ fn zip(files: &[(&str, &str)]) -> Vec<u8> {
 
 #[test]
 fn a_folder_of_a_zip_is_unpacked_where_it_is_mounted() {
-    let project = Project::new("zipped", "");
+    let project = ImageProject::new("zipped", "");
     let rows = "INSERT INTO oc_t_item VALUES (1);\n".repeat(10_000);
     let content = zip(&[("site/mysql/dump.sql", &rows), ("site/docker-compose.yml", "services: {}\n")]);
-    let mirror = Mirror::start(move |asked| Reply::asked(&content, asked, ""));
+    let mirror = TestMirror::start(move |asked| MirrorReply::asked(&content, asked, ""));
     let url = mirror.url();
     let section = format!(
         "  advertisements:\n    file: site.zip\n    mirrors: [ \"{url}\" ]\n    unpack: [ {{ from: site/mysql, to: ./mysql }} ]\n"
@@ -120,7 +120,7 @@ fn a_zip_that_is_not_whole_is_refused() {
         ("flipped-zip", flipped, "the file is damaged"),
     ];
     for (name, content, says) in cases {
-        let project = Project::new(name, "");
+        let project = ImageProject::new(name, "");
         with_data(&project, "  advertisements: { file: site.zip, unpack: [ { from: site/mysql, to: ./mysql } ] }\n");
         let path = project.path("site.zip");
         fs::write(&path, content).unwrap();

@@ -1,7 +1,7 @@
 //! An engine whose disk is too small: loading is refused in advance, and the error is clear if the disk fills during
 //! the load.
 
-use crate::project::Project;
+use crate::project::ImageProject;
 use crate::support::OwnEngine;
 
 /// More than half of the engine's 1.2 GB; loading temporarily needs twice this size.
@@ -10,7 +10,7 @@ const CONTENT: u64 = 700 << 20;
 #[test]
 fn too_little_room_is_said_before_and_a_full_disk_is_no_success() {
     let engine = OwnEngine::start();
-    let project = Project::on(&engine, "full", "");
+    let project = ImageProject::on(&engine, "full", "");
     project.save("shop.tar", 21, CONTENT);
     let from = project.path("shop.tar");
     let from = from.to_str().unwrap();

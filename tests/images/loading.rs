@@ -4,14 +4,14 @@ use std::fs;
 use std::io::Write;
 use std::process::Command;
 
-use crate::archive::{self, Layout};
-use crate::project::Project;
+use crate::archive::{self, ArchiveLayout};
+use crate::project::ImageProject;
 
 const CONTENT: u64 = 3 << 20;
 
 #[test]
 fn an_archive_is_loaded_once_and_known_by_its_content() {
-    let project = Project::new("load", "    size: 3m\n");
+    let project = ImageProject::new("load", "    size: 3m\n");
     let saved = project.save("shop.tar", 1, CONTENT);
     assert_eq!(project.state(), "missing");
     project.images("ls", &[]).code(0).prints("shop.tar").prints("missing").prints("1 missing");
@@ -34,11 +34,11 @@ fn an_archive_is_loaded_once_and_known_by_its_content() {
 
 #[test]
 fn archives_come_compressed_and_in_two_layouts() {
-    let project = Project::new("forms", "");
+    let project = ImageProject::new("forms", "");
     let folder = project.path("brought");
     fs::create_dir(&folder).unwrap();
     let plain = folder.join("shop.tar");
-    for (seed, layout) in [(2, Layout::Classic), (3, Layout::Blobs)] {
+    for (seed, layout) in [(2, ArchiveLayout::Classic), (3, ArchiveLayout::Blobs)] {
         for (number, program) in [None, Some("gzip"), Some("zstd")].into_iter().enumerate() {
             let seed = seed * 10 + number as u64;
             let saved = archive::save(&plain, &project.image, layout, seed, CONTENT);
@@ -56,14 +56,14 @@ fn archives_come_compressed_and_in_two_layouts() {
 
 #[test]
 fn what_is_cut_off_or_damaged_is_refused_before_the_engine_sees_it() {
-    let project = Project::new("damage", "");
+    let project = ImageProject::new("damage", "");
     let path = project.path("shop.tar");
     let from = path.to_str().unwrap();
     let whole = |layout| archive::save(&path, &project.image, layout, 4, CONTENT);
-    whole(Layout::Classic);
+    whole(ArchiveLayout::Classic);
     let size = fs::metadata(&path).unwrap().len();
     for cut in [0, 100, size / 2, size - 3072] {
-        whole(Layout::Classic);
+        whole(ArchiveLayout::Classic);
         archive::truncate(&path, cut);
         let refused = project.images("load", &["--from", from]).code(1);
         let word = match cut {
@@ -74,18 +74,18 @@ fn what_is_cut_off_or_damaged_is_refused_before_the_engine_sees_it() {
         refused.says(word).says("hint: get the file anew");
         project.assert_absent();
     }
-    for layout in [Layout::Classic, Layout::Blobs] {
+    for layout in [ArchiveLayout::Classic, ArchiveLayout::Blobs] {
         whole(layout);
         archive::damage(&path, size / 2);
         project.images("load", &["--from", from]).code(1).says("the file is damaged: the content of");
         project.images("verify", &["--from", from]).code(1).prints("wrong: ").prints("the file is damaged");
         project.assert_absent();
     }
-    whole(Layout::Classic);
+    whole(ArchiveLayout::Classic);
     archive::damage(&path, size - 4000);
     project.images("load", &["--from", from]).code(1).says("the file is damaged");
     for program in ["gzip", "zstd"] {
-        whole(Layout::Classic);
+        whole(ArchiveLayout::Classic);
         let packed = Command::new(program).arg("-c").arg(&path).output().unwrap().stdout;
         fs::write(&path, &packed[..packed.len() / 2]).unwrap();
         project.images("load", &["--from", from]).code(1).says("the file is truncated");
@@ -106,14 +106,14 @@ fn what_is_cut_off_or_damaged_is_refused_before_the_engine_sees_it() {
     }
     project.assert_absent();
     // None of these files was recorded as the first copy.
-    let saved = whole(Layout::Classic);
+    let saved = whole(ArchiveLayout::Classic);
     project.images("load", &["--from", from]).code(0);
     project.assert_present(&saved);
 }
 
 #[test]
 fn the_content_is_pinned_by_the_definition_or_by_the_first_copy() {
-    let project = Project::new("pin", "");
+    let project = ImageProject::new("pin", "");
     let saved = project.save("first.tar", 5, CONTENT);
     let other = project.save("second.tar", 6, CONTENT);
     let (first, second) = (project.path("first.tar"), project.path("second.tar"));
@@ -133,10 +133,10 @@ fn the_content_is_pinned_by_the_definition_or_by_the_first_copy() {
 
 #[test]
 fn only_the_image_that_is_meant_gets_the_name() {
-    let project = Project::new("other", "");
+    let project = ImageProject::new("other", "");
     let path = project.path("shop.tar");
     let from = path.to_str().unwrap();
-    archive::save(&path, "another/name", Layout::Classic, 7, CONTENT);
+    archive::save(&path, "another/name", ArchiveLayout::Classic, 7, CONTENT);
     let refused = project.images("load", &["--from", from]).code(1);
     refused.says(&format!("find {}:latest in", project.image)).says("it holds another/name:latest");
     project.assert_absent();
@@ -159,7 +159,7 @@ fn only_the_image_that_is_meant_gets_the_name() {
 
 #[test]
 fn mistakes_are_answered_with_what_there_is() {
-    let project = Project::new("mistakes", "");
+    let project = ImageProject::new("mistakes", "");
     project.save("one.tar", 1, 1000);
     project.images("load", &["nothing"]).code(2).says("has no site, image or data `nothing`").says("choose one of toy");
     project.images("load", &["--from", "nowhere"]).code(2).says("nowhere does not exist");

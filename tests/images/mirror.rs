@@ -10,7 +10,7 @@ use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 /// A request to the mirror.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct MirrorRequest {
     /// The number of the request, from 0.
     pub number: usize,
     /// The request's target: a path, or a URL in a request to a proxy.
@@ -23,7 +23,7 @@ pub struct Asked {
 
 /// The event at the end of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum BodyEnd {
     /// The connection is closed.
     Close,
     /// The mirror sends no further bytes.
@@ -31,29 +31,29 @@ pub enum End {
 }
 
 /// The mirror's answer to a request.
-pub struct Reply {
+pub struct MirrorReply {
     /// Everything up to the empty line.
     pub head: String,
     /// The bytes of the body that are sent.
     pub body: Vec<u8>,
     /// The action after the body.
-    pub end: End,
+    pub end: BodyEnd,
 }
 
-impl Reply {
+impl MirrorReply {
     /// Sends the whole content.
     pub fn whole(content: &[u8], headers: &str) -> Self {
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{headers}", content.len());
-        Self { head, body: content.to_vec(), end: End::Close }
+        Self { head, body: content.to_vec(), end: BodyEnd::Close }
     }
 
     /// Sends the whole content, or the requested range.
-    pub fn asked(content: &[u8], asked: &Asked, headers: &str) -> Self {
+    pub fn asked(content: &[u8], asked: &MirrorRequest, headers: &str) -> Self {
         let Some(start) = asked.range else { return Self::whole(content, headers) };
         let total = content.len();
         if start >= total {
             let head = format!("HTTP/1.1 416 Range Not Satisfiable\r\nContent-Range: bytes */{total}\r\n{headers}");
-            return Self { head, body: Vec::new(), end: End::Close };
+            return Self { head, body: Vec::new(), end: BodyEnd::Close };
         }
         let rest = &content[start..];
         let head = format!(
@@ -61,44 +61,50 @@ impl Reply {
             rest.len(),
             total - 1
         );
-        Self { head, body: rest.to_vec(), end: End::Close }
+        Self { head, body: rest.to_vec(), end: BodyEnd::Close }
     }
 
     /// An answer with a status and without the file.
     pub fn status(status: &str) -> Self {
-        Self { head: format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n"), body: Vec::new(), end: End::Close }
+        Self { head: format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n"), body: Vec::new(), end: BodyEnd::Close }
     }
 
     /// Shortens the body to its first bytes.
-    pub fn cut(mut self, size: usize, end: End) -> Self {
+    pub fn cut(mut self, size: usize, end: BodyEnd) -> Self {
         self.body.truncate(size);
         self.end = end;
         self
     }
 }
 
-type Script = dyn Fn(&Asked) -> Reply + Send + Sync;
+type MirrorScript = dyn Fn(&MirrorRequest) -> MirrorReply + Send + Sync;
 
 /// A mirror that serves until it is dropped.
-pub struct Mirror {
+pub struct TestMirror {
     port: u16,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<MirrorRequest>>>,
     sent: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
 }
 
-impl Mirror {
+impl TestMirror {
     /// Starts a mirror that answers by a script.
-    pub fn start(script: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+    pub fn start(script: impl Fn(&MirrorRequest) -> MirrorReply + Send + Sync + 'static) -> Self {
         Self::behind(None, script)
     }
 
     /// Starts such a mirror behind TLS.
-    pub fn secure(tls: Arc<ServerConfig>, script: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+    pub fn secure(
+        tls: Arc<ServerConfig>,
+        script: impl Fn(&MirrorRequest) -> MirrorReply + Send + Sync + 'static,
+    ) -> Self {
         Self::behind(Some(tls), script)
     }
 
-    fn behind(tls: Option<Arc<ServerConfig>>, script: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+    fn behind(
+        tls: Option<Arc<ServerConfig>>,
+        script: impl Fn(&MirrorRequest) -> MirrorReply + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let mirror = Self {
             port: listener.local_addr().unwrap().port(),
@@ -106,7 +112,7 @@ impl Mirror {
             sent: Arc::default(),
             stop: Arc::default(),
         };
-        let script: Arc<Script> = Arc::new(script);
+        let script: Arc<MirrorScript> = Arc::new(script);
         let (asked, sent, stop) = (mirror.asked.clone(), mirror.sent.clone(), mirror.stop.clone());
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -129,7 +135,7 @@ impl Mirror {
 
     /// Starts a mirror that behaves correctly.
     pub fn good(content: Vec<u8>) -> Self {
-        Self::start(move |asked| Reply::asked(&content, asked, "ETag: \"good\"\r\nAccept-Ranges: bytes\r\n"))
+        Self::start(move |asked| MirrorReply::asked(&content, asked, "ETag: \"good\"\r\nAccept-Ranges: bytes\r\n"))
     }
 
     /// The URL of the archive.
@@ -143,7 +149,7 @@ impl Mirror {
     }
 
     /// Returns the requests so far.
-    pub fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<MirrorRequest> {
         self.asked.lock().unwrap().clone()
     }
 
@@ -153,14 +159,20 @@ impl Mirror {
     }
 }
 
-impl Drop for Mirror {
+impl Drop for TestMirror {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
 }
 
-fn serve(mut stream: impl Read + Write, script: &Script, log: &Mutex<Vec<Asked>>, sent: &AtomicU64, stop: &AtomicBool) {
+fn serve(
+    mut stream: impl Read + Write,
+    script: &MirrorScript,
+    log: &Mutex<Vec<MirrorRequest>>,
+    sent: &AtomicU64,
+    stop: &AtomicBool,
+) {
     let Some(reply) = answer(&mut stream, script, log) else { return };
     if write!(stream, "{}Connection: close\r\n\r\n", reply.head).is_err() {
         return;
@@ -172,15 +184,15 @@ fn serve(mut stream: impl Read + Write, script: &Script, log: &Mutex<Vec<Asked>>
         sent.fetch_add(piece.len() as u64, Ordering::Relaxed);
     }
     let _ = stream.flush();
-    while reply.end == End::Stall && !stop.load(Ordering::Relaxed) {
+    while reply.end == BodyEnd::Stall && !stop.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-fn answer(stream: impl Read, script: &Script, log: &Mutex<Vec<Asked>>) -> Option<Reply> {
+fn answer(stream: impl Read, script: &MirrorScript, log: &Mutex<Vec<MirrorRequest>>) -> Option<MirrorReply> {
     let mut lines = BufReader::new(stream.take(16 << 10)).lines();
     let target = lines.next()?.ok()?.split_whitespace().nth(1)?.to_owned();
-    let mut asked = Asked { number: 0, target, range: None, if_range: None };
+    let mut asked = MirrorRequest { number: 0, target, range: None, if_range: None };
     for line in lines.map_while(Result::ok).take_while(|line| !line.is_empty()) {
         let (name, value) = line.split_once(": ")?;
         match name.to_ascii_lowercase().as_str() {

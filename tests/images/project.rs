@@ -5,18 +5,18 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::archive::{self, Layout, Saved};
-use crate::support::world::Ran;
-use crate::support::{Engine, OwnEngine, World};
+use crate::archive::{self, ArchiveLayout, Saved};
+use crate::support::world::CommandOutput;
+use crate::support::{OwnEngine, TestEngine, World};
 
 /// A world with one site, whose image comes from `shop.tar`.
-pub struct Project {
+pub struct ImageProject {
     pub world: World,
     /// The image's reference, which is unique to the test.
     pub image: String,
 }
 
-impl Project {
+impl ImageProject {
     /// Creates a project on the machine's engine. `section` goes below the image's entry, indented by four spaces.
     pub fn new(label: &str, section: &str) -> Self {
         Self::of(World::single(label), section)
@@ -59,7 +59,7 @@ impl Project {
 
     /// Writes the image's archive.
     pub fn save(&self, name: &str, seed: u64, content: u64) -> Saved {
-        archive::save(&self.path(name), &self.image, Layout::Classic, seed, content)
+        archive::save(&self.path(name), &self.image, ArchiveLayout::Classic, seed, content)
     }
 
     /// The words of an `arenad images` command.
@@ -69,7 +69,7 @@ impl Project {
 
     /// Runs an `arenad images` command to its end.
     #[track_caller]
-    pub fn images(&self, verb: &str, more: &[&str]) -> Ran {
+    pub fn images(&self, verb: &str, more: &[&str]) -> CommandOutput {
         self.world.run(&self.words(verb, more))
     }
 
@@ -92,7 +92,7 @@ impl Project {
         self.engine().try_docker(&["image", "inspect", "--format", "{{.Id}}", &self.image]).ok()
     }
 
-    pub fn engine(&self) -> &Engine {
+    pub fn engine(&self) -> &TestEngine {
         &self.world.engine
     }
 

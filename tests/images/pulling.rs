@@ -5,22 +5,22 @@ use std::fs;
 use rustix::process::{Signal, kill_process};
 
 use crate::archive::Saved;
-use crate::mirror::{Asked, End, Mirror, Reply};
-use crate::project::Project;
+use crate::mirror::{BodyEnd, MirrorReply, MirrorRequest, TestMirror};
+use crate::project::ImageProject;
 use crate::support::wait::{PATIENCE, within};
 
 const CONTENT: u64 = 3 << 20;
 
 /// A project and its archive's bytes; the archive itself is no longer on the disk.
-fn project(label: &str, seed: u64) -> (Project, Saved, Vec<u8>) {
-    let project = Project::new(label, "");
+fn project(label: &str, seed: u64) -> (ImageProject, Saved, Vec<u8>) {
+    let project = ImageProject::new(label, "");
     let saved = project.save("shop.tar", seed, CONTENT);
     let content = fs::read(project.path("shop.tar")).unwrap();
     fs::remove_file(project.path("shop.tar")).unwrap();
     (project, saved, content)
 }
 
-fn declare(project: &Project, mirrors: &[&Mirror]) {
+fn declare(project: &ImageProject, mirrors: &[&TestMirror]) {
     let urls: Vec<String> = mirrors.iter().map(|mirror| mirror.url()).collect();
     project.declare(&format!("    mirrors: [ \"{}\" ]\n", urls.join("\", \"")), "");
 }
@@ -31,11 +31,11 @@ const QUICK: [&str; 4] = ["--tries", "3", "--stall-timeout", "1s"];
 fn a_connection_that_is_cut_again_and_again_is_taken_up_where_it_broke() {
     let (project, saved, content) = project("cut", 31);
     let size = content.len() as u64;
-    let mirror = Mirror::start(move |asked| {
+    let mirror = TestMirror::start(move |asked| {
         let validator = "ETag: \"one\"\r\n";
         match asked.if_range.as_deref() {
-            Some(other) if other != "\"one\"" => Reply::whole(&content, validator),
-            _ => Reply::asked(&content, asked, validator).cut(500_000, End::Close),
+            Some(other) if other != "\"one\"" => MirrorReply::whole(&content, validator),
+            _ => MirrorReply::asked(&content, asked, validator).cut(500_000, BodyEnd::Close),
         }
     });
     declare(&project, &[&mirror]);
@@ -57,11 +57,11 @@ fn a_connection_that_is_cut_again_and_again_is_taken_up_where_it_broke() {
 #[test]
 fn a_mirror_that_stalls_or_ignores_ranges_is_asked_again() {
     let (project, saved, content) = project("stall", 32);
-    let mirror = Mirror::start(move |asked| {
-        let whole = Reply::whole(&content, "");
+    let mirror = TestMirror::start(move |asked| {
+        let whole = MirrorReply::whole(&content, "");
         match asked.number {
-            0 => whole.cut(1_000_000, End::Stall),
-            1 => whole.cut(2_000_000, End::Close),
+            0 => whole.cut(1_000_000, BodyEnd::Stall),
+            1 => whole.cut(2_000_000, BodyEnd::Close),
             _ => whole,
         }
     });
@@ -74,28 +74,29 @@ fn a_mirror_that_stalls_or_ignores_ranges_is_asked_again() {
 #[test]
 fn errors_send_to_the_next_mirror_and_back() {
     let (project, saved, content) = project("turns", 33);
-    let first = Mirror::start(|asked| match asked.number {
-        0 => Reply::status("503 Service Unavailable"),
-        _ => Reply::status("404 Not Found"),
+    let first = TestMirror::start(|asked| match asked.number {
+        0 => MirrorReply::status("503 Service Unavailable"),
+        _ => MirrorReply::status("404 Not Found"),
     });
     let rest = content.clone();
-    let second = Mirror::start(move |asked| match asked.number {
-        0 => Reply::asked(&rest, asked, "").cut(1_000_000, End::Close),
-        1 => Reply::status("500 Internal Server Error"),
-        _ => Reply::asked(&rest, asked, ""),
+    let second = TestMirror::start(move |asked| match asked.number {
+        0 => MirrorReply::asked(&rest, asked, "").cut(1_000_000, BodyEnd::Close),
+        1 => MirrorReply::status("500 Internal Server Error"),
+        _ => MirrorReply::asked(&rest, asked, ""),
     });
-    let page = Mirror::start(|_| Reply::whole(b"<html>Log in to the network</html>", "Content-Type: text/html\r\n"));
+    let page =
+        TestMirror::start(|_| MirrorReply::whole(b"<html>Log in to the network</html>", "Content-Type: text/html\r\n"));
     declare(&project, &[&page, &first, &second]);
     project.images("pull", &QUICK).code(0);
     project.assert_present(&saved);
     assert_eq!(page.asked().len(), 1, "what answers with a page has no file");
     // If every mirror fails, the reason of each is reported, and the received bytes are kept.
     let (project, _, _) = self::project("nobody", 34);
-    let broken = Mirror::start(move |asked| match asked.number {
-        0 => Reply::asked(&content, asked, "").cut(1_000_000, End::Close),
-        _ => Reply::status("502 Bad Gateway"),
+    let broken = TestMirror::start(move |asked| match asked.number {
+        0 => MirrorReply::asked(&content, asked, "").cut(1_000_000, BodyEnd::Close),
+        _ => MirrorReply::status("502 Bad Gateway"),
     });
-    let gone = Mirror::start(|_| Reply::status("410 Gone"));
+    let gone = TestMirror::start(|_| MirrorReply::status("410 Gone"));
     declare(&project, &[&broken, &gone]);
     let failed = project.images("pull", &QUICK).code(1).says("fetch shop.tar: ").says("it answered 502 Bad Gateway");
     failed.says("it answered 410 Gone").says("hint: the same command goes on from what is there");
@@ -114,12 +115,13 @@ fn a_file_that_changes_on_the_way_is_fetched_anew() {
         if !keeps_length {
             old.truncate(2_500_000);
         }
-        let mirror = Mirror::start(move |asked: &Asked| {
+        let mirror = TestMirror::start(move |asked: &MirrorRequest| {
             let (now, etag) = if asked.number == 0 { (&old, "old") } else { (&content, "new") };
             let header = if has_etag { format!("ETag: \"{etag}\"\r\n") } else { String::new() };
             let is_same = asked.if_range.as_ref().is_none_or(|wanted| *wanted == format!("\"{etag}\""));
-            let reply = if is_same { Reply::asked(now, asked, &header) } else { Reply::whole(now, &header) };
-            if asked.number == 0 { reply.cut(1_500_000, End::Close) } else { reply }
+            let reply =
+                if is_same { MirrorReply::asked(now, asked, &header) } else { MirrorReply::whole(now, &header) };
+            if asked.number == 0 { reply.cut(1_500_000, BodyEnd::Close) } else { reply }
         });
         declare(&project, &[&mirror]);
         project.images("pull", &QUICK).code(0);
@@ -127,10 +129,10 @@ fn a_file_that_changes_on_the_way_is_fetched_anew() {
     }
     // A mirror whose file changes with every request is abandoned.
     let (project, _, content) = project("restless", 36);
-    let mirror = Mirror::start(move |asked| {
+    let mirror = TestMirror::start(move |asked| {
         let mut now = content.clone();
         now.iter_mut().for_each(|byte| *byte ^= asked.number as u8);
-        Reply::asked(&now, asked, "").cut(1_500_000, End::Close)
+        MirrorReply::asked(&now, asked, "").cut(1_500_000, BodyEnd::Close)
     });
     declare(&project, &[&mirror]);
     project.images("pull", &QUICK).code(1).says("the file changed while it was being fetched");
@@ -142,22 +144,27 @@ fn lies_about_the_length_are_found_out() {
     let (project, _, content) = project("lies", 37);
     let (short, long, plain) = (content.clone(), content.clone(), content.clone());
     let claim = |size: usize| format!("HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n");
-    let too_short = Mirror::start(move |_| Reply { head: claim(1_000_000), body: short.clone(), end: End::Close });
+    let too_short =
+        TestMirror::start(move |_| MirrorReply { head: claim(1_000_000), body: short.clone(), end: BodyEnd::Close });
     declare(&project, &[&too_short]);
     project.images("pull", &QUICK).code(1).says("the file is truncated: it ends after 1000000 bytes");
     project.assert_absent();
     assert_eq!(project.state(), "missing", "what is known to be wrong is not kept");
-    let too_long = Mirror::start(move |_| Reply { head: claim(9_000_000), body: long.clone(), end: End::Close });
+    let too_long =
+        TestMirror::start(move |_| MirrorReply { head: claim(9_000_000), body: long.clone(), end: BodyEnd::Close });
     declare(&project, &[&too_long]);
     project.images("pull", &QUICK).code(1).says("the connection broke off");
     project.assert_absent();
-    let endless =
-        Mirror::start(move |_| Reply { head: "HTTP/1.1 200 OK\r\n".to_owned(), body: plain.clone(), end: End::Close });
+    let endless = TestMirror::start(move |_| MirrorReply {
+        head: "HTTP/1.1 200 OK\r\n".to_owned(),
+        body: plain.clone(),
+        end: BodyEnd::Close,
+    });
     declare(&project, &[&endless]);
     project.images("pull", &QUICK).code(1).says("it does not say where the file ends");
-    let elsewhere = Mirror::start(move |asked| match asked.range {
-        None => Reply::asked(&content, asked, "").cut(1_000_000, End::Close),
-        Some(_) => Reply::asked(&content, &Asked { range: Some(5), ..asked.clone() }, ""),
+    let elsewhere = TestMirror::start(move |asked| match asked.range {
+        None => MirrorReply::asked(&content, asked, "").cut(1_000_000, BodyEnd::Close),
+        Some(_) => MirrorReply::asked(&content, &MirrorRequest { range: Some(5), ..asked.clone() }, ""),
     });
     declare(&project, &[&elsewhere]);
     project.images("pull", &QUICK).code(1).says("and answered with the range `bytes 5-");
@@ -172,12 +179,12 @@ fn mirrors_with_different_files_are_not_mixed() {
     let (project, saved, content) = project("mix", 38);
     let mut other = content.clone();
     other.iter_mut().for_each(|byte| *byte ^= 0x0f);
-    let first = Mirror::start(move |asked| match asked.number {
-        1 | 2 => Reply::status("503 Service Unavailable"),
-        0 => Reply::asked(&content, asked, "").cut(1_500_000, End::Close),
-        _ => Reply::asked(&content, asked, ""),
+    let first = TestMirror::start(move |asked| match asked.number {
+        1 | 2 => MirrorReply::status("503 Service Unavailable"),
+        0 => MirrorReply::asked(&content, asked, "").cut(1_500_000, BodyEnd::Close),
+        _ => MirrorReply::asked(&content, asked, ""),
     });
-    let second = Mirror::good(other);
+    let second = TestMirror::good(other);
     declare(&project, &[&first, &second]);
     project.images("pull", &QUICK).code(0);
     project.assert_present(&saved);
@@ -187,14 +194,19 @@ fn mirrors_with_different_files_are_not_mixed() {
 #[test]
 fn the_first_copy_pins_what_mirrors_may_serve_later() {
     let (project, saved, content) = project("repin", 39);
-    let mirror = Mirror::good(content);
+    let mirror = TestMirror::good(content);
     declare(&project, &[&mirror]);
     project.images("pull", &["--discard"]).code(0);
     project.engine().docker(&["rmi", &project.image]);
-    let other = Project::new("repin2", "");
-    let changed =
-        crate::archive::save(&other.path("shop.tar"), &project.image, crate::archive::Layout::Classic, 40, CONTENT);
-    let exchanged = Mirror::good(fs::read(other.path("shop.tar")).unwrap());
+    let other = ImageProject::new("repin2", "");
+    let changed = crate::archive::save(
+        &other.path("shop.tar"),
+        &project.image,
+        crate::archive::ArchiveLayout::Classic,
+        40,
+        CONTENT,
+    );
+    let exchanged = TestMirror::good(fs::read(other.path("shop.tar")).unwrap());
     declare(&project, &[&exchanged]);
     let refused = project.images("pull", &QUICK).code(1).says(&exchanged.url());
     refused.says(&format!("its SHA-256 is {}, that of the first copy is {}", changed.sha256, saved.sha256));
@@ -209,7 +221,9 @@ fn a_pull_that_is_killed_or_interrupted_goes_on_and_two_do_not_meet() {
     let (project, saved, content) = project("kill", 41);
     let size = content.len() as u64;
     // Each connection delivers a part and then stalls.
-    let mirror = Mirror::start(move |asked| Reply::asked(&content, asked, "ETag: \"x\"\r\n").cut(800_000, End::Stall));
+    let mirror = TestMirror::start(move |asked| {
+        MirrorReply::asked(&content, asked, "ETag: \"x\"\r\n").cut(800_000, BodyEnd::Stall)
+    });
     declare(&project, &[&mirror]);
     for signal in [Signal::KILL, Signal::INT, Signal::TERM] {
         let before = mirror.sent();

@@ -8,19 +8,19 @@ use flate2::write::GzEncoder;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use crate::mirror::{Mirror, Reply};
-use crate::project::Project;
-use crate::support::Engine;
+use crate::mirror::{MirrorReply, TestMirror};
+use crate::project::ImageProject;
+use crate::support::TestEngine;
 
 /// A resource of the registry: the end of its path, its media type, its bytes.
-type Served = (String, &'static str, Vec<u8>);
+type RegistryResource = (String, &'static str, Vec<u8>);
 
 fn digest(bytes: &[u8]) -> String {
     format!("sha256:{}", hex(&Sha256::digest(bytes)))
 }
 
 /// An image of one empty layer.
-fn image() -> Vec<Served> {
+fn image() -> Vec<RegistryResource> {
     let layer = vec![0; 1024];
     let config = json!({
         "architecture": "amd64", "os": "linux", "config": {},
@@ -56,18 +56,18 @@ fn image() -> Vec<Served> {
 fn an_image_of_a_registry_is_pulled_by_the_engine() {
     let served = image();
     let config = digest(&served[2].2);
-    let registry = Mirror::start(move |asked| {
+    let registry = TestMirror::start(move |asked| {
         let found = served.iter().find(|(end, _, _)| asked.target.ends_with(end));
         match found {
-            _ if asked.target == "/v2/" => Reply::whole(b"{}", ""),
+            _ if asked.target == "/v2/" => MirrorReply::whole(b"{}", ""),
             Some((_, kind, bytes)) => {
                 let headers = format!("Content-Type: {kind}\r\nDocker-Content-Digest: {}\r\n", digest(bytes));
-                Reply::whole(bytes, &headers)
+                MirrorReply::whole(bytes, &headers)
             }
-            None => Reply::status("404 Not Found"),
+            None => MirrorReply::status("404 Not Found"),
         }
     });
-    let project = Project::new("registry", "");
+    let project = ImageProject::new("registry", "");
     let of_registry = |tag: &str| format!("127.0.0.1:{}/{}:{tag}", registry.port(), project.world.name);
     let (here, nowhere) = (of_registry("1"), of_registry("2"));
     let _sweep = Sweep(project.engine(), here.clone());
@@ -90,7 +90,7 @@ fn an_image_of_a_registry_is_pulled_by_the_engine() {
     assert_eq!(project.item(&nowhere)["state"], "missing");
 }
 
-struct Sweep<'a>(&'a Engine, String);
+struct Sweep<'a>(&'a TestEngine, String);
 
 impl Drop for Sweep<'_> {
     fn drop(&mut self) {

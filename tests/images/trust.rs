@@ -13,9 +13,9 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 use crate::archive::Saved;
-use crate::mirror::{Asked, Mirror, Reply};
-use crate::project::Project;
-use crate::support::world::Ran;
+use crate::mirror::{MirrorReply, MirrorRequest, TestMirror};
+use crate::project::ImageProject;
+use crate::support::world::CommandOutput;
 
 /// An authority's certificate, and a server with a certificate that it issued.
 fn authority(host: &str) -> (String, Arc<ServerConfig>) {
@@ -37,14 +37,14 @@ fn authority(host: &str) -> (String, Arc<ServerConfig>) {
     (pem, Arc::new(config))
 }
 
-fn project(label: &str, seed: u64) -> (Project, Saved, Vec<u8>) {
-    let project = Project::new(label, "");
+fn project(label: &str, seed: u64) -> (ImageProject, Saved, Vec<u8>) {
+    let project = ImageProject::new(label, "");
     let saved = project.save("shop.tar", seed, 500_000);
     let content = fs::read(project.path("shop.tar")).unwrap();
     (project, saved, content)
 }
 
-fn pull(project: &Project, variables: &[(&str, &str)]) -> Ran {
+fn pull(project: &ImageProject, variables: &[(&str, &str)]) -> CommandOutput {
     let mut command = project.world.command(&project.words("pull", &["--tries", "1"]));
     without_proxies(&mut command).envs(variables.iter().copied());
     project.world.start_command(command).ended()
@@ -62,7 +62,7 @@ fn an_authority_of_ones_own_is_trusted_when_the_system_trusts_it() {
     let (project, saved, content) = project("tls", 61);
     let (pem, tls) = authority("localhost");
     fs::write(project.path("authority.pem"), pem).unwrap();
-    let mirror = Mirror::secure(tls, move |asked| Reply::asked(&content, asked, ""));
+    let mirror = TestMirror::secure(tls, move |asked| MirrorReply::asked(&content, asked, ""));
     project.declare(&format!("    mirrors: [ \"https://localhost:{}/shop.tar\" ]\n", mirror.port()), "");
     pull(&project, &[]).code(1).says("it cannot be reached: invalid peer certificate");
     project.assert_absent();
@@ -76,10 +76,11 @@ fn a_secure_mirror_does_not_send_into_the_open() {
     let (project, _, content) = project("downgrade", 62);
     let (pem, tls) = authority("localhost");
     fs::write(project.path("authority.pem"), pem).unwrap();
-    let open = Mirror::good(content);
+    let open = TestMirror::good(content);
     let target = open.url();
     let head = format!("HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: {target}\r\n");
-    let mirror = Mirror::secure(tls, move |_| Reply { head: head.clone(), ..Reply::status("302 Found") });
+    let mirror =
+        TestMirror::secure(tls, move |_| MirrorReply { head: head.clone(), ..MirrorReply::status("302 Found") });
     project.declare(&format!("    mirrors: [ \"https://localhost:{}/shop.tar\" ]\n", mirror.port()), "");
     let authority = project.path("authority.pem");
     pull(&project, &[("SSL_CERT_FILE", authority.to_str().unwrap())]).code(1).says("it redirects from https to http:");
@@ -89,13 +90,13 @@ fn a_secure_mirror_does_not_send_into_the_open() {
 #[test]
 fn redirects_are_followed_for_as_long_as_they_lead_somewhere() {
     let (project, saved, content) = project("redirect", 63);
-    let there = Mirror::good(content);
+    let there = TestMirror::good(content);
     let target = there.url();
-    let redirect = |to: &str| Reply {
+    let redirect = |to: &str| MirrorReply {
         head: format!("HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: {to}\r\n"),
-        ..Reply::status("302 Found")
+        ..MirrorReply::status("302 Found")
     };
-    let mirror = Mirror::start(move |asked: &Asked| match asked.target.as_str() {
+    let mirror = TestMirror::start(move |asked: &MirrorRequest| match asked.target.as_str() {
         "/shop.tar" => redirect("/elsewhere/shop.tar?x=1"),
         "/circle.tar" => redirect("/circle.tar"),
         _ => redirect(&target),
@@ -110,7 +111,7 @@ fn redirects_are_followed_for_as_long_as_they_lead_somewhere() {
 #[test]
 fn a_proxy_carries_what_is_in_the_clear() {
     let (project, saved, content) = project("proxy", 64);
-    let proxy = Mirror::good(content);
+    let proxy = TestMirror::good(content);
     project.declare("    mirrors: [ \"http://mirror.test/images/shop.tar\" ]\n", "");
     let address = format!("http://127.0.0.1:{}", proxy.port());
     pull(&project, &[("HTTP_PROXY", &address), ("NO_PROXY", "mirror.test")]).code(1).says("it cannot be reached");
@@ -125,7 +126,7 @@ fn a_proxy_tunnels_what_is_secure() {
     let (project, saved, content) = project("tunnel", 65);
     let (pem, tls) = authority("mirror.test");
     fs::write(project.path("authority.pem"), pem).unwrap();
-    let mirror = Mirror::secure(tls, move |asked| Reply::asked(&content, asked, ""));
+    let mirror = TestMirror::secure(tls, move |asked| MirrorReply::asked(&content, asked, ""));
     let tunnels = Arc::new(AtomicUsize::new(0));
     let proxy = tunnel_to(mirror.port(), tunnels.clone());
     project.declare("    mirrors: [ \"https://mirror.test/shop.tar\" ]\n", "");

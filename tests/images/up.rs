@@ -3,11 +3,11 @@
 
 use std::fs;
 
-use crate::project::Project;
+use crate::project::ImageProject;
 
 #[test]
 fn up_says_what_has_to_be_fetched_first() {
-    let project = Project::new("up", "");
+    let project = ImageProject::new("up", "");
     let (name, image) = (&project.world.name, &project.image);
     let refused = project.world.run(&["up", name]).code(1);
     let refused = refused.says(&format!("find image {image}: it is loaded from the archive shop.tar, not pulled"));

@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use crate::arena::Arena;
-use crate::browser::{Browser, Page};
+use crate::browser::{BrowserTab, HeadlessBrowser};
 
 const PROJECT: &str = "/byteblaze/heronry";
 
@@ -12,7 +12,7 @@ const PROJECT: &str = "/byteblaze/heronry";
 async fn an_issue_and_a_merged_pull_request_are_undone() {
     let arena = Arena::up(&["gitlab"]);
     let before = arena.exec("gitlab", &["/srv/forge/dump"]);
-    let browser = Browser::start().await;
+    let browser = HeadlessBrowser::start().await;
     let page = browser.page(&arena.url("gitlab")).await;
     let origin: String = page.eval("location.origin").await;
 
@@ -30,7 +30,7 @@ async fn an_issue_and_a_merged_pull_request_are_undone() {
     assert!(text.contains("Log In") && !text.contains("Wing beats"), "session and commit are gone: {text}");
 }
 
-async fn sign_in(page: &Page, origin: &str) {
+async fn sign_in(page: &BrowserTab, origin: &str) {
     page.open(&format!("{origin}/users/sign_in")).await;
     page.fill("input[name=username]", "byteblaze").await;
     page.fill("input[name=password]", "hello1234").await;
@@ -38,7 +38,7 @@ async fn sign_in(page: &Page, origin: &str) {
     page.wait_for_text("Welcome byteblaze").await;
 }
 
-async fn open_issue(page: &Page, origin: &str) {
+async fn open_issue(page: &BrowserTab, origin: &str) {
     page.open(&format!("{origin}{PROJECT}/-/issues/new")).await;
     page.fill("#title", "Herons at dusk are missed").await;
     page.fill("#issue_content", "Seen at the lake, not in the list.").await;
@@ -48,7 +48,7 @@ async fn open_issue(page: &Page, origin: &str) {
 }
 
 /// Edits the file in the browser on a branch of its own; the worker commits the change.
-async fn change_readme(page: &Page, origin: &str) {
+async fn change_readme(page: &BrowserTab, origin: &str) {
     page.open(&format!("{origin}{PROJECT}/-/edit/main/README.md")).await;
     page.wait_for(".CodeMirror").await;
     page.eval::<bool>(
@@ -62,7 +62,7 @@ async fn change_readme(page: &Page, origin: &str) {
     page.wait_until("commits of the branch", "location.pathname.endsWith('/commits/wing-beats')").await;
 }
 
-async fn merge_request(page: &Page, origin: &str) {
+async fn merge_request(page: &BrowserTab, origin: &str) {
     page.open(&format!("{origin}{PROJECT}/diff/main..wing-beats")).await;
     page.fill("#title", "Count wing beats").await;
     page.click("input[type=submit][value='Create Pull Request']").await;

@@ -1,7 +1,7 @@
 //! The forum in a browser: a thread, a reply and a like, made as a person would, and undone by a reset.
 
 use crate::arena::Arena;
-use crate::browser::{Browser, Page};
+use crate::browser::{BrowserTab, HeadlessBrowser};
 
 const MEMBER: (&str, &str) = ("MarvelsGrantMan136", "test1234");
 const TITLE: &str = "Harrowgate Mills Museum of Weaving: is the lift broken?";
@@ -14,7 +14,7 @@ const POST: &str = "#posting-mount .btn-primary:not([disabled])";
 async fn a_thread_a_reply_and_a_like_are_undone() {
     let arena = Arena::up(&["reddit"]);
     let before = dump(&arena);
-    let browser = Browser::start().await;
+    let browser = HeadlessBrowser::start().await;
 
     let page = browser.page(&arena.url("reddit")).await;
     read(&page).await;
@@ -55,12 +55,12 @@ fn dump(arena: &Arena) -> String {
     arena.exec("reddit", &["/srv/forum/dump"])
 }
 
-async fn origin(page: &Page) -> String {
+async fn origin(page: &BrowserTab) -> String {
     page.eval("location.origin").await
 }
 
 /// Opens a page of each kind, by WebArena's addresses if there are any.
-async fn read(page: &Page) {
+async fn read(page: &BrowserTab) {
     let origin = origin(page).await;
     for (path, text) in [
         ("/", "Larkboard"),
@@ -75,7 +75,7 @@ async fn read(page: &Page) {
     }
 }
 
-async fn log_in(page: &Page) {
+async fn log_in(page: &BrowserTab) {
     page.open(&origin(page).await).await;
     page.click(".log-in-link a").await;
     page.fill("input[name=username]", MEMBER.0).await;
@@ -87,7 +87,7 @@ async fn log_in(page: &Page) {
     page.wait_for_text("Delete account").await;
 }
 
-async fn start_thread(page: &Page) {
+async fn start_thread(page: &BrowserTab) {
     page.open(&format!("{}/f/museums", origin(page).await)).await;
     page.click(".toolbar .btn-primary").await;
     page.wait_for(EDITOR).await;
@@ -99,7 +99,7 @@ async fn start_thread(page: &Page) {
 }
 
 /// Replies directly after the thread: the forum enforces no pause between two posts.
-async fn reply(page: &Page) {
+async fn reply(page: &BrowserTab) {
     page.click(".toolbar .btn-primary").await;
     page.fill(EDITOR, "It works again.").await;
     page.click(POST).await;
@@ -107,7 +107,7 @@ async fn reply(page: &Page) {
     page.wait_for_text("It works again.").await;
 }
 
-async fn like(page: &Page) {
+async fn like(page: &BrowserTab) {
     page.open(&format!("{}/f/AskLarkmoor/1", origin(page).await)).await;
     page.click("#post-1 .post-footer .pull-left").await;
     page.wait_until("like", "document.querySelector('#post-1 .post-footer .pull-left')?.innerText === 'Liked'").await;

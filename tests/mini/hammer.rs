@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 const CLIENTS: usize = 3;
 
 #[derive(Default)]
-struct Shared {
+struct HammerState {
     stop: AtomicBool,
     pages: AtomicUsize,
     /// The last received page, for tests that wait for a change to appear.
@@ -25,13 +25,13 @@ struct Shared {
 }
 
 pub struct Hammer {
-    shared: Arc<Shared>,
+    shared: Arc<HammerState>,
     clients: JoinSet<()>,
 }
 
 /// The counts of the clients' answers.
 #[derive(Debug)]
-pub struct Seen {
+pub struct AnswerCounts {
     /// Answers with the whole page.
     pub pages: usize,
     /// Answers that are not allowed.
@@ -40,7 +40,7 @@ pub struct Seen {
 
 impl Hammer {
     pub fn start(url: String) -> Self {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(HammerState::default());
         let mut clients = JoinSet::new();
         for _ in 0..CLIENTS {
             clients.spawn(ask(shared.clone(), url.clone()));
@@ -63,19 +63,19 @@ impl Hammer {
     }
 
     /// Stops the clients and returns their counts.
-    pub async fn stop(mut self) -> Seen {
+    pub async fn stop(mut self) -> AnswerCounts {
         self.shared.stop.store(true, Ordering::SeqCst);
         while let Some(ended) = self.clients.join_next().await {
             ended.expect("no client panics");
         }
-        Seen {
+        AnswerCounts {
             pages: self.shared.pages.load(Ordering::SeqCst),
             wrong: std::mem::take(&mut self.shared.wrong.lock().expect("no panic")),
         }
     }
 }
 
-async fn ask(shared: Arc<Shared>, url: String) {
+async fn ask(shared: Arc<HammerState>, url: String) {
     let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(60)).build().expect("a client");
     while !shared.stop.load(Ordering::SeqCst) {
         let begun = Instant::now();
@@ -99,7 +99,7 @@ async fn ask(shared: Arc<Shared>, url: String) {
     }
 }
 
-fn judge(shared: &Shared, begun: Instant, page: String) {
+fn judge(shared: &HammerState, begun: Instant, page: String) {
     shared.pages.fetch_add(1, Ordering::SeqCst);
     let gone = shared.gone.lock().expect("no panic");
     if let Some((marker, _)) = gone.iter().find(|(marker, done)| begun > *done && page.contains(marker.as_str())) {

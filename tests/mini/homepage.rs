@@ -2,7 +2,7 @@
 //! the notes.
 
 use crate::arena::Arena;
-use crate::browser::Browser;
+use crate::browser::HeadlessBrowser;
 
 const DUMP: &str = "/srv/homepage/dump";
 
@@ -10,7 +10,7 @@ const DUMP: &str = "/srv/homepage/dump";
 async fn a_note_that_was_written_is_undone() {
     let arena = Arena::up(&["homepage"]);
     let before = arena.exec("homepage", &[DUMP]);
-    let browser = Browser::start().await;
+    let browser = HeadlessBrowser::start().await;
     let home = arena.url("homepage");
 
     let page = browser.page(&format!("{home}/calculator.html")).await;

@@ -3,13 +3,13 @@
 use std::process::Command;
 
 use crate::arena::Arena;
-use crate::browser::{Browser, Page};
+use crate::browser::{BrowserTab, HeadlessBrowser};
 
 #[tokio::test]
 async fn a_traveller_finds_a_museum_and_the_way_there() {
     let arena = Arena::up(&["map"]);
     let before = dump(&arena);
-    let browser = Browser::start().await;
+    let browser = HeadlessBrowser::start().await;
     let page = browser.page(&arena.url("map")).await;
     search(&page).await;
     let by_car = travel(&page, "fossgis_osrm_car", 1).await;
@@ -32,7 +32,7 @@ async fn a_traveller_finds_a_museum_and_the_way_there() {
     assert_eq!(dump(&arena), before, "the baseline is back");
 }
 
-async fn search(page: &Page) {
+async fn search(page: &BrowserTab) {
     // The map is drawn last: once it is visible, the page reacts to its form.
     let drawn = "[...document.querySelectorAll('.leaflet-tile')].some((tile) => tile.complete && tile.naturalWidth)";
     page.wait_until("drawn tiles", drawn).await;
@@ -46,7 +46,7 @@ async fn search(page: &Page) {
 }
 
 /// Requests the route between two museums; returns the page's text about distance and time.
-async fn travel(page: &Page, engine: &str, index: u32) -> String {
+async fn travel(page: &BrowserTab, engine: &str, index: u32) -> String {
     let origin: String = page.eval("location.origin").await;
     page.open(&format!("{origin}/directions")).await;
     page.choose("select.routing_engines", engine).await;

@@ -2,21 +2,21 @@
 //! that new users see first: pickers of the forge, the shop's dashboard, faces, dates.
 
 use crate::arena::Arena;
-use crate::browser::{Browser, Observer, Page};
+use crate::browser::{BrowserTab, HeadlessBrowser, Observer};
 
 /// A browser that opens pages of a site and collects their errors.
-struct Visit {
-    page: Page,
+struct BrowserVisit {
+    page: BrowserTab,
     observer: Observer,
     origin: String,
     wrong: Vec<String>,
-    _browser: Browser,
+    _browser: HeadlessBrowser,
 }
 
-impl Visit {
+impl BrowserVisit {
     async fn to(arena: &Arena, site: &str) -> Self {
         let url: url::Url = arena.url(site).parse().expect("a URL");
-        let browser = Browser::start().await;
+        let browser = HeadlessBrowser::start().await;
         let page = browser.page("about:blank").await;
         let observer = Observer::of(&page).await;
         Self { page, observer, origin: url.origin().ascii_serialization(), wrong: Vec::new(), _browser: browser }
@@ -68,7 +68,7 @@ impl Visit {
 #[tokio::test]
 async fn pages_of_the_shop_are_whole() {
     let arena = Arena::up(&["shopping"]);
-    let mut visit = Visit::to(&arena, "shopping").await;
+    let mut visit = BrowserVisit::to(&arena, "shopping").await;
     visit.see(&["/", "/catalogue/", "/catalogue/category/electronics_1/", "/search/?q=larkmoor", "/basket/"]).await;
     visit.page.open(&format!("{}/catalogue/?page=2", visit.origin)).await;
     let product = "[...document.querySelectorAll('article.product_pod')].find(pod => pod.querySelector('.instock')).querySelector('h3 a').href";
@@ -95,7 +95,7 @@ async fn pages_of_the_shop_are_whole() {
 #[tokio::test]
 async fn pages_of_the_back_office_are_whole() {
     let arena = Arena::up(&["shopping_admin"]);
-    let mut visit = Visit::to(&arena, "shopping_admin").await;
+    let mut visit = BrowserVisit::to(&arena, "shopping_admin").await;
     let fields = [("input[name=username]", "admin"), ("input[name=password]", "admin1234")];
     visit.sign_in("/admin", &fields, "button[type=submit]", "document.body.innerText.includes('Dashboard')").await;
     let bars = "[...document.querySelectorAll('#order_graph .bar-layer span')].filter(bar => bar.getBoundingClientRect().height > 5).length";
@@ -111,7 +111,7 @@ async fn pages_of_the_back_office_are_whole() {
 #[tokio::test]
 async fn pages_of_the_wiki_are_whole() {
     let arena = Arena::up(&["wikipedia"]);
-    let mut visit = Visit::to(&arena, "wikipedia").await;
+    let mut visit = BrowserVisit::to(&arena, "wikipedia").await;
     let search = "/search?content=arena_en_all&pattern=museum";
     for page in ["/arena_en_all/A/Larkmoor_County.html", "/arena_en_all/A/Port_Elsing.html", search, "/"] {
         visit.see(&[page]).await;
@@ -134,7 +134,7 @@ async fn pages_of_the_wiki_are_whole() {
 #[tokio::test]
 async fn pages_of_the_forum_are_whole() {
     let arena = Arena::up(&["reddit"]);
-    let mut visit = Visit::to(&arena, "reddit").await;
+    let mut visit = BrowserVisit::to(&arena, "reddit").await;
     visit
         .see(&[
             "/",
@@ -161,7 +161,7 @@ async fn pages_of_the_forum_are_whole() {
 #[tokio::test]
 async fn pages_of_turkle_are_whole() {
     let arena = Arena::up(&["turkle"]);
-    let mut visit = Visit::to(&arena, "turkle").await;
+    let mut visit = BrowserVisit::to(&arena, "turkle").await;
     visit.see(&["/"]).await;
     let text = visit.page.text().await;
     assert!(text.contains("Museums of Larkmoor") && text.contains("Sign in"), "a stranger sees what there is: {text}");
@@ -181,7 +181,7 @@ async fn pages_of_turkle_are_whole() {
 #[tokio::test]
 async fn pages_of_the_homepage_are_whole() {
     let arena = Arena::up(&["homepage"]);
-    let mut visit = Visit::to(&arena, "homepage").await;
+    let mut visit = BrowserVisit::to(&arena, "homepage").await;
     visit
         .see(&[
             "/",
@@ -204,7 +204,7 @@ async fn pages_of_the_homepage_are_whole() {
 #[tokio::test]
 async fn pages_of_the_map_are_whole() {
     let arena = Arena::up(&["map"]);
-    let mut visit = Visit::to(&arena, "map").await;
+    let mut visit = BrowserVisit::to(&arena, "map").await;
     visit.see(&["/", "/search?query=museums+in+Port+Elsing", "/#map=13/47.32/-32.40", "/directions"]).await;
     // The tiles of the first views are in the image.
     let stored = "find /srv/map/drawn/tile -name '*.png' | wc -l";
@@ -216,7 +216,7 @@ async fn pages_of_the_map_are_whole() {
 #[tokio::test]
 async fn pages_of_the_forge_are_whole() {
     let arena = Arena::up(&["gitlab"]);
-    let mut visit = Visit::to(&arena, "gitlab").await;
+    let mut visit = BrowserVisit::to(&arena, "gitlab").await;
     let project = [
         "/byteblaze/tidegauge",
         "/byteblaze/tidegauge/issues",

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::arena::Arena;
-use crate::browser::{Browser, Page};
+use crate::browser::{BrowserTab, HeadlessBrowser};
 
 const CUSTOMER: (&str, &str) = ("emma.lopez@gmail.com", "Password.123");
 const ADMINISTRATOR: (&str, &str) = ("admin", "admin1234");
@@ -13,7 +13,7 @@ const ADMINISTRATOR: (&str, &str) = ("admin", "admin1234");
 async fn an_order_and_a_price_change_are_undone() {
     let arena = Arena::up_with(&[("ARENAD_RECORD", "all")], &["shopping", "shopping_admin"]);
     let before = dumps(&arena);
-    let browser = Browser::start().await;
+    let browser = HeadlessBrowser::start().await;
 
     order(&browser.page(&arena.url("shopping")).await).await;
     change_price(&browser.page(&arena.url("shopping_admin")).await).await;
@@ -61,7 +61,7 @@ fn dumps(arena: &Arena) -> [String; 2] {
     ["shopping", "shopping_admin"].map(|site| arena.exec(site, &["/srv/shop/db-dump"]))
 }
 
-async fn sign_in(page: &Page) {
+async fn sign_in(page: &BrowserTab) {
     let origin: String = page.eval("location.origin").await;
     page.open(&format!("{origin}/customer/account/login/?next=/accounts/orders/")).await;
     page.fill("input[name=login-username]", CUSTOMER.0).await;
@@ -70,7 +70,7 @@ async fn sign_in(page: &Page) {
     page.wait_for_text("Order History").await;
 }
 
-async fn order(page: &Page) {
+async fn order(page: &BrowserTab) {
     sign_in(page).await;
     let origin: String = page.eval("location.origin").await;
     page.open(&format!("{origin}/catalogue/")).await;
@@ -84,7 +84,7 @@ async fn order(page: &Page) {
     page.wait_for_text("100301").await;
 }
 
-async fn change_price(page: &Page) {
+async fn change_price(page: &BrowserTab) {
     page.fill("input[name=username]", ADMINISTRATOR.0).await;
     page.fill("input[name=password]", ADMINISTRATOR.1).await;
     page.click("button[type=submit]").await;

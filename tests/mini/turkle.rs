@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::arena::Arena;
-use crate::browser::{Browser, Page};
+use crate::browser::{BrowserTab, HeadlessBrowser};
 
 const DUMP: &str = "/srv/turkle/dump";
 
@@ -11,7 +11,7 @@ const DUMP: &str = "/srv/turkle/dump";
 async fn a_task_that_was_done_is_undone() {
     let arena = Arena::up(&["turkle"]);
     let before = arena.exec("turkle", &[DUMP]);
-    let browser = Browser::start().await;
+    let browser = HeadlessBrowser::start().await;
 
     let page = browser.page(&format!("{}/login/", arena.url("turkle"))).await;
     sign_in(&page).await;
@@ -32,7 +32,7 @@ async fn a_task_that_was_done_is_undone() {
     assert!(!page.text().await.contains("abandoned"), "nothing was begun");
 }
 
-async fn sign_in(page: &Page) {
+async fn sign_in(page: &BrowserTab) {
     page.fill("#username", "worker").await;
     page.fill("#password", "worker1234").await;
     page.click("form button.form-control").await;
@@ -40,7 +40,7 @@ async fn sign_in(page: &Page) {
 }
 
 /// Does the first task of the first batch, using every kind of field.
-async fn check_museum(page: &Page) {
+async fn check_museum(page: &BrowserTab) {
     page.click("form[action='/batch/1/accept_next_task/'] input[type=submit]").await;
     page.wait_for("#task_assignment_iframe").await;
     // The content of the frame is opened as a page of its own, so that selectors can reach it.

@@ -1,10 +1,10 @@
 //! Images that need more than the usual steps, and images that cannot be repaired.
 
-use crate::arena::Arena;
+use crate::arena::OfficialArena;
 use crate::golden::assert_golden;
 
-fn one_site(site: &str) -> Arena {
-    let arena = Arena::other_ports("webarena");
+fn one_site(site: &str) -> OfficialArena {
+    let arena = OfficialArena::other_ports("webarena");
     arena.set("ARENAD_SITES", site);
     arena
 }

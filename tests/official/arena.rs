@@ -8,8 +8,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use crate::support::world::{Ran, copy, free_port, install_busybox};
-use crate::support::{Engine, World};
+use crate::support::world::{CommandOutput, copy, free_port, install_busybox};
+use crate::support::{TestEngine, World};
 
 /// The host name in public URLs.
 pub const HOST: &str = "arena.example.org";
@@ -45,22 +45,22 @@ const PORTS: [(&str, u16); 8] = [
 ];
 
 /// An official environment on stand-in images.
-pub struct Arena {
+pub struct OfficialArena {
     pub world: World,
     /// The address of the public ports, which belongs to this arena only, so that well-known ports are free.
     pub address: Ipv4Addr,
     /// The sites' public ports.
     pub ports: Vec<(&'static str, u16)>,
     /// Declared after the world: its containers are removed before their images.
-    images: Images,
+    images: OfficialImages,
 }
 
 /// Removes the images of an arena at its end. They are names of one image, which is removed with the last of them.
-struct Images(String);
+struct OfficialImages(String);
 
-impl Drop for Images {
+impl Drop for OfficialImages {
     fn drop(&mut self) {
-        let engine = Engine::of_the_machine();
+        let engine = TestEngine::of_the_machine();
         let filter = format!("reference={}/*", self.0);
         let list = ["images", "--format", "{{.Repository}}:{{.Tag}}", "--filter", &filter];
         let found = engine.try_docker(&list).unwrap_or_default();
@@ -68,7 +68,7 @@ impl Drop for Images {
     }
 }
 
-impl Arena {
+impl OfficialArena {
     /// The environment with the well-known ports.
     pub fn known_ports(environment: &str) -> Self {
         Self::new(environment, "known", &PORTS)
@@ -91,7 +91,7 @@ impl Arena {
         let mut definition = read(format!("environments/{environment}.yaml"));
         let mut compose = read(format!("compose/{environment}.yaml"));
         definition = definition.replacen(&format!("name: {environment}\n"), &format!("name: {}\n", world.name), 1);
-        let images = Images(format!("arenad-toy/{}", world.name));
+        let images = OfficialImages(format!("arenad-toy/{}", world.name));
         let arena = Self { world, address, ports: ports.to_vec(), images };
         let stand_in = arena.build_stand_in();
         for (number, image) in named_images(&compose).into_iter().enumerate() {
@@ -129,7 +129,7 @@ impl Arena {
     }
 
     /// Brings the environment up. The stand-ins do not need the memory that the definitions request.
-    pub fn up(&self) -> Ran {
+    pub fn up(&self) -> CommandOutput {
         self.world.run(&["up", &self.world.name, "--force"])
     }
 

@@ -1,10 +1,10 @@
 //! The whole cycle of each environment: from its images to its pages, through a reset, and down.
 
-use crate::arena::{Arena, HOST};
+use crate::arena::{HOST, OfficialArena};
 use crate::golden::assert_golden;
 
 /// The sites' states, as `arenad status` has them.
-fn states(arena: &Arena) -> Vec<(String, String, u64)> {
+fn states(arena: &OfficialArena) -> Vec<(String, String, u64)> {
     let status = arena.world.api("/v1/status").expect("the daemon answers");
     let sites = status["environments"][0]["sites"].as_array().expect("sites");
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
@@ -12,25 +12,25 @@ fn states(arena: &Arena) -> Vec<(String, String, u64)> {
 }
 
 #[track_caller]
-fn assert_all_ready(arena: &Arena) {
+fn assert_all_ready(arena: &OfficialArena) {
     let states = states(arena);
     assert!(states.iter().all(|(_, state, _)| state == "ready"), "{states:?}");
 }
 
 #[track_caller]
-fn assert_page(arena: &Arena, site: &str, path: &str, text: &str) {
+fn assert_page(arena: &OfficialArena, site: &str, path: &str, text: &str) {
     let (status, answer) = arena.get(site, path);
     assert!(status == 200 && answer.contains(text), "{site}{path}: no {text:?} in\n{answer}");
 }
 
-fn down(arena: &Arena) {
+fn down(arena: &OfficialArena) {
     arena.world.run(&["down", "--purge", "--yes"]).code(0);
     arena.world.assert_down();
 }
 
 #[test]
 fn webarena_under_the_ports_that_everybody_knows() {
-    let arena = Arena::known_ports("webarena");
+    let arena = OfficialArena::known_ports("webarena");
     arena.up().code(0);
     assert_all_ready(&arena);
     let services = [
@@ -86,7 +86,7 @@ fn webarena_under_the_ports_that_everybody_knows() {
 
 #[test]
 fn webarena_under_other_ports_and_without_a_map() {
-    let arena = Arena::other_ports("webarena");
+    let arena = OfficialArena::other_ports("webarena");
     arena.set("ARENAD_SITES", "shopping, shopping_admin,reddit,gitlab");
     arena.set("ARENAD_GITLAB_SIZE", "small");
     arena.up().code(0);
@@ -103,7 +103,7 @@ fn webarena_under_other_ports_and_without_a_map() {
 
 #[test]
 fn webarena_verified_under_other_ports() {
-    let arena = Arena::other_ports("webarena-verified");
+    let arena = OfficialArena::other_ports("webarena-verified");
     arena.up().code(0);
     assert_all_ready(&arena);
     let services = ["shopping", "shopping_admin", "reddit", "gitlab", "wikipedia", "map"];
@@ -115,7 +115,7 @@ fn webarena_verified_under_other_ports() {
 
 #[test]
 fn visualwebarena_under_the_ports_that_everybody_knows() {
-    let arena = Arena::known_ports("visualwebarena");
+    let arena = OfficialArena::known_ports("visualwebarena");
     arena.up().code(0);
     assert_all_ready(&arena);
     let services = ["classifieds", "db", "shopping", "reddit", "wikipedia"];

@@ -1,11 +1,11 @@
 //! The stores of the official sites: they are restored in running containers and compared, and the containers are
 //! recreated if that is not enough.
 
-use crate::arena::Arena;
+use crate::arena::OfficialArena;
 use crate::golden::assert_golden;
 
 /// The strategy of the latest reset of a site.
-fn way(arena: &Arena, site: &str) -> String {
+fn way(arena: &OfficialArena, site: &str) -> String {
     arena.world.run(&["reset", site]).code(0);
     let status = arena.world.api("/v1/status").expect("the daemon answers");
     let sites = status["environments"][0]["sites"].as_array().expect("sites");
@@ -15,7 +15,7 @@ fn way(arena: &Arena, site: &str) -> String {
 
 /// Asserts that a site equals its baseline, or the differences from it.
 #[track_caller]
-fn verify(arena: &Arena, site: &str, differs: Option<&str>) {
+fn verify(arena: &OfficialArena, site: &str, differs: Option<&str>) {
     let ran = arena.world.run(&["verify", site]);
     match differs {
         Some(what) => drop(ran.code(1).prints(what)),
@@ -25,7 +25,7 @@ fn verify(arena: &Arena, site: &str, differs: Option<&str>) {
 
 #[test]
 fn what_an_agent_did_is_found_and_undone() {
-    let arena = Arena::other_ports("webarena");
+    let arena = OfficialArena::other_ports("webarena");
     arena.set("ARENAD_SITES", "shopping,shopping_admin,reddit,gitlab");
     arena.set("ARENAD_GITLAB_STATE", "stores");
     arena.up().code(0);
@@ -70,7 +70,7 @@ fn what_an_agent_did_is_found_and_undone() {
 
 #[test]
 fn whoever_wants_no_copies_gets_new_containers() {
-    let arena = Arena::other_ports("webarena");
+    let arena = OfficialArena::other_ports("webarena");
     arena.set("ARENAD_SITES", "reddit");
     arena.set("ARENAD_STATE", "containers");
     arena.up().code(0);
@@ -81,7 +81,7 @@ fn whoever_wants_no_copies_gets_new_containers() {
 
 #[test]
 fn advertisements_come_back_as_a_clone() {
-    let arena = Arena::other_ports("visualwebarena");
+    let arena = OfficialArena::other_ports("visualwebarena");
     arena.set("ARENAD_SITES", "classifieds");
     arena.up().code(0);
     verify(&arena, "classifieds", None);

@@ -26,7 +26,7 @@ const TURKLE_CREDENTIALS: &str = "Token larkmoorlarkmoorlarkmoorlarkmoorlarkmoor
 
 /// A write of one client.
 #[derive(Debug)]
-pub struct Written {
+pub struct ClientWrite {
     /// The unique text that was written.
     pub token: String,
     /// The time of the site's acknowledgement; `None` if there was none.
@@ -35,13 +35,13 @@ pub struct Written {
 
 /// The way in which each site is written to.
 pub struct Clients {
-    recipes: BTreeMap<String, Recipe>,
+    recipes: BTreeMap<String, WritableSite>,
     count: Arc<AtomicU64>,
 }
 
 /// A site's URL, and the cookies of an account that may write.
 #[derive(Clone)]
-struct Recipe {
+struct WritableSite {
     site: String,
     url: String,
     cookies: String,
@@ -49,7 +49,7 @@ struct Recipe {
 
 pub struct Load {
     stop: Arc<AtomicBool>,
-    clients: JoinSet<Vec<Written>>,
+    clients: JoinSet<Vec<ClientWrite>>,
 }
 
 impl Clients {
@@ -62,7 +62,7 @@ impl Clients {
         };
         let recipe = |site: &&str| {
             let cookies = account(site).map_or_else(String::new, |account| cookies(arena, site, account));
-            ((*site).to_owned(), Recipe { site: (*site).to_owned(), url: origin(&arena.url(site)), cookies })
+            ((*site).to_owned(), WritableSite { site: (*site).to_owned(), url: origin(&arena.url(site)), cookies })
         };
         Self { recipes: sites.iter().map(recipe).collect(), count: Arc::default() }
     }
@@ -109,7 +109,7 @@ impl Load {
     }
 
     /// Waits until all clients have their answers.
-    pub async fn end(mut self) -> Vec<Written> {
+    pub async fn end(mut self) -> Vec<ClientWrite> {
         let mut all = Vec::new();
         while let Some(ended) = self.clients.join_next().await {
             all.extend(ended.expect("no client panics"));
@@ -124,7 +124,7 @@ fn client() -> reqwest::Client {
     client.build().expect("a client")
 }
 
-async fn write(recipe: Recipe, stop: Arc<AtomicBool>, count: Arc<AtomicU64>) -> Vec<Written> {
+async fn write(recipe: WritableSite, stop: Arc<AtomicBool>, count: Arc<AtomicU64>) -> Vec<ClientWrite> {
     let client = client();
     let mut written = Vec::new();
     while !stop.load(Ordering::SeqCst) {
@@ -134,13 +134,13 @@ async fn write(recipe: Recipe, stop: Arc<AtomicBool>, count: Arc<AtomicU64>) -> 
             Ok(answer) => recipe.is_taken(answer.status()),
             Err(_) => false,
         };
-        written.push(Written { token, acknowledged: is_taken.then(Instant::now) });
+        written.push(ClientWrite { token, acknowledged: is_taken.then(Instant::now) });
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     written
 }
 
-impl Recipe {
+impl WritableSite {
     /// Returns a unique text that is not the beginning of another.
     fn token(&self, count: &AtomicU64) -> String {
         format!("written-{}-{}-", self.site, count.fetch_add(1, Ordering::SeqCst))

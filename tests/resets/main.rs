@@ -20,7 +20,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use arena::Arena;
-use clients::{Clients, Load, Written, half_sent};
+use clients::{ClientWrite, Clients, Load, half_sent};
 use pages::Pages;
 
 /// The sites, each with the command that prints its state: a program of its image that uses the database's own tools.
@@ -33,18 +33,18 @@ const SITES: [(&str, &[&str]); 5] = [
 ];
 
 /// Each site gets the events in turn; a test of 20 resets includes each of them at least once.
-const WAYS: [Before; 11] = [
-    Before::AwaitStandby,
-    Before::TakeStandby,
-    Before::Kill,
-    Before::Pause,
-    Before::KillDaemon,
-    Before::KillStandby,
-    Before::KillWhileReset,
-    Before::PauseStandby,
-    Before::KillDaemonWhileReset,
-    Before::PauseWhileReset,
-    Before::PauseDaemon,
+const WAYS: [ResetCircumstance; 11] = [
+    ResetCircumstance::AwaitStandby,
+    ResetCircumstance::TakeStandby,
+    ResetCircumstance::Kill,
+    ResetCircumstance::Pause,
+    ResetCircumstance::KillDaemon,
+    ResetCircumstance::KillStandby,
+    ResetCircumstance::KillWhileReset,
+    ResetCircumstance::PauseStandby,
+    ResetCircumstance::KillDaemonWhileReset,
+    ResetCircumstance::PauseWhileReset,
+    ResetCircumstance::PauseDaemon,
 ];
 
 /// How often a reset is repeated whose container or daemon was killed meanwhile.
@@ -52,7 +52,7 @@ const ATTEMPTS: usize = 5;
 
 /// The event before or during a reset. Together these events cover every way of resetting and every component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Before {
+enum ResetCircumstance {
     /// A standby is ready.
     AwaitStandby,
     /// There is no standby yet, because another reset has just taken it.
@@ -89,7 +89,7 @@ async fn after_every_reset_of_every_tier_the_baseline_is_back() {
     for &site in &names {
         let dump = arena.exec(site, dump_of(site));
         assert!(dump.lines().count() > 10, "a real dump of {site}: {dump}");
-        baselines.insert(site, State { dump, pages: pages.read(site).await });
+        baselines.insert(site, ComparedState { dump, pages: pages.read(site).await });
     }
     for &site in &names {
         let token = clients.write_once(site).await;
@@ -99,9 +99,10 @@ async fn after_every_reset_of_every_tier_the_baseline_is_back() {
     }
     // The seed is fixed, so that a failure can be reproduced.
     let mut random = StdRng::seed_from_u64(number_of("ARENAD_RESETS_SEED").unwrap_or(20_261_121));
-    let mut world = World { arena: &arena, pages: &pages, baselines: &baselines, tiers: BTreeMap::new(), refused: 0 };
+    let mut world =
+        ResetWorld { arena: &arena, pages: &pages, baselines: &baselines, tiers: BTreeMap::new(), refused: 0 };
     let mut written = 0;
-    let mut ways: BTreeMap<Before, usize> = BTreeMap::new();
+    let mut ways: BTreeMap<ResetCircumstance, usize> = BTreeMap::new();
     let begun = Instant::now();
     for round in 0.. {
         if world.resets() >= resets && round >= WAYS.len() {
@@ -113,9 +114,11 @@ async fn after_every_reset_of_every_tier_the_baseline_is_back() {
         let what = format!("round {round}, {site}, {before:?}");
         match before {
             // The first reset makes arenad prepare a standby.
-            Before::AwaitStandby if round < names.len() => {}
-            Before::AwaitStandby | Before::KillStandby | Before::PauseStandby => world.have_standby(site, &what).await,
-            Before::TakeStandby | Before::Kill => world.reset_to_baseline(site, &what).await,
+            ResetCircumstance::AwaitStandby if round < names.len() => {}
+            ResetCircumstance::AwaitStandby | ResetCircumstance::KillStandby | ResetCircumstance::PauseStandby => {
+                world.have_standby(site, &what).await
+            }
+            ResetCircumstance::TakeStandby | ResetCircumstance::Kill => world.reset_to_baseline(site, &what).await,
             _ => {}
         }
         written += world.reset_under_load(site, &clients, before, &mut random, &what).await;
@@ -125,7 +128,7 @@ async fn after_every_reset_of_every_tier_the_baseline_is_back() {
             eprintln!("{} resets in {:.0?}, {written} writes: {:?}", world.resets(), begun.elapsed(), world.tiers);
         }
     }
-    let World { tiers, refused, .. } = world;
+    let ResetWorld { tiers, refused, .. } = world;
     eprintln!("{written} writes acknowledged, resets by tier: {tiers:?}, {refused} failed under what was done to them");
     eprintln!("what was done: {ways:?}");
     assert!(written > resets, "the load was real: {written} writes");
@@ -151,22 +154,22 @@ fn dump_of(site: &str) -> &'static [&'static str] {
 
 /// The state of a site, for comparison.
 #[derive(Debug)]
-struct State {
+struct ComparedState {
     dump: String,
     pages: Vec<String>,
 }
 
-struct World<'a> {
+struct ResetWorld<'a> {
     arena: &'a Arena,
     pages: &'a Pages,
-    baselines: &'a BTreeMap<&'static str, State>,
+    baselines: &'a BTreeMap<&'static str, ComparedState>,
     /// The number of resets by each tier.
     tiers: BTreeMap<String, usize>,
     /// The number of resets that reported a failure because of the interference.
     refused: usize,
 }
 
-impl World<'_> {
+impl ResetWorld<'_> {
     fn resets(&self) -> usize {
         self.tiers.values().sum()
     }
@@ -183,8 +186,8 @@ impl World<'_> {
         tier
     }
 
-    async fn state(&self, site: &str) -> State {
-        State { dump: self.arena.exec(site, dump_of(site)), pages: self.pages.read(site).await }
+    async fn state(&self, site: &str) -> ComparedState {
+        ComparedState { dump: self.arena.exec(site, dump_of(site)), pages: self.pages.read(site).await }
     }
 
     /// Waits for a standby; the first reset of a site makes arenad prepare one.
@@ -208,7 +211,7 @@ impl World<'_> {
         &mut self,
         site: &str,
         clients: &Clients,
-        before: Before,
+        before: ResetCircumstance,
         random: &mut StdRng,
         what: &str,
     ) -> usize {
@@ -218,11 +221,11 @@ impl World<'_> {
         tokio::time::sleep(Duration::from_millis(random.random_range(20..300))).await;
         let delay = Duration::from_millis(random.random_range(0..400));
         match before {
-            Before::Kill => harm::kill_serving(self.arena, site),
-            Before::Pause => harm::pause_serving(self.arena, site),
-            Before::KillStandby => harm::each_standby(self.arena, site, "kill"),
-            Before::PauseStandby => harm::each_standby(self.arena, site, "pause"),
-            Before::KillDaemon => harm::kill_daemon(self.arena),
+            ResetCircumstance::Kill => harm::kill_serving(self.arena, site),
+            ResetCircumstance::Pause => harm::pause_serving(self.arena, site),
+            ResetCircumstance::KillStandby => harm::each_standby(self.arena, site, "kill"),
+            ResetCircumstance::PauseStandby => harm::each_standby(self.arena, site, "pause"),
+            ResetCircumstance::KillDaemon => harm::kill_daemon(self.arena),
             _ => {}
         }
         let (asked, tier) = self.reset_meanwhile(site, before, delay, &mut load, what);
@@ -232,7 +235,7 @@ impl World<'_> {
         }
         let all = load.end().await;
         let after = self.state(site).await;
-        let is_old = |write: &&Written| write.acknowledged.is_some_and(|at| at <= asked);
+        let is_old = |write: &&ClientWrite| write.acknowledged.is_some_and(|at| at <= asked);
         for write in all.iter().filter(is_old) {
             let is_there = |text: &String| text.contains(&write.token);
             assert!(!is_there(&after.dump), "{what}: {} was acknowledged before the reset", write.token);
@@ -254,12 +257,12 @@ impl World<'_> {
     fn reset_meanwhile(
         &mut self,
         site: &str,
-        before: Before,
+        before: ResetCircumstance,
         delay: Duration,
         load: &mut Load,
         what: &str,
     ) -> (Instant, String) {
-        if before == Before::KillDaemonWhileReset {
+        if before == ResetCircumstance::KillDaemonWhileReset {
             load.begin_no_more();
             let asked = Instant::now();
             let told = harm::reset_while(self.arena, site, || {
@@ -280,16 +283,16 @@ impl World<'_> {
             let asked = Instant::now();
             let meant = harm::serving(self.arena, site);
             let told = harm::reset_while(self.arena, site, || match before {
-                Before::KillWhileReset => harm::to_each(&meant, "kill", delay, None),
-                Before::PauseWhileReset => {
+                ResetCircumstance::KillWhileReset => harm::to_each(&meant, "kill", delay, None),
+                ResetCircumstance::PauseWhileReset => {
                     harm::to_each(&meant, "pause", delay, Some((Duration::from_millis(500), "unpause")));
                 }
-                Before::PauseDaemon => harm::stop_daemon_for(self.arena, delay, Duration::from_secs(1)),
+                ResetCircumstance::PauseDaemon => harm::stop_daemon_for(self.arena, delay, Duration::from_secs(1)),
                 _ => {}
             });
             match told {
                 // If the reset was faster, the new serving container was killed.
-                Ok(tier) if before == Before::KillWhileReset && harm::serving(self.arena, site) == meant => {
+                Ok(tier) if before == ResetCircumstance::KillWhileReset && harm::serving(self.arena, site) == meant => {
                     self.is_done(&tier);
                     let asked = Instant::now();
                     return (asked, self.reset(site));
@@ -299,7 +302,8 @@ impl World<'_> {
                     return (asked, tier);
                 }
                 Err(said) => {
-                    let may_fail = matches!(before, Before::KillWhileReset | Before::PauseWhileReset);
+                    let may_fail =
+                        matches!(before, ResetCircumstance::KillWhileReset | ResetCircumstance::PauseWhileReset);
                     assert!(may_fail, "{what}: nothing was in the way of the reset, and it failed: {said}");
                     eprintln!("{what}: {said}");
                     self.refused += 1;
@@ -318,7 +322,7 @@ fn visit(url: &str) {
 }
 
 #[track_caller]
-fn assert_same(baseline: &State, found: &State, what: &str) {
+fn assert_same(baseline: &ComparedState, found: &ComparedState, what: &str) {
     let pairs = baseline.pages.iter().zip(&found.pages).map(|(before, after)| ("a page", before, after));
     for (of_what, before, after) in pairs.chain([("the dump", &baseline.dump, &found.dump)]) {
         if before == after {

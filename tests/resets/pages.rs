@@ -20,11 +20,11 @@ static FLEETING: LazyLock<Regex> = LazyLock::new(|| {
 /// Reads a site's pages for comparison.
 pub struct Pages {
     client: reqwest::Client,
-    requests: Vec<(String, Page)>,
+    requests: Vec<(String, PageRequest)>,
 }
 
 /// A page and the request for it.
-struct Page {
+struct PageRequest {
     url: String,
     headers: Vec<(&'static str, String)>,
 }
@@ -43,7 +43,7 @@ impl Pages {
         let pages = paths.iter().filter(|(site, _)| clients.writes_to(site)).flat_map(|(site, paths)| {
             let origin = arena.url(site).trim_end_matches('/').to_owned();
             paths.iter().map(move |path| {
-                let page = Page { url: format!("{origin}{path}"), headers: clients.headers(site) };
+                let page = PageRequest { url: format!("{origin}{path}"), headers: clients.headers(site) };
                 ((*site).to_owned(), page)
             })
         });
@@ -53,7 +53,7 @@ impl Pages {
     /// Reads the pages of a site without the parts that differ each time. All must be answered with 200.
     pub async fn read(&self, site: &str) -> Vec<String> {
         let mut all = Vec::new();
-        for (_, Page { url, headers }) in self.requests.iter().filter(|(of, _)| of == site) {
+        for (_, PageRequest { url, headers }) in self.requests.iter().filter(|(of, _)| of == site) {
             let mut request = self.client.get(url);
             for (name, value) in headers {
                 request = request.header(*name, value);

@@ -69,7 +69,7 @@ exec chroot . sh -c 'umount -l /.host && echo ready && exec cat >/dev/null'
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The result of a command.
-pub struct Ran {
+pub struct ScriptOutput {
     pub code: i32,
     /// The output of both streams.
     pub said: String,
@@ -175,7 +175,7 @@ impl Bare {
     }
 
     /// Runs a shell command in the project's folder.
-    pub fn run(&self, script: &str) -> Ran {
+    pub fn run(&self, script: &str) -> ScriptOutput {
         let out = self.folder.path().join("said");
         let file = std::fs::File::create(&out).expect("a file");
         let mut command = Command::new("nsenter");
@@ -200,7 +200,7 @@ impl Bare {
             assert!(Instant::now() < deadline, "`{script}` does not end");
             std::thread::sleep(Duration::from_millis(20));
         };
-        Ran { code, said: std::fs::read_to_string(out).expect("what it said") }
+        ScriptOutput { code, said: std::fs::read_to_string(out).expect("what it said") }
     }
 
     /// Runs a command that must succeed; returns its output.

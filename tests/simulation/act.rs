@@ -11,13 +11,13 @@ use arenad_model::pool::Standing;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::client::{Seen, call, ended, visit};
-use crate::model::Asked;
-use crate::run::{Run, Undo};
-use crate::schedule::{Kind, SITES, Step, Victim};
-use crate::world::{ENVIRONMENT, FIRST_PORT, Life, NAMES};
+use crate::client::{VisitOutcome, call, ended, visit};
+use crate::model::ApiCall;
+use crate::run::{SimulationRun, Undo};
+use crate::schedule::{SITES, ScheduleStep, Victim, WriteDestination};
+use crate::world::{DaemonLife, ENVIRONMENT, FIRST_PORT, NAMES};
 
-impl Life {
+impl DaemonLife {
     /// Returns the handle of a site that is up.
     pub fn handle(&self, site: usize) -> Option<InstanceHandle> {
         self.environments.handle(ENVIRONMENT, NAMES[site])
@@ -40,12 +40,12 @@ impl Life {
     }
 }
 
-impl Run {
+impl SimulationRun {
     /// Executes a step. Long operations continue in the background during the next steps.
-    pub async fn act(self: &Rc<Self>, life: &Rc<Life>, step: &Step) {
+    pub async fn act(self: &Rc<Self>, life: &Rc<DaemonLife>, step: &ScheduleStep) {
         match step {
-            Step::Up(which, patience) => {
-                let asked = self.ask(life, Asked::Up, *which);
+            ScheduleStep::Up(which, patience) => {
+                let asked = self.ask(life, ApiCall::Up, *which);
                 let work = self.clone().up(life.clone(), *which, asked);
                 let patience = *patience;
                 let run = self.clone();
@@ -62,74 +62,74 @@ impl Run {
                     }
                 });
             }
-            Step::Reset(site) => self.reset(life, Asked::Reset, Some(*site)),
-            Step::ResetAll => self.reset(life, Asked::Reset, None),
-            Step::ResetIfDirty(site) => self.reset(life, Asked::ResetIfDirty, Some(*site)),
-            Step::ResetTo(site, index) => {
+            ScheduleStep::Reset(site) => self.reset(life, ApiCall::Reset, Some(*site)),
+            ScheduleStep::ResetAll => self.reset(life, ApiCall::Reset, None),
+            ScheduleStep::ResetIfDirty(site) => self.reset(life, ApiCall::ResetIfDirty, Some(*site)),
+            ScheduleStep::ResetTo(site, index) => {
                 let names: Vec<String> = {
                     let model = self.model.borrow();
                     let known = model.named.iter().filter(|(_, named)| named.site == *site && named.is_promised);
                     known.map(|(name, _)| name.clone()).collect()
                 };
                 if !names.is_empty() {
-                    self.reset(life, Asked::ResetTo(names[index % names.len()].clone()), Some(*site));
+                    self.reset(life, ApiCall::ResetTo(names[index % names.len()].clone()), Some(*site));
                 }
             }
-            Step::Take(site) => {
-                let asked = self.ask(life, Asked::Take(format!("s{}", self.number())), Some(*site));
+            ScheduleStep::Take(site) => {
+                let asked = self.ask(life, ApiCall::Take(format!("s{}", self.number())), Some(*site));
                 tokio::task::spawn_local(self.clone().take(life.clone(), *site, asked));
             }
-            Step::Begin(site) => {
-                let asked = self.ask(life, Asked::Begin, Some(*site));
+            ScheduleStep::Begin(site) => {
+                let asked = self.ask(life, ApiCall::Begin, Some(*site));
                 drop(tokio::task::spawn_local(self.clone().begin(life.clone(), *site, asked)));
             }
-            Step::Visit(site) => drop(tokio::task::spawn_local(self.clone().locate(life.clone(), *site))),
-            Step::Down => {
-                let asked = self.ask(life, Asked::Down, None);
+            ScheduleStep::Visit(site) => drop(tokio::task::spawn_local(self.clone().locate(life.clone(), *site))),
+            ScheduleStep::Down => {
+                let asked = self.ask(life, ApiCall::Down, None);
                 let (run, life) = (self.clone(), life.clone());
                 tokio::task::spawn_local(async move {
                     run.down(&life, asked).await;
                 });
             }
-            Step::Remove(index) => self.remove(life, *index).await,
-            Step::Write(site, kind) => {
+            ScheduleStep::Remove(index) => self.remove(life, *index).await,
+            ScheduleStep::Write(site, kind) => {
                 drop(tokio::task::spawn_local(self.clone().write(life.clone(), *site, *kind)));
             }
-            Step::Read(site) => drop(tokio::task::spawn_local(self.clone().read(life.clone(), *site))),
-            Step::Wait(millis) => self.advance(life, Duration::from_millis(*millis)).await,
-            Step::Crash(points) => self.world.chaos.crash_in(*points),
-            Step::Mishap(call, after, mishap) => self.world.chaos.arm(*call, *after, *mishap),
-            Step::EngineDown(millis, containers_die) => {
+            ScheduleStep::Read(site) => drop(tokio::task::spawn_local(self.clone().read(life.clone(), *site))),
+            ScheduleStep::Wait(millis) => self.advance(life, Duration::from_millis(*millis)).await,
+            ScheduleStep::Crash(points) => self.world.chaos.crash_in(*points),
+            ScheduleStep::Mishap(call, after, mishap) => self.world.chaos.arm(*call, *after, *mishap),
+            ScheduleStep::EngineDown(millis, containers_die) => {
                 self.is_disturbed();
                 self.world.engine.go_down(*containers_die);
                 self.later(*millis, Undo::EngineUp);
             }
-            Step::Kill(victim) => self.each(life, *victim, |name| self.world.engine.kill(name)),
-            Step::Oom(victim) => self.each(life, *victim, |name| self.world.engine.oom(name)),
-            Step::Discard(victim) => self.each(life, *victim, |name| self.world.engine.discard(name)),
-            Step::Pause(victim, millis) => self.each(life, *victim, |name| {
+            ScheduleStep::Kill(victim) => self.each(life, *victim, |name| self.world.engine.kill(name)),
+            ScheduleStep::Oom(victim) => self.each(life, *victim, |name| self.world.engine.oom(name)),
+            ScheduleStep::Discard(victim) => self.each(life, *victim, |name| self.world.engine.discard(name)),
+            ScheduleStep::Pause(victim, millis) => self.each(life, *victim, |name| {
                 let is_paused = self.world.engine.pause(name);
                 if is_paused {
                     self.later(*millis, Undo::Unpause(name.to_owned()));
                 }
                 is_paused
             }),
-            Step::LoseEvents(millis) => {
+            ScheduleStep::LoseEvents(millis) => {
                 self.is_disturbed();
                 self.world.engine.drop_events(true);
                 self.later(*millis, Undo::Events);
             }
-            Step::BreakEvents => self.world.engine.break_events(),
-            Step::ClockMoves(seconds) => {
+            ScheduleStep::BreakEvents => self.world.engine.break_events(),
+            ScheduleStep::ClockMoves(seconds) => {
                 self.is_disturbed();
                 self.world.ahead.fetch_add(*seconds, Ordering::Relaxed);
             }
-            Step::DiskFull(bits, millis) => {
+            ScheduleStep::DiskFull(bits, millis) => {
                 self.is_disturbed();
                 self.set_full(self.full.get() | bits);
                 self.later(*millis, Undo::Room(*bits));
             }
-            Step::OtherEngine(millis) => {
+            ScheduleStep::OtherEngine(millis) => {
                 if !self.is_elsewhere.get() {
                     self.later(*millis, Undo::OwnEngine);
                     self.engine_change.set(Some(true));
@@ -137,9 +137,9 @@ impl Run {
                     std::future::pending::<()>().await;
                 }
             }
-            Step::BreakBuild(site) => self.set_build(*site, false),
-            Step::RepairBuild(site) => self.set_build(*site, true),
-            Step::Rest => self.rest(life).await,
+            ScheduleStep::BreakBuild(site) => self.set_build(*site, false),
+            ScheduleStep::RepairBuild(site) => self.set_build(*site, true),
+            ScheduleStep::Rest => self.rest(life).await,
         }
     }
 
@@ -167,7 +167,7 @@ impl Run {
         }
     }
 
-    fn each(&self, life: &Life, victim: Victim, act: impl Fn(&str) -> bool) {
+    fn each(&self, life: &DaemonLife, victim: Victim, act: impl Fn(&str) -> bool) {
         self.is_disturbed();
         let Some(report) = life.report(victim.site) else { return };
         if !victim.is_standby {
@@ -185,13 +185,13 @@ impl Run {
     }
 
     /// Records a request and returns its number.
-    pub fn ask(&self, life: &Life, asked: Asked, site: Option<usize>) -> u64 {
+    pub fn ask(&self, life: &DaemonLife, asked: ApiCall, site: Option<usize>) -> u64 {
         let mut served = [false; SITES];
         for (site, served) in served.iter_mut().enumerate() {
             let is_ready = life.state(site).is_some_and(|(state, _)| state == "ready");
             *served = is_ready && life.route(site).is_some_and(|route| self.answers(&route));
         }
-        let is_take = matches!(asked, Asked::Take(_));
+        let is_take = matches!(asked, ApiCall::Take(_));
         let number = self.model.borrow_mut().asks(asked, site, self.world.chaos.disturbances(), served);
         if is_take && self.is_elsewhere.get() {
             for named in self.model.borrow_mut().named.values_mut().filter(|named| named.id.is_none()) {
@@ -211,7 +211,7 @@ impl Run {
         self.model.borrow_mut().pending.remove(&asked)
     }
 
-    pub async fn up(self: Rc<Self>, life: Rc<Life>, which: Option<usize>, asked: u64) {
+    pub async fn up(self: Rc<Self>, life: Rc<DaemonLife>, which: Option<usize>, asked: u64) {
         let sites: Vec<String> = which.iter().map(|site| NAMES[*site].to_owned()).collect();
         let body = serde_json::to_value(self.world.up_request(&sites)).expect("JSON");
         let (status, answer) = call(&life.router, Method::PUT, "/v1/environments/sim", &body).await;
@@ -240,7 +240,7 @@ impl Run {
     }
 
     /// Checks that a failure caused only by a broken build left every serving site serving.
-    fn check_unharmed(&self, life: &Life, pending: &crate::model::Pending, failed: &[String]) {
+    fn check_unharmed(&self, life: &DaemonLife, pending: &crate::model::Pending, failed: &[String]) {
         if pending.disturbances != self.world.chaos.disturbances() {
             return;
         }
@@ -254,11 +254,11 @@ impl Run {
         }
     }
 
-    pub fn reset(self: &Rc<Self>, life: &Rc<Life>, asked: Asked, site: Option<usize>) {
+    pub fn reset(self: &Rc<Self>, life: &Rc<DaemonLife>, asked: ApiCall, site: Option<usize>) {
         let mut body = json!({ "sites": site.iter().map(|site| NAMES[*site]).collect::<Vec<_>>() });
         match &asked {
-            Asked::ResetTo(name) => body["to"] = json!(name),
-            Asked::ResetIfDirty => body["if_dirty"] = json!(true),
+            ApiCall::ResetTo(name) => body["to"] = json!(name),
+            ApiCall::ResetIfDirty => body["if_dirty"] = json!(true),
             _ => {}
         }
         let how = format!("{asked:?}");
@@ -299,7 +299,7 @@ impl Run {
     }
 
     /// Begins an episode with a reset of its site.
-    async fn begin(self: Rc<Self>, life: Rc<Life>, site: usize, asked: u64) {
+    async fn begin(self: Rc<Self>, life: Rc<DaemonLife>, site: usize, asked: u64) {
         let text = format!(
             "environment: {ENVIRONMENT}\ntasks:\n  - {{ name: {name}.task, kind: content, sites: [{name}], intent: x, \
              check: {{ locate: 'http: /', contains: x }} }}\n",
@@ -319,7 +319,7 @@ impl Run {
     }
 
     /// Evaluates a locator of the daemon on a site.
-    async fn locate(self: Rc<Self>, life: Rc<Life>, site: usize) {
+    async fn locate(self: Rc<Self>, life: Rc<DaemonLife>, site: usize) {
         let path = format!("/v1/environments/sim/sites/{}/locate", NAMES[site]);
         let (status, answer) = call(&life.router, Method::POST, &path, &json!({ "locator": "http: /" })).await;
         let (page, generation) = (answer["value"].as_str(), answer["evidence"]["generation"].as_u64());
@@ -329,9 +329,9 @@ impl Run {
         }
     }
 
-    async fn take(self: Rc<Self>, life: Rc<Life>, site: usize, asked: u64) {
+    async fn take(self: Rc<Self>, life: Rc<DaemonLife>, site: usize, asked: u64) {
         let Some(pending) = self.model.borrow().pending.get(&asked).cloned() else { return };
-        let Asked::Take(name) = &pending.asked else { return };
+        let ApiCall::Take(name) = &pending.asked else { return };
         let generation = life.state(site).map(|(_, generation)| generation);
         let is_alone = self.model.borrow().pending.len() == 1;
         let path = format!("/v1/environments/sim/sites/{}/snapshots", NAMES[site]);
@@ -352,7 +352,7 @@ impl Run {
     }
 
     /// Takes everything down. Returns whether the API reported success.
-    pub async fn down(self: &Rc<Self>, life: &Rc<Life>, asked: u64) -> bool {
+    pub async fn down(self: &Rc<Self>, life: &Rc<DaemonLife>, asked: u64) -> bool {
         let before = self.looked_after(life).await;
         let path = "/v1/environments/sim/down";
         let (status, answer) = call(&life.router, Method::POST, path, &json!({ "sites": [] })).await;
@@ -364,7 +364,7 @@ impl Run {
         status == 204
     }
 
-    async fn remove(self: &Rc<Self>, life: &Rc<Life>, index: usize) {
+    async fn remove(self: &Rc<Self>, life: &Rc<DaemonLife>, index: usize) {
         let known = self.quietly(life.shared.store.snapshots()).await.unwrap_or_default();
         if known.is_empty() {
             return;
@@ -372,7 +372,7 @@ impl Run {
         let chosen = known[index % known.len()].clone();
         let users = self.users(life, &chosen.id).await;
         let is_alone = self.model.borrow().pending.is_empty();
-        let asked = self.ask(life, Asked::Remove(chosen.id.to_string()), None);
+        let asked = self.ask(life, ApiCall::Remove(chosen.id.to_string()), None);
         // The request withdraws the promise of this snapshot whatever its outcome; a refusal restores the promise.
         let promised = self.model.borrow_mut().unwants(&chosen.id);
         let (run, life) = (self.clone(), life.clone());
@@ -395,7 +395,7 @@ impl Run {
         });
     }
 
-    async fn write(self: Rc<Self>, life: Rc<Life>, site: usize, kind: Kind) {
+    async fn write(self: Rc<Self>, life: Rc<DaemonLife>, site: usize, kind: WriteDestination) {
         let name = format!("w{}", self.number());
         self.model.borrow_mut().sends(site, &name, kind);
         let Some(route) = life.route(site) else { return };
@@ -403,16 +403,16 @@ impl Run {
         let reached = |generation| self.model.borrow_mut().reaches(site, &name, generation);
         let seen = visit(&route, &self.world.engine, &request, reached).await;
         self.tell(|| format!("write {name} ({}) to {}: {seen:?}", kind.name(), NAMES[site]));
-        if let Seen::Answer(_, 200, _) = seen {
+        if let VisitOutcome::Answer(_, 200, _) = seen {
             self.model.borrow_mut().acknowledges(site, &name);
         }
     }
 
     /// Reads a site's page and compares it with the model.
-    pub async fn read(self: Rc<Self>, life: Rc<Life>, site: usize) {
+    pub async fn read(self: Rc<Self>, life: Rc<DaemonLife>, site: usize) {
         let Some(route) = life.route(site) else { return };
         let seen = visit(&route, &self.world.engine, &ProgramRequest::get("/"), |_| ()).await;
-        let Seen::Answer(generation, 200, page) = &seen else {
+        let VisitOutcome::Answer(generation, 200, page) = &seen else {
             self.tell(|| format!("read {}: {seen:?}", NAMES[site]));
             return;
         };
@@ -421,7 +421,7 @@ impl Run {
     }
 
     /// Compares a page with the content that its generation may show.
-    async fn note_page(&self, life: &Life, site: usize, generation: u64, page: &str) {
+    async fn note_page(&self, life: &DaemonLife, site: usize, generation: u64, page: &str) {
         let report = life.report(site).filter(|report| report.generation == generation);
         let snapshot = report.and_then(|report| report.snapshot);
         let is_baseline = match &snapshot {

@@ -22,7 +22,7 @@ struct Armed {
 }
 
 #[derive(Default)]
-struct State {
+struct ChaosState {
     seed: u64,
     /// The number of I/O points that the daemon still passes before it crashes.
     crash_in: Option<u64>,
@@ -42,7 +42,7 @@ struct State {
 /// The only source of decisions about faults.
 #[derive(Clone, Default)]
 pub struct Chaos {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ChaosState>>,
     dead: Arc<Notify>,
 }
 
@@ -58,7 +58,7 @@ impl Chaos {
         chaos
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ChaosState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -141,7 +141,7 @@ impl Chaos {
     }
 
     /// Passes an I/O point. Returns false if the daemon never leaves it.
-    fn passes(&self, state: &mut State) -> bool {
+    fn passes(&self, state: &mut ChaosState) -> bool {
         if state.is_dead {
             return false;
         }

@@ -59,7 +59,7 @@ pub async fn ended(router: &Router, id: &str) -> (Value, bool) {
 
 /// The outcome of a request to a site.
 #[derive(Debug)]
-pub enum Seen {
+pub enum VisitOutcome {
     /// An answer from the site: generation, status, body.
     Answer(u64, u16, String),
     /// No answer from the site: the gateway's own answer, no connection, or a timeout.
@@ -67,7 +67,12 @@ pub enum Seen {
 }
 
 /// Sends a request to a site; `reached` is called with each generation that receives it.
-pub async fn visit(route: &Route, engine: &FakeEngine, request: &ProgramRequest, reached: impl Fn(u64)) -> Seen {
+pub async fn visit(
+    route: &Route,
+    engine: &FakeEngine,
+    request: &ProgramRequest,
+    reached: impl Fn(u64),
+) -> VisitOutcome {
     let is_read = request.method == "GET";
     // Polling lets held requests continue in the order of their arrival; the gateway's channel would wake them in
     // random order.
@@ -92,10 +97,12 @@ pub async fn visit(route: &Route, engine: &FakeEngine, request: &ProgramRequest,
     };
     let asked = route.pass(DirectRequest { may_write: !is_read, is_safe: is_read }, send);
     match tokio::time::timeout(PATIENCE, asked).await {
-        Ok(Direct::Answered { target, answer }) => Seen::Answer(target.generation, answer.status, answer.body_text()),
-        Ok(Direct::Refused(status, reason)) => Seen::Nothing(format!("{status} {reason}")),
-        Ok(Direct::Failed(error)) => Seen::Nothing(error.to_string()),
-        Ok(Direct::Closed) => Seen::Nothing("closed".to_owned()),
-        Err(_) => Seen::Nothing("no answer".to_owned()),
+        Ok(Direct::Answered { target, answer }) => {
+            VisitOutcome::Answer(target.generation, answer.status, answer.body_text())
+        }
+        Ok(Direct::Refused(status, reason)) => VisitOutcome::Nothing(format!("{status} {reason}")),
+        Ok(Direct::Failed(error)) => VisitOutcome::Nothing(error.to_string()),
+        Ok(Direct::Closed) => VisitOutcome::Nothing("closed".to_owned()),
+        Err(_) => VisitOutcome::Nothing("no answer".to_owned()),
     }
 }

@@ -33,7 +33,7 @@ impl Dial for SimulatedDial {
         if self.engine.owner_of(address.ip()).is_none() {
             return Err(io::ErrorKind::HostUnreachable.into());
         }
-        Ok(Box::new(Line {
+        Ok(Box::new(DialedConnection {
             engine: self.engine.clone(),
             address,
             sent: Vec::new(),
@@ -46,7 +46,7 @@ impl Dial for SimulatedDial {
 }
 
 /// A connection to a simulated container, with one request and its answer.
-struct Line {
+struct DialedConnection {
     engine: FakeEngine,
     address: SocketAddr,
     sent: Vec<u8>,
@@ -83,7 +83,7 @@ fn written(response: &ProgramResponse) -> Vec<u8> {
     all
 }
 
-impl AsyncWrite for Line {
+impl AsyncWrite for DialedConnection {
     fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.sent.extend_from_slice(bytes);
         self.waiting.take().into_iter().for_each(std::task::Waker::wake);
@@ -99,7 +99,7 @@ impl AsyncWrite for Line {
     }
 }
 
-impl AsyncRead for Line {
+impl AsyncRead for DialedConnection {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         loop {
             if self.answer.is_none() {

@@ -12,10 +12,10 @@ use arenad_model::pool::Standing;
 use arenad_storage::StoreTree;
 
 use crate::client::ASKS_AGAIN;
-use crate::model::Asked;
-use crate::run::Run;
+use crate::model::ApiCall;
+use crate::run::SimulationRun;
 use crate::schedule::SITES;
-use crate::world::{ENVIRONMENT, FIRST_PORT, Life, NAMES, STANDBYS};
+use crate::world::{DaemonLife, ENVIRONMENT, FIRST_PORT, NAMES, STANDBYS};
 
 /// The longest time until a dead container is noticed: two rounds of probes with their timeouts.
 const DETECTION: Duration = Duration::from_secs(90);
@@ -37,14 +37,14 @@ fn instance(site: &str) -> InstanceId {
     InstanceId::serving(&environment.expect("a name"), &site.expect("a name"))
 }
 
-impl Run {
+impl SimulationRun {
     fn violate(&self, what: String) {
         self.model.borrow_mut().violate(what);
     }
 
     /// Returns every object of this installation on the engine: kind, name with generation, and whether it runs. `None`
     /// if the engine does not answer.
-    async fn things(&self, life: &Life) -> Option<Vec<(&'static str, String, bool)>> {
+    async fn things(&self, life: &DaemonLife) -> Option<Vec<(&'static str, String, bool)>> {
         if !self.world.engine.is_up() {
             return None;
         }
@@ -63,7 +63,7 @@ impl Run {
     }
 
     /// Returns the names of all objects on the engine that belong to sites with a driver.
-    pub async fn looked_after(&self, life: &Life) -> BTreeSet<String> {
+    pub async fn looked_after(&self, life: &DaemonLife) -> BTreeSet<String> {
         let sites = NAMES.iter().enumerate().filter(|(site, _)| life.handle(*site).is_some());
         let names: Vec<String> = sites.map(|(_, name)| format!("-{name}-1-")).collect();
         let things = self.things(life).await.unwrap_or_default().into_iter().map(|(_, name, _)| name);
@@ -71,12 +71,12 @@ impl Run {
     }
 
     /// Checks the effect of a successful `down`; `before` lists the objects that existed when it was requested.
-    pub async fn check_down(&self, life: &Life, asked: u64, before: &BTreeSet<String>) {
+    pub async fn check_down(&self, life: &DaemonLife, asked: u64, before: &BTreeSet<String>) {
         // The rows of an environment are removed with it, even if the next `up` is already running.
         (0..SITES).for_each(|site| self.model.borrow_mut().is_forgotten(site));
         let is_wanted_again = {
             let model = self.model.borrow();
-            model.last_up > asked || model.pending.values().any(|other| other.asked == Asked::Up)
+            model.last_up > asked || model.pending.values().any(|other| other.asked == ApiCall::Up)
         };
         if is_wanted_again {
             return;
@@ -117,7 +117,7 @@ impl Run {
     }
 
     /// Checks the laws that hold after each step.
-    pub async fn look(&self, life: &Life) {
+    pub async fn look(&self, life: &DaemonLife) {
         self.look_for_work_after_down();
         let is_down = self.model.borrow().is_down;
         let is_settled = self.now() > self.calm_since.get().max(self.world.chaos.late_until()) + RECONCILED;
@@ -135,7 +135,7 @@ impl Run {
     }
 
     /// Returns the sites that are up and either start from this snapshot or are reset to it.
-    pub async fn users(&self, life: &Life, snapshot: &str) -> Vec<&'static str> {
+    pub async fn users(&self, life: &DaemonLife, snapshot: &str) -> Vec<&'static str> {
         let rows = self.quietly(life.shared.store.instances(ENVIRONMENT)).await.unwrap_or_default();
         let is_user = |name: &&&str| {
             rows.iter().any(|row| {
@@ -147,7 +147,7 @@ impl Run {
     }
 
     /// An instance without a row starts again from the beginning: a `down` took place whose reply was lost.
-    pub async fn look_for_rows(&self, life: &Life) {
+    pub async fn look_for_rows(&self, life: &DaemonLife) {
         for (site, name) in NAMES.iter().enumerate() {
             if let Ok(None) = self.quietly(life.shared.store.instance(&instance(name))).await {
                 self.model.borrow_mut().is_forgotten(site);
@@ -156,7 +156,7 @@ impl Run {
     }
 
     /// Checks that every named snapshot exists until a client removes it.
-    async fn look_for_snapshots(&self, life: &Life) {
+    async fn look_for_snapshots(&self, life: &DaemonLife) {
         let promised: Vec<(String, String, bool)> = {
             let model = self.model.borrow();
             let named = model.named.iter().filter(|(_, named)| named.is_promised);
@@ -188,7 +188,7 @@ impl Run {
     }
 
     /// Checks that every ready site serves and answers, except during the time in which a death may go unnoticed.
-    pub fn look_for_lies(&self, life: &Life) {
+    pub fn look_for_lies(&self, life: &DaemonLife) {
         for (site, name) in NAMES.iter().enumerate() {
             let state = life.state(site);
             let is_ready = state.is_some_and(|(state, _)| state == "ready");
@@ -219,7 +219,7 @@ impl Run {
     }
 
     /// Repairs everything, waits until the system is at rest, and checks the laws of rest.
-    pub async fn rest(self: &Rc<Self>, life: &Rc<Life>) {
+    pub async fn rest(self: &Rc<Self>, life: &Rc<DaemonLife>) {
         self.world.chaos.calm();
         self.undo_due(true);
         if self.engine_change.get().is_some() {
@@ -258,7 +258,7 @@ impl Run {
     }
 
     /// Waits until every request has ended.
-    async fn end_all(self: &Rc<Self>, life: &Rc<Life>) {
+    async fn end_all(self: &Rc<Self>, life: &Rc<DaemonLife>) {
         let limit = self.now() + ENDS_WITHIN;
         while !self.model.borrow().pending.is_empty() && !self.is_violated() {
             if self.now() > limit {
@@ -271,9 +271,9 @@ impl Run {
     }
 
     /// Checks that a reset succeeds in the absence of faults.
-    async fn succeed_in_resetting(self: &Rc<Self>, life: &Rc<Life>, site: usize) {
+    async fn succeed_in_resetting(self: &Rc<Self>, life: &Rc<DaemonLife>, site: usize) {
         let resets = self.resets.get();
-        self.reset(life, Asked::Reset, Some(site));
+        self.reset(life, ApiCall::Reset, Some(site));
         self.end_all(life).await;
         if self.resets.get() == resets {
             let told = self.last_refusal.borrow().clone();
@@ -282,7 +282,7 @@ impl Run {
     }
 
     /// Checks that a site which was brought up serves in the absence of faults.
-    fn look_for_service(&self, life: &Life, site: usize, after: &str) {
+    fn look_for_service(&self, life: &DaemonLife, site: usize, after: &str) {
         let (state, name) = (life.state(site).map(|(state, _)| state), NAMES[site]);
         let answers = life.route(site).is_some_and(|route| self.answers(&route));
         if state != Some("ready") || !answers {
@@ -295,8 +295,8 @@ impl Run {
     }
 
     /// Checks that `up` succeeds in the absence of faults.
-    async fn come_up(self: &Rc<Self>, life: &Rc<Life>) {
-        let asked = self.ask(life, Asked::Up, None);
+    async fn come_up(self: &Rc<Self>, life: &Rc<DaemonLife>) {
+        let asked = self.ask(life, ApiCall::Up, None);
         let work = tokio::task::spawn_local(self.clone().up(life.clone(), None, asked));
         let limit = self.now() + ENDS_WITHIN;
         while !work.is_finished() && self.now() < limit && !self.is_violated() {
@@ -314,7 +314,7 @@ impl Run {
     }
 
     /// Checks that a reset succeeds in the absence of faults, and that the pool replaces the standby that it used.
-    async fn stand_by(self: &Rc<Self>, life: &Rc<Life>, site: usize) {
+    async fn stand_by(self: &Rc<Self>, life: &Rc<DaemonLife>, site: usize) {
         self.succeed_in_resetting(life, site).await;
         let is_ready = || {
             let members = life.report(site).map(|report| report.standbys.members).unwrap_or_default();
@@ -331,7 +331,7 @@ impl Run {
     }
 
     /// Checks the laws that hold at rest.
-    async fn look_at_rest(&self, life: &Life) {
+    async fn look_at_rest(&self, life: &DaemonLife) {
         let mut claimed = BTreeSet::new();
         let mut open = BTreeSet::new();
         for (site, name) in NAMES.iter().enumerate() {
@@ -382,7 +382,7 @@ impl Run {
 
     /// Returns the generations, by site, that run on an engine other than the current one. Their state is kept until
     /// they are removed there.
-    async fn elsewhere(&self, life: &Life) -> BTreeSet<(usize, u64)> {
+    async fn elsewhere(&self, life: &DaemonLife) -> BTreeSet<(usize, u64)> {
         let all = self.quietly(life.shared.store.generations_elsewhere()).await.unwrap_or_default();
         let sited = all.into_iter().filter_map(|(instance, made)| {
             let site = NAMES.iter().position(|name| instance.contains(&format!("/{name}/")))?;
@@ -391,7 +391,7 @@ impl Run {
         sited.flatten().collect()
     }
 
-    async fn look_at_trees(&self, life: &Life, claimed: &BTreeSet<(usize, u64)>) {
+    async fn look_at_trees(&self, life: &DaemonLife, claimed: &BTreeSet<(usize, u64)>) {
         let Some(storage) = &life.shared.storage else { return };
         let rows = self.quietly(life.shared.store.snapshots()).await.unwrap_or_default();
         for tree in storage.root().trees().unwrap_or_default() {
@@ -413,9 +413,9 @@ impl Run {
     }
 
     /// Takes everything down and checks that only snapshots are left.
-    pub async fn finish(self: &Rc<Self>, life: &Rc<Life>) {
+    pub async fn finish(self: &Rc<Self>, life: &Rc<DaemonLife>) {
         if !self.model.borrow().is_down {
-            let asked = self.ask(life, Asked::Down, None);
+            let asked = self.ask(life, ApiCall::Down, None);
             if !self.down(life, asked).await {
                 self.violate("nothing is wrong, and `down` fails".to_owned());
             }

@@ -57,9 +57,9 @@ fn stay_on(thread: usize) {
 const DIFFER: &str = "two runs of one seed differ";
 
 /// A folder, in memory if possible, that is removed at the end.
-struct Place(PathBuf);
+struct SimulationFolder(PathBuf);
 
-impl Place {
+impl SimulationFolder {
     fn new() -> Self {
         let shared = Path::new("/dev/shm");
         let base = if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() };
@@ -69,7 +69,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for SimulationFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -94,7 +94,7 @@ fn template(folder: &Path) -> PathBuf {
 }
 
 /// The first schedule that breaks a law.
-struct Found {
+struct BrokenSchedule {
     seed: u64,
     sentence: String,
 }
@@ -104,7 +104,7 @@ fn main() -> ExitCode {
     if std::env::args().any(|argument| argument == "--list") {
         return ExitCode::SUCCESS;
     }
-    let place = Place::new();
+    let place = SimulationFolder::new();
     let template = template(&place.0);
     let steps = usize::try_from(number_of("ARENAD_SIM_STEPS").unwrap_or(STEPS)).unwrap_or(usize::MAX);
     if let Some(seed) = number_of("ARENAD_SIM_SEED") {
@@ -148,7 +148,7 @@ fn main() -> ExitCode {
                         } else {
                             is_over.store(true, Ordering::Relaxed);
                         }
-                        found.lock().expect("no panic").get_or_insert(Found { seed, sentence });
+                        found.lock().expect("no panic").get_or_insert(BrokenSchedule { seed, sentence });
                     }
                 }
             });
@@ -185,8 +185,8 @@ fn checked(seed: u64, number: u64, steps: usize, folder: &Path, template: &Path)
     (ended.violation.map(|(_, sentence)| sentence), mix(told ^ mix(points)))
 }
 
-fn report(found: &Found, steps: usize, folder: &Path, template: &Path) -> ExitCode {
-    let Found { seed, sentence } = found;
+fn report(found: &BrokenSchedule, steps: usize, folder: &Path, template: &Path) -> ExitCode {
+    let BrokenSchedule { seed, sentence } = found;
     println!("\nsimulation: seed {seed:#x} breaks a law:\n  {sentence}");
     println!("  ARENAD_SIM_SEED={seed:#x} ARENAD_SIM_STEPS={steps} cargo test --test simulation");
     if sentence.starts_with(DIFFER) {
@@ -231,6 +231,6 @@ fn one(seed: u64, steps: usize, folder: &Path, template: &Path) -> ExitCode {
             println!("step {step}: {sentence}");
             ExitCode::FAILURE
         }
-        Some((_, sentence)) => report(&Found { seed, sentence }, steps, folder, template),
+        Some((_, sentence)) => report(&BrokenSchedule { seed, sentence }, steps, folder, template),
     }
 }

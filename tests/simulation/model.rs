@@ -6,13 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::schedule::{Kind, SITES};
+use crate::schedule::{SITES, WriteDestination};
 use crate::world::{NAMES, SEED};
 
 /// A write that a client sent to a site.
 #[derive(Debug, Clone)]
 pub struct Write {
-    pub kind: Kind,
+    pub kind: WriteDestination,
     /// The generation that received it; `None` until it has reached one.
     pub generation: Option<u64>,
     pub sent: u64,
@@ -38,7 +38,7 @@ pub struct Named {
 
 /// A request to the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Asked {
+pub enum ApiCall {
     Up,
     Reset,
     ResetTo(String),
@@ -52,7 +52,7 @@ pub enum Asked {
 /// A request that has not been answered yet.
 #[derive(Debug, Clone)]
 pub struct Pending {
-    pub asked: Asked,
+    pub asked: ApiCall,
     /// `None` means all sites.
     pub site: Option<usize>,
     /// The number of faults at the time of the request.
@@ -112,7 +112,7 @@ impl Model {
         }
     }
 
-    pub fn sends(&mut self, site: usize, name: &str, kind: Kind) {
+    pub fn sends(&mut self, site: usize, name: &str, kind: WriteDestination) {
         let sent = self.tick();
         let write = Write { kind, generation: None, sent, acknowledged: None, dead: None };
         self.sites[site].writes.insert(name.to_owned(), write);
@@ -132,16 +132,16 @@ impl Model {
     }
 
     /// Records a request and returns its moment.
-    pub fn asks(&mut self, asked: Asked, site: Option<usize>, disturbances: u64, served: [bool; SITES]) -> u64 {
+    pub fn asks(&mut self, asked: ApiCall, site: Option<usize>, disturbances: u64, served: [bool; SITES]) -> u64 {
         let at = self.tick();
         match &asked {
-            Asked::Up => {
+            ApiCall::Up => {
                 self.is_down = false;
                 self.last_up = at;
             }
-            Asked::Take(name) => {
+            ApiCall::Take(name) => {
                 let site = site.unwrap_or_default();
-                let lasting = |write: &&Write| write.kind != Kind::Memory;
+                let lasting = |write: &&Write| write.kind != WriteDestination::Memory;
                 let writes = &self.sites[site].writes;
                 let alive = writes.iter().filter(|(_, write)| lasting(write) && write.dead.is_none());
                 let mut may: BTreeSet<String> = alive.map(|(name, _)| name.clone()).collect();
@@ -167,8 +167,8 @@ impl Model {
     }
 
     /// Returns a reset of one site that was requested before this moment and whose end was not reported.
-    pub fn works_since(&self, moment: u64) -> Option<&Asked> {
-        let is_work = |asked: &Asked| matches!(asked, Asked::Reset | Asked::ResetTo(_) | Asked::ResetIfDirty);
+    pub fn works_since(&self, moment: u64) -> Option<&ApiCall> {
+        let is_work = |asked: &ApiCall| matches!(asked, ApiCall::Reset | ApiCall::ResetTo(_) | ApiCall::ResetIfDirty);
         let before = self.pending.range(..moment).map(|(_, pending)| pending);
         let mut found = before.filter(|pending| pending.site.is_some() && !pending.is_told && is_work(&pending.asked));
         found.next().map(|pending| &pending.asked)
@@ -187,7 +187,7 @@ impl Model {
     pub fn is_taken(&mut self, name: &str, id: &str, asked: u64, generation: Option<u64>, is_quiet: bool) {
         let Some(site) = self.named.get(name).map(|named| named.site) else { return };
         let writes = &self.sites[site].writes;
-        let lasting = |write: &Write| write.kind != Kind::Memory;
+        let lasting = |write: &Write| write.kind != WriteDestination::Memory;
         let later: Vec<String> = writes
             .iter()
             .filter(|(_, write)| lasting(write) && write.sent > asked)
@@ -200,7 +200,7 @@ impl Model {
         let must: Vec<String> =
             writes.iter().filter(|(_, write)| is_quiet && held(write)).map(|(name, _)| name.clone()).collect();
         let is_unwanted = self.removals.get(id).is_some_and(|at| *at > asked)
-            || self.pending.values().any(|other| other.asked == Asked::Remove(id.to_owned()));
+            || self.pending.values().any(|other| other.asked == ApiCall::Remove(id.to_owned()));
         // If the same content is taken twice, there is one snapshot, under the later name.
         for other in self.named.values_mut().filter(|other| other.id.as_deref() == Some(id)) {
             other.is_promised = false;
@@ -268,7 +268,7 @@ impl Model {
                 wrong = Some(format!("{shown}: no client wrote {line}"));
                 continue;
             };
-            if meant.iter().any(|named| named.may.contains(name)) && write.kind != Kind::Memory {
+            if meant.iter().any(|named| named.may.contains(name)) && write.kind != WriteDestination::Memory {
                 continue;
             }
             if let Some(why) = &write.dead {

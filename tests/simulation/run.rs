@@ -9,8 +9,8 @@ use std::time::Duration;
 use tokio::runtime::{Builder, LocalOptions};
 
 use crate::model::Model;
-use crate::schedule::{SITES, Step};
-use crate::world::{Life, World};
+use crate::schedule::{SITES, ScheduleStep};
+use crate::world::{DaemonLife, SimulatedWorld};
 
 /// The outcome of a run.
 #[derive(Debug, Clone, Default)]
@@ -32,8 +32,8 @@ pub enum Undo {
 }
 
 /// The state of a run; it outlives the daemons.
-pub struct Run {
-    pub world: World,
+pub struct SimulationRun {
+    pub world: SimulatedWorld,
     pub model: RefCell<Model>,
     pub agenda: RefCell<BTreeMap<(Duration, u64), Undo>>,
     pub broken: RefCell<[bool; SITES]>,
@@ -62,14 +62,14 @@ pub struct Run {
 }
 
 /// The reason why one daemon's part of a run is over.
-enum End {
+enum DaemonEnd {
     /// No step is left.
     Finished,
     /// The daemon could not start.
     Stillborn,
 }
 
-impl Run {
+impl SimulationRun {
     pub fn now(&self) -> Duration {
         self.world.clock.now()
     }
@@ -135,7 +135,7 @@ impl Run {
     }
 
     /// Advances the time, and ends the faults that are due in it.
-    pub async fn advance(self: &Rc<Self>, life: &Life, time: Duration) {
+    pub async fn advance(self: &Rc<Self>, life: &DaemonLife, time: Duration) {
         let until = self.now() + time;
         loop {
             self.undo_due(false);
@@ -150,11 +150,11 @@ impl Run {
         }
     }
 
-    async fn live(self: &Rc<Self>, steps: &[Step], cursor: &Cell<usize>) -> End {
+    async fn live(self: &Rc<Self>, steps: &[ScheduleStep], cursor: &Cell<usize>) -> DaemonEnd {
         let Some(life) = self.world.start().await else {
             tokio::time::sleep(Duration::from_secs(5)).await;
             self.undo_due(false);
-            return End::Stillborn;
+            return DaemonEnd::Stillborn;
         };
         let life = Rc::new(life);
         self.tell(|| "a daemon has started".to_owned());
@@ -164,7 +164,7 @@ impl Run {
             self.step.set(index);
             self.tell(|| format!("step {index}: {}", steps[index]));
             // A crash in a rest step repeats that step.
-            let is_rest = steps[index] == Step::Rest;
+            let is_rest = steps[index] == ScheduleStep::Rest;
             cursor.set(if is_rest { index } else { index + 1 });
             self.act(&life, &steps[index]).await;
             cursor.set(index + 1);
@@ -174,14 +174,14 @@ impl Run {
         if !self.is_violated() {
             self.finish(&life).await;
         }
-        End::Finished
+        DaemonEnd::Finished
     }
 }
 
 /// Runs a schedule in a folder of its own.
-pub fn run(seed: u64, steps: &[Step], folder: &Path, template: &Path, verbose: bool) -> Ended {
-    let run = Rc::new(Run {
-        world: World::new(folder, template, seed),
+pub fn run(seed: u64, steps: &[ScheduleStep], folder: &Path, template: &Path, verbose: bool) -> Ended {
+    let run = Rc::new(SimulationRun {
+        world: SimulatedWorld::new(folder, template, seed),
         model: RefCell::new(Model::new()),
         agenda: RefCell::default(),
         broken: RefCell::default(),
@@ -219,8 +219,8 @@ pub fn run(seed: u64, steps: &[Step], folder: &Path, template: &Path, verbose: b
         runtime.block_on(async { run.now() });
         drop(runtime);
         match end {
-            Some(End::Finished) => break,
-            Some(End::Stillborn) => stillborn += 1,
+            Some(DaemonEnd::Finished) => break,
+            Some(DaemonEnd::Stillborn) => stillborn += 1,
             None => {
                 run.tell(|| "the daemon has ended".to_owned());
                 run.model.borrow_mut().pending.clear();

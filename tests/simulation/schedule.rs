@@ -12,7 +12,7 @@ pub const SITES: usize = 3;
 
 /// The place to which a client writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum WriteDestination {
     /// The store that the definition declares.
     Data,
     /// The container's own layer.
@@ -21,7 +21,7 @@ pub enum Kind {
     Memory,
 }
 
-impl Kind {
+impl WriteDestination {
     /// The segment for this kind in the site's paths.
     pub fn name(self) -> &'static str {
         match self {
@@ -54,7 +54,7 @@ pub struct Victim {
 
 /// A step of a schedule. Durations are in milliseconds unless stated otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum ScheduleStep {
     /// `arenad up` of one site or of all; after the given time, if any, the client disconnects.
     Up(Option<usize>, Option<u64>),
     Reset(usize),
@@ -70,7 +70,7 @@ pub enum Step {
     Down,
     /// Removes the n-th of all snapshots, baselines included.
     Remove(usize),
-    Write(usize, Kind),
+    Write(usize, WriteDestination),
     Read(usize),
     /// Lets this many milliseconds pass.
     Wait(u64),
@@ -99,7 +99,7 @@ pub enum Step {
     Rest,
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for ScheduleStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self:?}")
     }
@@ -156,67 +156,77 @@ fn pause(random: &mut Random) -> u64 {
     }
 }
 
-fn step(random: &mut Random) -> Step {
+fn step(random: &mut Random) -> ScheduleStep {
     let index = usize::try_from(random.below(8)).unwrap_or_default();
     match random.below(1000) {
-        0..190 => Step::Write(site(random), *random.pick(&[Kind::Data, Kind::Data, Kind::Layer, Kind::Memory])),
-        190..280 => Step::Read(site(random)),
-        280..300 => Step::Visit(site(random)),
-        300..470 => Step::Wait(pause(random)),
-        470..580 => Step::Reset(site(random)),
-        580..590 => Step::Begin(site(random)),
-        590..605 => Step::ResetAll,
-        605..635 => Step::ResetIfDirty(site(random)),
-        635..665 => Step::ResetTo(site(random), index),
-        665..695 => Step::Take(site(random)),
+        0..190 => ScheduleStep::Write(
+            site(random),
+            *random.pick(&[
+                WriteDestination::Data,
+                WriteDestination::Data,
+                WriteDestination::Layer,
+                WriteDestination::Memory,
+            ]),
+        ),
+        190..280 => ScheduleStep::Read(site(random)),
+        280..300 => ScheduleStep::Visit(site(random)),
+        300..470 => ScheduleStep::Wait(pause(random)),
+        470..580 => ScheduleStep::Reset(site(random)),
+        580..590 => ScheduleStep::Begin(site(random)),
+        590..605 => ScheduleStep::ResetAll,
+        605..635 => ScheduleStep::ResetIfDirty(site(random)),
+        635..665 => ScheduleStep::ResetTo(site(random), index),
+        665..695 => ScheduleStep::Take(site(random)),
         695..735 => {
             let which = random.percent(40).then(|| site(random));
-            Step::Up(which, random.percent(15).then(|| random.within(1..400)))
+            ScheduleStep::Up(which, random.percent(15).then(|| random.within(1..400)))
         }
-        735..757 => Step::Down,
-        757..777 => Step::Remove(index),
-        777..815 => Step::Crash(random.within(1..120)),
+        735..757 => ScheduleStep::Down,
+        757..777 => ScheduleStep::Remove(index),
+        777..815 => ScheduleStep::Crash(random.within(1..120)),
         815..875 => {
             let call = random.percent(85).then(|| *random.pick(CALLS));
-            Step::Mishap(call, random.below(6), mishap(random))
+            ScheduleStep::Mishap(call, random.below(6), mishap(random))
         }
-        875..885 => Step::EngineDown(random.within(100..40_000), random.percent(30)),
-        885..905 => Step::Kill(victim(random)),
-        905..912 => Step::Oom(victim(random)),
-        912..930 => Step::Pause(victim(random), random.within(200..120_000)),
-        930..936 => Step::Discard(victim(random)),
-        936..944 => Step::LoseEvents(random.within(100..60_000)),
-        944..947 => Step::BreakEvents,
-        947..957 => Step::ClockMoves(*random.pick(&[-86_400, -3_600, -61, -5, 5, 61, 3_600, 86_400])),
-        957..969 => Step::DiskFull(1 + u8::try_from(random.below(7)).unwrap_or_default(), random.within(50..30_000)),
-        969..973 => Step::OtherEngine(random.within(500..150_000)),
-        973..981 => Step::BreakBuild(site(random)),
-        981..990 => Step::RepairBuild(site(random)),
-        _ => Step::Rest,
+        875..885 => ScheduleStep::EngineDown(random.within(100..40_000), random.percent(30)),
+        885..905 => ScheduleStep::Kill(victim(random)),
+        905..912 => ScheduleStep::Oom(victim(random)),
+        912..930 => ScheduleStep::Pause(victim(random), random.within(200..120_000)),
+        930..936 => ScheduleStep::Discard(victim(random)),
+        936..944 => ScheduleStep::LoseEvents(random.within(100..60_000)),
+        944..947 => ScheduleStep::BreakEvents,
+        947..957 => ScheduleStep::ClockMoves(*random.pick(&[-86_400, -3_600, -61, -5, 5, 61, 3_600, 86_400])),
+        957..969 => {
+            ScheduleStep::DiskFull(1 + u8::try_from(random.below(7)).unwrap_or_default(), random.within(50..30_000))
+        }
+        969..973 => ScheduleStep::OtherEngine(random.within(500..150_000)),
+        973..981 => ScheduleStep::BreakBuild(site(random)),
+        981..990 => ScheduleStep::RepairBuild(site(random)),
+        _ => ScheduleStep::Rest,
     }
 }
 
 /// A request about a site, or about everything.
-fn request(random: &mut Random, site: usize) -> Step {
+fn request(random: &mut Random, site: usize) -> ScheduleStep {
     match random.below(12) {
-        0..=4 => Step::Reset(site),
-        5 => Step::ResetIfDirty(site),
-        6 => Step::ResetTo(site, 0),
+        0..=4 => ScheduleStep::Reset(site),
+        5 => ScheduleStep::ResetIfDirty(site),
+        6 => ScheduleStep::ResetTo(site, 0),
         7 => {
             if random.percent(70) {
-                Step::Take(site)
+                ScheduleStep::Take(site)
             } else {
-                Step::Begin(site)
+                ScheduleStep::Begin(site)
             }
         }
-        8 => Step::Up(random.percent(50).then_some(site), random.percent(20).then(|| random.within(1..400))),
-        _ => Step::Down,
+        8 => ScheduleStep::Up(random.percent(50).then_some(site), random.percent(20).then(|| random.within(1..400))),
+        _ => ScheduleStep::Down,
     }
 }
 
 /// Requests in quick succession, so that most are made while others run. A call may be slow, and the daemon may crash
 /// among them.
-fn rush(random: &mut Random, all: &mut Vec<Step>) {
+fn rush(random: &mut Random, all: &mut Vec<ScheduleStep>) {
     let site = site(random);
     if random.percent(60) {
         let calls = [
@@ -227,74 +237,84 @@ fn rush(random: &mut Random, all: &mut Vec<Step>) {
             EngineMethod::Remove,
         ];
         let delay = *random.pick(&[200, 1_500, 6_000]);
-        all.push(Step::Mishap(Some(*random.pick(&calls)), 0, Mishap::Delay(delay)));
+        all.push(ScheduleStep::Mishap(Some(*random.pick(&calls)), 0, Mishap::Delay(delay)));
     }
     for _ in 0..random.within(2..5) {
         all.push(request(random, site));
         all.push(match random.below(10) {
-            0..=5 => Step::Wait(random.within(1..60)),
-            6 | 7 => Step::Wait(random.within(60..1_500)),
-            8 => Step::Write(site, Kind::Memory),
-            _ => Step::Crash(random.within(1..40)),
+            0..=5 => ScheduleStep::Wait(random.within(1..60)),
+            6 | 7 => ScheduleStep::Wait(random.within(60..1_500)),
+            8 => ScheduleStep::Write(site, WriteDestination::Memory),
+            _ => ScheduleStep::Crash(random.within(1..40)),
         });
     }
 }
 
 /// An episode in which the site is paused for a while and then resumed. The pause may be noticed.
-fn paused_episode(random: &mut Random, all: &mut Vec<Step>) {
+fn paused_episode(random: &mut Random, all: &mut Vec<ScheduleStep>) {
     let site = site(random);
-    all.push(Step::Write(site, *random.pick(&[Kind::Memory, Kind::Memory, Kind::Layer, Kind::Data])));
-    all.push(Step::Wait(random.within(20..2_000)));
-    all.push(Step::Pause(Victim { site, is_standby: false }, random.within(200..25_000)));
-    all.push(Step::Wait(random.within(5_000..70_000)));
-    all.push(if random.percent(50) { Step::ResetIfDirty(site) } else { Step::Reset(site) });
-    all.push(Step::Wait(random.within(50..5_000)));
-    all.push(Step::Reset(site));
+    all.push(ScheduleStep::Write(
+        site,
+        *random.pick(&[
+            WriteDestination::Memory,
+            WriteDestination::Memory,
+            WriteDestination::Layer,
+            WriteDestination::Data,
+        ]),
+    ));
+    all.push(ScheduleStep::Wait(random.within(20..2_000)));
+    all.push(ScheduleStep::Pause(Victim { site, is_standby: false }, random.within(200..25_000)));
+    all.push(ScheduleStep::Wait(random.within(5_000..70_000)));
+    all.push(if random.percent(50) { ScheduleStep::ResetIfDirty(site) } else { ScheduleStep::Reset(site) });
+    all.push(ScheduleStep::Wait(random.within(50..5_000)));
+    all.push(ScheduleStep::Reset(site));
 }
 
 /// Sites that are down are brought up during a fault, and once more after it.
-fn hindered_up(random: &mut Random, all: &mut Vec<Step>) {
-    all.push(Step::Down);
-    all.push(Step::Wait(random.within(2_000..10_000)));
+fn hindered_up(random: &mut Random, all: &mut Vec<ScheduleStep>) {
+    all.push(ScheduleStep::Down);
+    all.push(ScheduleStep::Wait(random.within(2_000..10_000)));
     all.push(match random.below(3) {
-        0 | 1 => Step::DiskFull(1 + 2 * u8::try_from(random.below(4)).unwrap_or_default(), random.within(50..3_000)),
-        _ => Step::EngineDown(random.within(100..10_000), false),
+        0 | 1 => {
+            ScheduleStep::DiskFull(1 + 2 * u8::try_from(random.below(4)).unwrap_or_default(), random.within(50..3_000))
+        }
+        _ => ScheduleStep::EngineDown(random.within(100..10_000), false),
     });
-    all.push(Step::Up(None, random.percent(20).then(|| random.within(1..50))));
-    all.push(Step::Wait(random.within(100..10_000)));
-    all.push(Step::Up(None, None));
+    all.push(ScheduleStep::Up(None, random.percent(20).then(|| random.within(1..50))));
+    all.push(ScheduleStep::Wait(random.within(100..10_000)));
+    all.push(ScheduleStep::Up(None, None));
 }
 
 /// A `down` that fails, and a reset of a site that it left running.
-fn hindered_down(random: &mut Random, all: &mut Vec<Step>) {
+fn hindered_down(random: &mut Random, all: &mut Vec<ScheduleStep>) {
     let site = site(random);
     all.push(match random.below(2) {
-        0 => Step::EngineDown(random.within(1_000..40_000), false),
-        _ => Step::Mishap(Some(EngineMethod::Remove), random.below(3), Mishap::Refuse),
+        0 => ScheduleStep::EngineDown(random.within(1_000..40_000), false),
+        _ => ScheduleStep::Mishap(Some(EngineMethod::Remove), random.below(3), Mishap::Refuse),
     });
-    all.push(Step::Down);
-    all.push(Step::Wait(random.within(5_000..60_000)));
-    all.push(Step::Reset(site));
+    all.push(ScheduleStep::Down);
+    all.push(ScheduleStep::Wait(random.within(5_000..60_000)));
+    all.push(ScheduleStep::Reset(site));
 }
 
 /// A request to remove the baseline while a named snapshot serves.
-fn baseline_goes(random: &mut Random, all: &mut Vec<Step>) {
+fn baseline_goes(random: &mut Random, all: &mut Vec<ScheduleStep>) {
     let site = site(random);
     all.extend([
-        Step::Write(site, Kind::Data),
-        Step::Wait(50),
-        Step::Take(site),
-        Step::Wait(random.within(2_000..9_000)),
+        ScheduleStep::Write(site, WriteDestination::Data),
+        ScheduleStep::Wait(50),
+        ScheduleStep::Take(site),
+        ScheduleStep::Wait(random.within(2_000..9_000)),
     ]);
-    all.extend([Step::ResetTo(site, 0), Step::Wait(random.within(2_000..9_000))]);
-    all.extend((0..3).map(Step::Remove));
-    all.push(Step::Reset(site));
+    all.extend([ScheduleStep::ResetTo(site, 0), ScheduleStep::Wait(random.within(2_000..9_000))]);
+    all.extend((0..3).map(ScheduleStep::Remove));
+    all.push(ScheduleStep::Reset(site));
 }
 
 /// Generates the steps that follow from a seed. Everything is brought up first and comes to rest at the end.
-pub fn generate(seed: u64, steps: usize) -> Vec<Step> {
+pub fn generate(seed: u64, steps: usize) -> Vec<ScheduleStep> {
     let mut random = Random::new(seed);
-    let mut all = vec![Step::Up(None, None), Step::Wait(20_000)];
+    let mut all = vec![ScheduleStep::Up(None, None), ScheduleStep::Wait(20_000)];
     while all.len() + 1 < steps {
         match random.below(1000) {
             0..12 => rush(&mut random, &mut all),
@@ -306,6 +326,6 @@ pub fn generate(seed: u64, steps: usize) -> Vec<Step> {
         }
     }
     all.truncate(steps.saturating_sub(1));
-    all.push(Step::Rest);
+    all.push(ScheduleStep::Rest);
     all
 }

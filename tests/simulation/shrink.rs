@@ -3,20 +3,26 @@
 use std::path::Path;
 
 use crate::run::run;
-use crate::schedule::Step;
+use crate::schedule::ScheduleStep;
 use crate::world::NAMES;
 
 /// The maximum number of runs.
 const RUNS_MAX: usize = 400;
 
 /// Removes steps that are not needed (delta debugging). Returns the shortest schedule found and the law that it breaks.
-pub fn shrink(seed: u64, steps: &[Step], sentence: String, folder: &Path, template: &Path) -> (Vec<usize>, String) {
+pub fn shrink(
+    seed: u64,
+    steps: &[ScheduleStep],
+    sentence: String,
+    folder: &Path,
+    template: &Path,
+) -> (Vec<usize>, String) {
     let wanted = law(&sentence);
     let mut best: (Vec<usize>, String) = ((0..steps.len()).collect(), sentence);
     let mut runs = 0;
     let mut try_it = |candidate: &[usize], best: &mut (Vec<usize>, String)| -> bool {
         runs += 1;
-        let chosen: Vec<Step> = candidate.iter().filter_map(|index| steps.get(*index).cloned()).collect();
+        let chosen: Vec<ScheduleStep> = candidate.iter().filter_map(|index| steps.get(*index).cloned()).collect();
         match run(seed, &chosen, folder, template, false).violation {
             Some((step, sentence)) if law(&sentence) == wanted => {
                 // Steps after the one that breaks the law are irrelevant.

@@ -48,7 +48,7 @@ pub const FIRST_PORT: u16 = 20_001;
 pub const SEED: &str = "data/seed=1";
 
 /// One installation and its engine.
-pub struct World {
+pub struct SimulatedWorld {
     pub folder: PathBuf,
     pub engine: FakeEngine,
     pub clock: FakeClock,
@@ -63,7 +63,7 @@ pub struct World {
 }
 
 /// The parts of a running daemon.
-pub struct Life {
+pub struct DaemonLife {
     pub shared: Arc<SharedParts>,
     pub environments: Arc<EnvironmentRegistry>,
     pub router: Router,
@@ -160,7 +160,7 @@ fn compose() -> String {
     text
 }
 
-impl World {
+impl SimulatedWorld {
     /// Recreates the folder, and creates an engine with a base image only.
     pub fn new(folder: &Path, template: &Path, seed: u64) -> Self {
         let _ = std::fs::remove_dir_all(folder);
@@ -231,7 +231,7 @@ impl World {
 
     /// Starts a daemon and waits until it has adopted the objects of the previous one. Returns `None` if it ended at
     /// once.
-    pub async fn start(&self) -> Option<Life> {
+    pub async fn start(&self) -> Option<DaemonLife> {
         self.clock.enter();
         let state_dir = StateDir::new(self.folder.join("state"));
         let chaos: Arc<Chaos> = Arc::new(self.chaos.clone());
@@ -267,6 +267,6 @@ impl World {
             stop: CancellationToken::new(),
         });
         take_up(&shared, &environments).await.ok()?;
-        Some(Life { shared, environments, router: api::router(api), _host: host })
+        Some(DaemonLife { shared, environments, router: api::router(api), _host: host })
     }
 }

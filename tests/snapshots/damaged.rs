@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::home::{Home, with_stores};
+use crate::home::{OtherInstallation, with_stores};
 
 #[test]
 fn what_is_not_whole_is_refused_before_anything_is_touched() {
@@ -12,7 +12,7 @@ fn what_is_not_whole_is_refused_before_anything_is_touched() {
     let id = world.site().unwrap()["snapshot"].as_str().unwrap().to_owned();
     world.run(&["snapshot", "export", &id, "--out", "whole"]).code(0);
     let whole = fs::read(world.root().join("whole")).unwrap();
-    let other = Home::new(&world, "other");
+    let other = OtherInstallation::new(&world, "other");
     let import = |content: &[u8]| {
         fs::write(world.root().join("file"), content).unwrap();
         other.run(&["snapshot", "import", "file"]).code(1)
@@ -53,9 +53,9 @@ fn a_disk_that_is_too_small_is_said_before_anything_is_written() {
     world.run(&["snapshot", "take", "toy", "--name", "kept"]).code(0);
     world.run(&["snapshot", "export", "kept", "--out", "kept"]).code(0);
     world.run(&["down", "--purge", "--yes"]).code(0);
-    let other = Home::new(&world, "other");
+    let other = OtherInstallation::new(&world, "other");
     fs::create_dir(&other.state_dir).unwrap();
-    let _mount = Mount::new(&other.state_dir);
+    let _mount = TestMount::new(&other.state_dir);
     other.run(&["snapshot", "import", "kept"]).code(1).says("are needed").says("arenad prune");
     other.assert_empty();
     other.run(&["down", "--purge", "--yes"]).code(0);
@@ -63,9 +63,9 @@ fn a_disk_that_is_too_small_is_said_before_anything_is_written() {
 }
 
 /// A mount that is removed when the value is dropped.
-struct Mount(std::path::PathBuf);
+struct TestMount(std::path::PathBuf);
 
-impl Mount {
+impl TestMount {
     fn new(at: &std::path::Path) -> Self {
         let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=200m", "none"]).arg(at).status();
         assert!(mounted.unwrap().success());
@@ -73,7 +73,7 @@ impl Mount {
     }
 }
 
-impl Drop for Mount {
+impl Drop for TestMount {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
     }

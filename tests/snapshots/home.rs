@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::support::World;
-use crate::support::world::Ran;
+use crate::support::world::CommandOutput;
 
 pub const BASELINE: &str = "toy\nconfigured\n";
 
@@ -30,19 +30,19 @@ pub fn with_stores(label: &str) -> World {
 }
 
 /// Another installation for the same definitions, with its own state directory.
-pub struct Home<'a> {
+pub struct OtherInstallation<'a> {
     pub world: &'a World,
     pub state_dir: PathBuf,
 }
 
-impl<'a> Home<'a> {
+impl<'a> OtherInstallation<'a> {
     pub fn new(world: &'a World, name: &str) -> Self {
         Self { world, state_dir: world.root().join(name) }
     }
 
     /// Runs a command to its end.
     #[track_caller]
-    pub fn run(&self, args: &[&str]) -> Ran {
+    pub fn run(&self, args: &[&str]) -> CommandOutput {
         let mut command = self.world.command(args);
         command.env("ARENAD_STATE_DIR", &self.state_dir);
         self.world.start_command(command).ended()

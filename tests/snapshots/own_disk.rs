@@ -4,11 +4,11 @@ use std::process::Command;
 
 use crate::home::{BASELINE, with_stores};
 use crate::support::World;
-use crate::support::world::Ran;
+use crate::support::world::CommandOutput;
 
 /// Runs a command that may create a disk.
 #[track_caller]
-fn run_auto(world: &World, args: &[&str]) -> Ran {
+fn run_auto(world: &World, args: &[&str]) -> CommandOutput {
     let mut command = world.command(args);
     command.env("ARENAD_STORAGE", "auto");
     world.start_command(command).ended()

@@ -10,9 +10,9 @@ use std::time::Duration;
 use arenad_export::{Next, SnapshotReader};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::home::{BASELINE, Home, names, with_stores};
+use crate::home::{BASELINE, OtherInstallation, names, with_stores};
 use crate::support::wait::{PATIENCE, within};
-use crate::support::world::Running;
+use crate::support::world::RunningCommand;
 use crate::support::{World, http};
 
 #[test]
@@ -40,7 +40,7 @@ fn a_snapshot_is_the_same_in_another_installation_whose_engine_never_saw_it() {
     world.run(&["down", "--purge", "--yes"]).code(0);
     assert_eq!(world.engine.images(&world.label()), [""; 0]);
 
-    let other = Home::new(&world, "other");
+    let other = OtherInstallation::new(&world, "other");
     other.run(&["snapshot", "import", "base"]).code(0).prints(&baseline);
     other.run(&["snapshot", "import", "toy-kept.snapshot.tar.zst"]).code(0);
     other.run(&["up", &world.name]).code(0);
@@ -77,7 +77,7 @@ fn two_installations_of_one_engine_do_not_take_each_others_images() {
     world.run(&["snapshot", "take", "toy", "--name", "kept"]).code(0);
     world.run(&["snapshot", "export", "kept", "--out", "kept"]).code(0);
     let before = world.engine.images(&world.label());
-    let other = Home::new(&world, "other");
+    let other = OtherInstallation::new(&world, "other");
     other.run(&["snapshot", "import", "kept"]).code(0);
     other.run(&["down", "--purge", "--yes"]).code(0);
     assert_eq!(world.engine.images(&world.label()), before, "the first one's are still there");
@@ -94,7 +94,7 @@ fn an_import_that_was_killed_goes_on_where_it_was() {
     let world = with_stores("killed");
     let (id, manifest, parts) = exported(&world);
 
-    let other = Home::new(&world, "other");
+    let other = OtherInstallation::new(&world, "other");
     let (daemon, _ended, socket) = serving(&world, &other);
     let begin = serde_json::json!({ "manifest": manifest }).to_string();
     let begun = send(&socket, "POST", "/v1/imports", begin.as_bytes(), begin.len());
@@ -127,7 +127,7 @@ fn an_import_that_was_killed_goes_on_where_it_was() {
 fn an_import_that_was_given_up_leaves_nothing() {
     let world = with_stores("givenup");
     let (id, manifest, parts) = exported(&world);
-    let other = Home::new(&world, "other");
+    let other = OtherInstallation::new(&world, "other");
     let (daemon, _ended, socket) = serving(&world, &other);
     let begin = serde_json::json!({ "manifest": manifest }).to_string();
     send(&socket, "POST", "/v1/imports", begin.as_bytes(), begin.len());
@@ -147,7 +147,7 @@ fn an_import_that_was_given_up_leaves_nothing() {
 fn imports_that_fail_again_and_again_take_no_room() {
     let world = with_stores("costs");
     let (id, manifest, parts) = exported(&world);
-    let other = Home::new(&world, "other");
+    let other = OtherInstallation::new(&world, "other");
     let (daemon, _ended, socket) = serving(&world, &other);
     let begin = serde_json::json!({ "manifest": manifest }).to_string();
     let mut wrong = parts[1].clone();
@@ -201,7 +201,7 @@ fn exported(world: &World) -> (String, serde_json::Value, Vec<Vec<u8>>) {
 
 /// Starts the daemon of another installation and waits until it answers. Returns it with its socket, and a guard that
 /// kills it if the test fails.
-fn serving(world: &World, other: &Home<'_>) -> (Running, EndedWith, PathBuf) {
+fn serving(world: &World, other: &OtherInstallation<'_>) -> (RunningCommand, EndedWith, PathBuf) {
     let mut serve = world.command(&["serve"]);
     serve.env("ARENAD_STATE_DIR", &other.state_dir);
     let daemon = world.start_command(serve);

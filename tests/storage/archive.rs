@@ -6,7 +6,7 @@ use std::process::Command;
 
 use arenad_storage::{ArchiveLimits, StateRoot, Storage, StorageError};
 
-use crate::disk::{Disk, path, snapshot};
+use crate::disk::{MountedDisk, path, snapshot};
 use crate::look::{Of, assert_same, look};
 use crate::sample;
 
@@ -22,7 +22,7 @@ const FULL: [&str; 4] = ["--format=pax", "--xattrs", "--xattrs-include=*", "--nu
 
 #[test]
 fn what_an_archive_says_survives() {
-    Disk::each(|disk| {
+    MountedDisk::each(|disk| {
         let original = disk.path().join("data");
         sample::make(&original);
         fs::write(original.join("hollow"), "of no use to tar, which would fill it").unwrap();
@@ -41,7 +41,7 @@ fn what_an_archive_says_survives() {
 
 #[test]
 fn older_forms_with_long_names_are_read_too() {
-    let disk = Disk::new("ext4", 64 << 20);
+    let disk = MountedDisk::new("ext4", 64 << 20);
     let deep = disk.path().join("data").join("d".repeat(120)).join("e".repeat(120));
     fs::create_dir_all(&deep).unwrap();
     fs::write(deep.join("f".repeat(120)), "found").unwrap();
@@ -57,7 +57,7 @@ fn older_forms_with_long_names_are_read_too() {
 
 #[test]
 fn long_runs_of_zeros_become_holes() {
-    let disk = Disk::new("xfs", 400 << 20);
+    let disk = MountedDisk::new("xfs", 400 << 20);
     // A generated archive contains more zeros than the file system has space.
     const HOLLOW: u64 = 1 << 30;
     let mut header = tar::Header::new_gnu();
@@ -98,7 +98,7 @@ fn assert_nothing(root: &StateRoot) {
 
 #[test]
 fn an_archive_that_was_cut_off_anywhere_makes_no_tree() {
-    let disk = Disk::new("ext4", 64 << 20);
+    let disk = MountedDisk::new("ext4", 64 << 20);
     let data = disk.path().join("data");
     fs::create_dir(&data).unwrap();
     fs::write(data.join("a"), [1; 1000]).unwrap();
@@ -118,7 +118,7 @@ fn an_archive_that_was_cut_off_anywhere_makes_no_tree() {
 
 #[test]
 fn limits_are_kept() {
-    let disk = Disk::new("ext4", 64 << 20);
+    let disk = MountedDisk::new("ext4", 64 << 20);
     let data = disk.path().join("data");
     fs::create_dir(&data).unwrap();
     for name in ["a", "b", "c"] {
@@ -137,7 +137,7 @@ fn limits_are_kept() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_in_pieces_is_read_and_one_that_fails_or_is_dropped_makes_no_tree() {
-    let disk = Disk::new("ext4", 64 << 20);
+    let disk = MountedDisk::new("ext4", 64 << 20);
     let data = disk.path().join("data");
     fs::create_dir(&data).unwrap();
     fs::write(data.join("a"), [1; 100_000]).unwrap();

@@ -5,12 +5,12 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 
 use arenad_storage::StorageError;
 
-use crate::disk::{Disk, instance, snapshot};
+use crate::disk::{MountedDisk, instance, snapshot};
 use crate::look::{Of, assert_same, look};
 use crate::sample::{self, HOLLOW};
 
 /// Puts a sample in the place of a snapshot's tree, which only tests may do.
-pub fn place(disk: &Disk) -> arenad_storage::StateRoot {
+pub fn place(disk: &MountedDisk) -> arenad_storage::StateRoot {
     let root = disk.root();
     let folder = root.folder(&snapshot("s1"));
     fs::create_dir_all(folder.parent().unwrap()).unwrap();
@@ -20,7 +20,7 @@ pub fn place(disk: &Disk) -> arenad_storage::StateRoot {
 
 #[test]
 fn a_clone_differs_in_nothing() {
-    Disk::each(|disk| {
+    MountedDisk::each(|disk| {
         let root = place(disk);
         assert_eq!(root.clones(), disk.clones());
         let before = look(&root.folder(&snapshot("s1")), Of::All);
@@ -38,7 +38,7 @@ fn a_clone_differs_in_nothing() {
 
 #[test]
 fn holes_stay_holes_and_writing_to_a_clone_leaves_the_original_alone() {
-    Disk::each(|disk| {
+    MountedDisk::each(|disk| {
         let root = place(disk);
         root.clone_tree(&snapshot("s1"), &instance(1)).unwrap();
         let (original, clone) = (root.folder(&snapshot("s1")), root.folder(&instance(1)));
@@ -54,7 +54,7 @@ fn holes_stay_holes_and_writing_to_a_clone_leaves_the_original_alone() {
 
 #[test]
 fn on_xfs_a_clone_takes_no_room_and_usage_tells_what_is_shared() {
-    let disk = Disk::new("xfs", 3 << 30);
+    let disk = MountedDisk::new("xfs", 3 << 30);
     let root = disk.root();
     let folder = root.folder(&snapshot("s1"));
     fs::create_dir_all(&folder).unwrap();
@@ -74,7 +74,7 @@ fn on_xfs_a_clone_takes_no_room_and_usage_tells_what_is_shared() {
 
 #[test]
 fn a_tree_has_its_name_once_and_only_when_it_is_whole() {
-    Disk::each(|disk| {
+    MountedDisk::each(|disk| {
         let root = place(disk);
         let error = root.clone_tree(&snapshot("other"), &instance(1)).unwrap_err();
         assert!(matches!(error, StorageError::Missing(_)), "{error}");

@@ -9,23 +9,23 @@ use arenad_storage::{StateRoot, StoreTree};
 const AMPLE: u64 = 3 << 30;
 
 /// A mounted file system; it is removed when the value is dropped.
-pub struct Disk {
+pub struct MountedDisk {
     folder: tempfile::TempDir,
     kind: &'static str,
 }
 
-impl Disk {
+impl MountedDisk {
     /// Runs a test on both kinds: a file system that clones and one that does not.
-    pub fn each(test: impl Fn(&Disk)) {
+    pub fn each(test: impl Fn(&MountedDisk)) {
         for kind in ["xfs", "ext4"] {
-            test(&Disk::new(kind, AMPLE));
+            test(&MountedDisk::new(kind, AMPLE));
         }
     }
 
     /// Runs a test on both kinds, with this size.
-    pub fn each_small(size: u64, test: impl Fn(&Disk)) {
+    pub fn each_small(size: u64, test: impl Fn(&MountedDisk)) {
         for kind in ["xfs", "ext4"] {
-            test(&Disk::new(kind, size));
+            test(&MountedDisk::new(kind, size));
         }
     }
 
@@ -78,7 +78,7 @@ impl Disk {
     }
 }
 
-impl Drop for Disk {
+impl Drop for MountedDisk {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("--lazy").arg(self.path()).status();
     }

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use arenad_storage::{ExchangeStep, StateRoot, StorageError};
 
 use crate::cloning::place;
-use crate::disk::{Disk, instance, path, run, snapshot};
+use crate::disk::{MountedDisk, instance, path, run, snapshot};
 use crate::look::{Of, assert_same, look};
 
 /// Changes a live tree as sites do.
@@ -24,7 +24,7 @@ fn use_up(root: &StateRoot) {
 
 #[test]
 fn an_exchange_brings_the_snapshot_back_under_a_mount() {
-    Disk::each(|disk| {
+    MountedDisk::each(|disk| {
         let root = place(disk);
         let original = look(&root.folder(&snapshot("s1")), Of::All);
         root.clone_tree(&snapshot("s1"), &instance(1)).unwrap();
@@ -59,7 +59,7 @@ fn steps(root: &StateRoot) -> Vec<ExchangeStep> {
 
 #[test]
 fn a_crash_before_any_step_leaves_a_tree_that_is_whole_or_known_not_to_be() {
-    Disk::each(|disk| {
+    MountedDisk::each(|disk| {
         let root = place(disk);
         // Entries below the top level need no steps of their own.
         fs::remove_dir_all(root.folder(&snapshot("s1")).join("shared")).unwrap();
@@ -101,7 +101,7 @@ fn use_up_again(root: &StateRoot) {
 
 #[test]
 fn a_tree_that_was_cut_off_can_be_discarded() {
-    let disk = Disk::new("ext4", 3 << 30);
+    let disk = MountedDisk::new("ext4", 3 << 30);
     let root = place(&disk);
     root.clone_tree(&snapshot("s1"), &instance(1)).unwrap();
     let fresh = root.fresh(&snapshot("s1")).unwrap();
@@ -119,7 +119,7 @@ fn a_tree_that_was_cut_off_can_be_discarded() {
 
 #[test]
 fn a_writer_that_did_not_stop_is_noticed() {
-    let disk = Disk::new("ext4", 3 << 30);
+    let disk = MountedDisk::new("ext4", 3 << 30);
     let root = place(&disk);
     root.clone_tree(&snapshot("s1"), &instance(1)).unwrap();
     let live = root.folder(&instance(1));

@@ -4,7 +4,7 @@ use std::fs;
 
 use arenad_storage::{ArchiveLimits, StorageError};
 
-use crate::disk::{Disk, instance, snapshot};
+use crate::disk::{MountedDisk, instance, snapshot};
 
 /// The smallest size that `mkfs.xfs` accepts.
 const SMALL: u64 = 320 << 20;
@@ -15,7 +15,7 @@ fn content(megabytes: usize) -> Vec<u8> {
 
 #[test]
 fn a_full_disk_is_said_so_and_leaves_no_tree_and_no_loss() {
-    Disk::each_small(SMALL, |disk| {
+    MountedDisk::each_small(SMALL, |disk| {
         let root = disk.root();
         let folder = root.folder(&snapshot("s1"));
         fs::create_dir_all(&folder).unwrap();

@@ -7,7 +7,7 @@ use std::path::Path;
 use arenad_storage::{ArchiveLimits, StorageError};
 use tar::{EntryType, Header};
 
-use crate::disk::{Disk, instance, snapshot};
+use crate::disk::{MountedDisk, instance, snapshot};
 
 /// A member with any name, even one that the `tar` crate would refuse to write.
 fn member(name: &str, kind: EntryType, link: &str, content: &[u8]) -> Vec<u8> {
@@ -45,7 +45,7 @@ fn archive(members: &[Vec<u8>]) -> Vec<u8> {
 #[test]
 fn nothing_leads_out_of_the_tree() {
     use EntryType::{Directory, Link, Regular, Symlink};
-    let disk = Disk::new("ext4", 64 << 20);
+    let disk = MountedDisk::new("ext4", 64 << 20);
     let root = disk.root();
     let outside = disk.path().join("outside");
     fs::create_dir(&outside).unwrap();
@@ -87,7 +87,7 @@ fn nothing_leads_out_of_the_tree() {
 
 #[test]
 fn what_is_not_an_archive_of_one_folder_is_refused() {
-    let disk = Disk::new("ext4", 64 << 20);
+    let disk = MountedDisk::new("ext4", 64 << 20);
     let root = disk.root();
     let file = [member("data", EntryType::Regular, "", b"x"), vec![0; 1024]].concat();
     let damaged = {
@@ -123,7 +123,7 @@ fn what_is_not_an_archive_of_one_folder_is_refused() {
 
 #[test]
 fn a_tree_deeper_than_any_path_is_discarded_and_removed() {
-    Disk::each(|disk| {
+    MountedDisk::each(|disk| {
         let root = disk.root();
         let tree = root.folder(&instance(1));
         fs::create_dir_all(&tree).unwrap();
@@ -146,7 +146,7 @@ fn a_tree_deeper_than_any_path_is_discarded_and_removed() {
 
 #[test]
 fn links_and_mounts_in_a_tree_are_not_followed() {
-    Disk::each(|disk| {
+    MountedDisk::each(|disk| {
         let root = disk.root();
         let outside = disk.path().join("outside");
         fs::create_dir(&outside).unwrap();
@@ -205,7 +205,7 @@ impl std::io::Read for Repeated {
 
 #[test]
 fn extensions_without_end_are_refused() {
-    let disk = Disk::new("ext4", 64 << 20);
+    let disk = MountedDisk::new("ext4", 64 << 20);
     let root = disk.root();
     let attribute = extension("SCHILY.xattr.user.a", &"x".repeat(60_000));
     let name = member("x", EntryType::GNULongName, "", &[b'd'; 4000]);
@@ -228,7 +228,7 @@ fn extensions_without_end_are_refused() {
 
 #[test]
 fn what_is_kept_of_folders_is_bounded() {
-    let disk = Disk::new("xfs", 400 << 20);
+    let disk = MountedDisk::new("xfs", 400 << 20);
     let root = disk.root();
     let attribute = extension("SCHILY.xattr.user.a", &"x".repeat(2_000));
     let folders = (0..1000)

@@ -10,18 +10,18 @@ use arenad_storage::disk::{self, DiskStatus};
 use arenad_storage::{StateRoot, StoreTree};
 use serde_json::Value;
 
-use crate::disk::{Disk, instance, path, snapshot};
+use crate::disk::{MountedDisk, instance, path, snapshot};
 use crate::look::{Of, assert_same, look};
 use crate::sample;
 
 /// A state directory on ext4; its disk is removed with it.
-struct Home {
-    beneath: Disk,
+struct StateDirectory {
+    beneath: MountedDisk,
 }
 
-impl Home {
+impl StateDirectory {
     fn new() -> Self {
-        Self { beneath: Disk::new("ext4", 3 << 30) }
+        Self { beneath: MountedDisk::new("ext4", 3 << 30) }
     }
 
     fn state_dir(&self) -> PathBuf {
@@ -55,7 +55,7 @@ impl Home {
     }
 }
 
-impl Drop for Home {
+impl Drop for StateDirectory {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("--lazy").arg(self.stores()).output();
     }
@@ -63,7 +63,7 @@ impl Drop for Home {
 
 #[test]
 fn a_disk_is_made_mounted_again_after_a_start_and_removed() {
-    let home = Home::new();
+    let home = StateDirectory::new();
     let before = home.json(&["status"]);
     assert_eq!((&before["clones"], &before["file_system"]), (&Value::Bool(false), &Value::from("ext4")), "{before}");
     assert!(before["disk"].is_null() && before["exists"] == false, "{before}");
@@ -74,7 +74,7 @@ fn a_disk_is_made_mounted_again_after_a_start_and_removed() {
     let root = StateRoot::open_in(&home.state_dir()).unwrap();
     assert!(root.clones());
     // Stores are limited only if the kernel has quotas.
-    assert_eq!(disk::limits_stores(&home.stores()), Disk::with_quotas(400 << 20).is_some());
+    assert_eq!(disk::limits_stores(&home.stores()), MountedDisk::with_quotas(400 << 20).is_some());
     fs::create_dir_all(root.folder(&snapshot("s1"))).unwrap();
     // The host restarts: the loop device is gone, and the record stays.
     home.unmount();
@@ -107,7 +107,7 @@ fn assert_released(file: &Path) {
 
 #[test]
 fn snapshots_are_carried_over_and_instances_are_in_the_way() {
-    let home = Home::new();
+    let home = StateDirectory::new();
     let root = StateRoot::open_in(&home.state_dir()).unwrap();
     let first = root.folder(&snapshot("s1"));
     fs::create_dir_all(first.parent().unwrap()).unwrap();
@@ -130,7 +130,7 @@ fn snapshots_are_carried_over_and_instances_are_in_the_way() {
 
 #[test]
 fn what_cannot_be_made_is_refused_and_changes_nothing() {
-    let home = Home::new();
+    let home = StateDirectory::new();
     fs::create_dir(home.state_dir()).unwrap();
     fs::write(home.state_dir().join("stores.xfs"), "someone's").unwrap();
     let other = path(&home.state_dir().join("other.xfs")).to_owned();
@@ -156,7 +156,7 @@ fn what_cannot_be_made_is_refused_and_changes_nothing() {
 
 #[test]
 fn snapshots_that_do_not_fit_stay_where_they_are() {
-    let home = Home::new();
+    let home = StateDirectory::new();
     let root = StateRoot::open_in(&home.state_dir()).unwrap();
     let folder = root.folder(&snapshot("s1"));
     fs::create_dir_all(&folder).unwrap();
@@ -171,7 +171,7 @@ fn snapshots_that_do_not_fit_stay_where_they_are() {
 
 #[test]
 fn a_file_system_with_reflinks_needs_no_disk() {
-    let beneath = Disk::new("xfs", 3 << 30);
+    let beneath = MountedDisk::new("xfs", 3 << 30);
     let mut command = Command::new(env!("CARGO_BIN_EXE_arenad"));
     let output =
         command.args(["--state-dir", path(&beneath.path().join("state")), "storage", "init"]).output().unwrap();
@@ -181,7 +181,7 @@ fn a_file_system_with_reflinks_needs_no_disk() {
 
 #[test]
 fn a_disk_that_is_gone_is_an_error_and_not_an_empty_root() {
-    let home = Home::new();
+    let home = StateDirectory::new();
     home.json(&["init", "--size", "600m"]);
     home.unmount();
     fs::rename(home.state_dir().join("stores.xfs"), home.state_dir().join("moved")).unwrap();
@@ -192,7 +192,7 @@ fn a_disk_that_is_gone_is_an_error_and_not_an_empty_root() {
 
 #[test]
 fn what_was_removed_goes_back_to_the_file_system_beneath() {
-    let home = Home::new();
+    let home = StateDirectory::new();
     assert!(!disk::trim(&home.state_dir()).unwrap(), "there is no disk yet");
     home.json(&["init", "--size", "1g"]);
     let taken = || home.json(&["status"])["disk"]["taken_bytes"].as_u64().unwrap();
@@ -210,7 +210,7 @@ fn what_was_removed_goes_back_to_the_file_system_beneath() {
 }
 
 /// The mount options of the state root.
-fn options(home: &Home) -> Vec<String> {
+fn options(home: &StateDirectory) -> Vec<String> {
     let found = Command::new("findmnt").args(["--noheadings", "--output", "VFS-OPTIONS"]).arg(home.stores()).output();
     let found = String::from_utf8(found.unwrap().stdout).unwrap();
     found.trim().split(',').map(str::to_owned).collect()
@@ -218,7 +218,7 @@ fn options(home: &Home) -> Vec<String> {
 
 #[test]
 fn programs_and_devices_in_stores_have_no_power_over_the_host() {
-    let home = Home::new();
+    let home = StateDirectory::new();
     home.json(&["init", "--size", "1g"]);
     let is_restricted = || ["nosuid", "nodev"].iter().all(|wanted| options(&home).iter().any(|found| found == wanted));
     assert!(is_restricted(), "{:?}", options(&home));

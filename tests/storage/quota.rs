@@ -9,12 +9,12 @@ use std::time::Instant;
 use arenad_model::store::StateLimit;
 use arenad_storage::StateRoot;
 
-use crate::disk::{Disk, instance, snapshot};
+use crate::disk::{MountedDisk, instance, snapshot};
 use crate::sample;
 
 /// A state root with quotas, or `None` if the kernel has none.
-fn limited() -> Option<(Disk, StateRoot)> {
-    let disk = Disk::with_quotas(6 << 30)?;
+fn limited() -> Option<(MountedDisk, StateRoot)> {
+    let disk = MountedDisk::with_quotas(6 << 30)?;
     let root = disk.root();
     assert!(arenad_storage::disk::limits_stores(root.path()));
     Some((disk, root))

@@ -10,7 +10,7 @@ use arenad_digest::{Folders, Rested};
 use arenad_model::site::Site;
 use arenad_storage::{StateRoot, StoreTree};
 
-use crate::disk::{Disk, instance, snapshot};
+use crate::disk::{MountedDisk, instance, snapshot};
 
 /// The shop, whose database is in a folder of its only mount.
 fn shop() -> Site {
@@ -21,7 +21,7 @@ fn shop() -> Site {
 }
 
 /// A snapshot with a data folder as MariaDB would leave it, and an instance's clone of it.
-fn place(disk: &Disk) -> StateRoot {
+fn place(disk: &MountedDisk) -> StateRoot {
     let root = disk.root();
     let data = root.folder(&snapshot("s1")).join("mysql");
     fs::create_dir_all(data.join("shop")).unwrap();
@@ -54,7 +54,7 @@ fn is_rested(root: &StateRoot) -> bool {
 
 #[test]
 fn a_clone_is_the_snapshots_until_anything_of_it_is_written() {
-    let disk = Disk::new("xfs", 3 << 30);
+    let disk = MountedDisk::new("xfs", 3 << 30);
     let root = place(&disk);
     let data = root.folder(&instance(1)).join("mysql");
     assert!(is_rested(&root));
@@ -85,7 +85,7 @@ fn a_clone_is_the_snapshots_until_anything_of_it_is_written() {
 
 #[test]
 fn what_the_log_does_not_tell_of_is_not_taken_for_known() {
-    let disk = Disk::new("xfs", 3 << 30);
+    let disk = MountedDisk::new("xfs", 3 << 30);
     let root = place(&disk);
     let of_snapshot = root.folder(&snapshot("s1")).join("mysql");
     let again = || {
@@ -106,6 +106,6 @@ fn what_the_log_does_not_tell_of_is_not_taken_for_known() {
 
 #[test]
 fn copies_share_no_blocks() {
-    let disk = Disk::new("ext4", 3 << 30);
+    let disk = MountedDisk::new("ext4", 3 << 30);
     assert!(!is_rested(&place(&disk)));
 }

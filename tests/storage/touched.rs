@@ -7,11 +7,11 @@ use std::path::Path;
 
 use arenad_storage::{ExchangeStep, StateRoot, StorageError};
 
-use crate::disk::{Disk, instance, snapshot};
+use crate::disk::{MountedDisk, instance, snapshot};
 use crate::look::{Of, assert_same, look};
 
 /// A snapshot without hard links, and an instance's clone of it.
-fn place(disk: &Disk) -> StateRoot {
+fn place(disk: &MountedDisk) -> StateRoot {
     let root = disk.root();
     let top = root.folder(&snapshot("s1"));
     for folder in ["pictures/a/deep", "pictures/b", "database", "empty"] {
@@ -116,7 +116,7 @@ const DEEDS: &[Deed] = &[
 
 #[test]
 fn whatever_was_touched_comes_back() {
-    Disk::each(|disk| {
+    MountedDisk::each(|disk| {
         let root = place(disk);
         let live = root.folder(&instance(1));
         assert!(is_known(&root));
@@ -145,7 +145,7 @@ fn whatever_was_touched_comes_back() {
 
 #[test]
 fn what_was_not_touched_stays() {
-    Disk::each(|disk| {
+    MountedDisk::each(|disk| {
         let root = place(disk);
         let live = root.folder(&instance(1));
         let inode = |name: &str| fs::symlink_metadata(live.join(name)).unwrap().ino();
@@ -163,7 +163,7 @@ fn what_was_not_touched_stays() {
 
 #[test]
 fn a_write_right_after_is_noticed() {
-    let disk = Disk::new("xfs", 3 << 30);
+    let disk = MountedDisk::new("xfs", 3 << 30);
     let root = place(&disk);
     let live = root.folder(&instance(1));
     // Unless arenad waits for the clock's next tick, some of these writes have the time of the clone.
@@ -176,7 +176,7 @@ fn a_write_right_after_is_noticed() {
 
 #[test]
 fn what_nobody_knows_is_exchanged_as_a_whole() {
-    Disk::each(|disk| {
+    MountedDisk::each(|disk| {
         let root = place(disk);
         fs::write(root.folder(&instance(1)).join("database/3"), "x").unwrap();
         // A new daemon opens the root.
@@ -201,7 +201,7 @@ fn what_nobody_knows_is_exchanged_as_a_whole() {
 
 #[test]
 fn a_crash_before_any_step_leaves_a_tree_that_is_whole_or_known_not_to_be() {
-    let disk = Disk::new("xfs", 3 << 30);
+    let disk = MountedDisk::new("xfs", 3 << 30);
     let root = place(&disk);
     let use_up = |root: &StateRoot| {
         let live = root.folder(&instance(1));
@@ -236,7 +236,7 @@ fn a_crash_before_any_step_leaves_a_tree_that_is_whole_or_known_not_to_be() {
 
 #[test]
 fn a_step_that_fails_is_made_up_for() {
-    let disk = Disk::new("xfs", 3 << 30);
+    let disk = MountedDisk::new("xfs", 3 << 30);
     let root = place(&disk);
     fs::write(root.folder(&instance(1)).join("database/3"), "x").unwrap();
     let mut has_failed = false;

@@ -7,7 +7,7 @@ use arenad_model::instance::InstanceId;
 use arenad_storage::{StateRoot, StorageError, StoreTree};
 
 use crate::cloning::place;
-use crate::disk::{Disk, instance, snapshot};
+use crate::disk::{MountedDisk, instance, snapshot};
 
 #[test]
 fn names_that_lead_elsewhere_are_refused() {
@@ -55,7 +55,7 @@ fn what_a_crash_leaves_is_cleared_away_when_the_root_is_opened() {
 
 #[test]
 fn clones_and_removals_at_the_same_time_do_not_disturb_each_other() {
-    Disk::each(|disk| {
+    MountedDisk::each(|disk| {
         let root = place(disk);
         std::thread::scope(|scope| {
             for thread in 0..4 {

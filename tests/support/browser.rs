@@ -32,13 +32,13 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// A headless Chromium with its own profile; it ends when the value is dropped.
-pub struct Browser {
+pub struct HeadlessBrowser {
     chromium: Chromium,
     events: JoinHandle<()>,
     _profile: TempDir,
 }
 
-impl Browser {
+impl HeadlessBrowser {
     /// Starts Chromium, in which only the host names of the tests resolve.
     pub async fn start() -> Self {
         let profile = tempfile::tempdir().expect("a folder");
@@ -67,7 +67,7 @@ impl Browser {
     }
 
     /// Opens a page in its own browser context, which shares no cookies with other pages.
-    pub async fn page(&self, url: &str) -> Page {
+    pub async fn page(&self, url: &str) -> BrowserTab {
         let context =
             self.chromium.create_browser_context(CreateBrowserContextParams::default()).await.expect("a context");
         let blank = CreateTargetParams::builder().url("about:blank").browser_context_id(context).build();
@@ -80,7 +80,7 @@ impl Browser {
                 let _ = asked.execute(HandleJavaScriptDialogParams::new(true)).await;
             }
         });
-        let page = Page { tab };
+        let page = BrowserTab { tab };
         page.open(url).await;
         page
     }
@@ -120,7 +120,7 @@ fn deaf_chromium(folder: &Path) -> PathBuf {
     program
 }
 
-impl Drop for Browser {
+impl Drop for HeadlessBrowser {
     fn drop(&mut self) {
         if let Some(child) = self.chromium.get_mut_child() {
             let _ = child.inner.start_kill();
@@ -130,11 +130,11 @@ impl Drop for Browser {
 }
 
 /// A tab of the browser.
-pub struct Page {
+pub struct BrowserTab {
     tab: chromiumoxide::Page,
 }
 
-impl Page {
+impl BrowserTab {
     /// Opens a URL and waits until the page has loaded. On a busy machine Chromium sometimes fails to load a page for
     /// an unknown reason, so there is a second attempt.
     pub async fn open(&self, url: &str) {
@@ -262,12 +262,12 @@ fn is_browsers_own(url: &str) -> bool {
 
 /// Collects errors of a page: requests that fail or get an error status, errors on the console, exceptions.
 pub struct Observer {
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<TabActivity>>,
     listeners: Vec<JoinHandle<()>>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct TabActivity {
     /// Requests that have started: id and URL.
     begun: BTreeMap<String, String>,
     /// Requests that have ended. Each kind of event has its own listener, so the end of a request may be reported
@@ -278,20 +278,20 @@ struct Seen {
 
 impl Observer {
     /// Observes a page from now on.
-    pub async fn of(page: &Page) -> Self {
+    pub async fn of(page: &BrowserTab) -> Self {
         let mut observer = Self { seen: Arc::default(), listeners: Vec::new() };
         observer
-            .listen(page, |seen: &mut Seen, event: &EventRequestWillBeSent| {
+            .listen(page, |seen: &mut TabActivity, event: &EventRequestWillBeSent| {
                 seen.begun.insert(event.request_id.inner().clone(), event.request.url.clone());
             })
             .await;
         observer
-            .listen(page, |seen: &mut Seen, event: &EventLoadingFinished| {
+            .listen(page, |seen: &mut TabActivity, event: &EventLoadingFinished| {
                 seen.ended.insert(event.request_id.inner().clone());
             })
             .await;
         observer
-            .listen(page, |seen: &mut Seen, event: &EventLoadingFailed| {
+            .listen(page, |seen: &mut TabActivity, event: &EventLoadingFailed| {
                 seen.ended.insert(event.request_id.inner().clone());
                 let url = seen.begun.get(event.request_id.inner()).cloned();
                 // A page that is left cancels its requests.
@@ -301,21 +301,21 @@ impl Observer {
             })
             .await;
         observer
-            .listen(page, |seen: &mut Seen, event: &EventResponseReceived| {
+            .listen(page, |seen: &mut TabActivity, event: &EventResponseReceived| {
                 if event.response.status >= 400 && !is_browsers_own(&event.response.url) {
                     seen.complaints.push(format!("{}: HTTP {}", event.response.url, event.response.status));
                 }
             })
             .await;
         observer
-            .listen(page, |seen: &mut Seen, event: &EventExceptionThrown| {
+            .listen(page, |seen: &mut TabActivity, event: &EventExceptionThrown| {
                 let details = &event.exception_details;
                 let told = details.exception.as_ref().and_then(|exception| exception.description.as_ref());
                 seen.complaints.push(format!("exception: {}", told.unwrap_or(&details.text)));
             })
             .await;
         observer
-            .listen(page, |seen: &mut Seen, event: &EventConsoleApiCalled| {
+            .listen(page, |seen: &mut TabActivity, event: &EventConsoleApiCalled| {
                 if event.r#type == ConsoleApiCalledType::Error {
                     let values: Vec<String> =
                         event.args.iter().filter_map(|value| value.value.as_ref()).map(ToString::to_string).collect();
@@ -324,7 +324,7 @@ impl Observer {
             })
             .await;
         observer
-            .listen(page, |seen: &mut Seen, event: &EventEntryAdded| {
+            .listen(page, |seen: &mut TabActivity, event: &EventEntryAdded| {
                 if event.entry.level == LogEntryLevel::Error {
                     let url = event.entry.url.as_deref().unwrap_or_default();
                     if !is_browsers_own(url) {
@@ -336,7 +336,11 @@ impl Observer {
         observer
     }
 
-    async fn listen<E: IntoEventKind + Unpin>(&mut self, page: &Page, note: impl Fn(&mut Seen, &E) + Send + 'static) {
+    async fn listen<E: IntoEventKind + Unpin>(
+        &mut self,
+        page: &BrowserTab,
+        note: impl Fn(&mut TabActivity, &E) + Send + 'static,
+    ) {
         let mut events = page.tab.event_listener::<E>().await.expect("the page's events");
         let seen = self.seen.clone();
         self.listeners.push(tokio::spawn(async move {
@@ -347,7 +351,7 @@ impl Observer {
     }
 
     /// Waits until the page has no pending requests, and returns the errors since the last call.
-    pub async fn complaints(&self, page: &Page) -> Vec<String> {
+    pub async fn complaints(&self, page: &BrowserTab) -> Vec<String> {
         let deadline = Instant::now() + PATIENCE;
         let mut quiet = 0;
         while quiet < QUIET_LOOKS {
@@ -367,7 +371,7 @@ impl Observer {
         open.map(|(_, url)| url.clone()).collect()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Seen> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, TabActivity> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,11 +4,11 @@ use std::process::Command;
 
 /// An engine that tests inspect.
 #[derive(Debug, Clone)]
-pub struct Engine {
+pub struct TestEngine {
     host: Option<String>,
 }
 
-impl Engine {
+impl TestEngine {
     /// The machine's engine. A test that needs it fails if there is none.
     pub fn of_the_machine() -> Self {
         let engine = Self { host: None };

@@ -15,21 +15,21 @@ const READ_LIMIT: Duration = Duration::from_secs(40);
 
 /// The answer to an HTTP request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct HttpResponse {
     pub status: u16,
     pub head: String,
     pub body: String,
 }
 
 /// Fetches a page from a port of this host. Returns `None` if the port is closed or the connection broke.
-pub fn get(port: u16, path: &str) -> Option<Answer> {
+pub fn get(port: u16, path: &str) -> Option<HttpResponse> {
     let stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     stream.set_read_timeout(Some(READ_LIMIT)).ok()?;
     exchange(stream, path)
 }
 
 /// Fetches a page from within a network namespace.
-pub fn get_within(namespace: &Path, port: u16, path: &str) -> Option<Answer> {
+pub fn get_within(namespace: &Path, port: u16, path: &str) -> Option<HttpResponse> {
     let fetch = || {
         let namespace = File::open(namespace).ok()?;
         move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).ok()?;
@@ -40,7 +40,7 @@ pub fn get_within(namespace: &Path, port: u16, path: &str) -> Option<Answer> {
 }
 
 /// Fetches a resource of the API.
-pub fn get_unix(socket: &Path, path: &str) -> Option<Answer> {
+pub fn get_unix(socket: &Path, path: &str) -> Option<HttpResponse> {
     let stream = UnixStream::connect(socket).ok()?;
     stream.set_read_timeout(Some(READ_LIMIT)).ok()?;
     exchange(stream, path)
@@ -48,7 +48,7 @@ pub fn get_unix(socket: &Path, path: &str) -> Option<Answer> {
 
 /// Posts JSON to a resource of the API.
 #[allow(dead_code, reason = "for the targets that do without the command line")]
-pub fn post_unix(socket: &Path, path: &str, json: &str) -> Option<Answer> {
+pub fn post_unix(socket: &Path, path: &str, json: &str) -> Option<HttpResponse> {
     let mut stream = UnixStream::connect(socket).ok()?;
     stream.set_read_timeout(Some(READ_LIMIT)).ok()?;
     let length = json.len();
@@ -59,17 +59,17 @@ pub fn post_unix(socket: &Path, path: &str, json: &str) -> Option<Answer> {
     answer(stream)
 }
 
-fn exchange(mut stream: impl Read + Write, path: &str) -> Option<Answer> {
+fn exchange(mut stream: impl Read + Write, path: &str) -> Option<HttpResponse> {
     // HTTP/1.0 avoids chunked bodies and persistent connections.
     write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n").ok()?;
     answer(stream)
 }
 
-fn answer(mut stream: impl Read) -> Option<Answer> {
+fn answer(mut stream: impl Read) -> Option<HttpResponse> {
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes);
     let (head, body) = text.split_once("\r\n\r\n")?;
     let status = head.split_whitespace().nth(1)?.parse().ok()?;
-    Some(Answer { status, head: head.to_owned(), body: body.to_owned() })
+    Some(HttpResponse { status, head: head.to_owned(), body: body.to_owned() })
 }

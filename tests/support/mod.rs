@@ -7,7 +7,7 @@ pub mod own_engine;
 pub mod wait;
 pub mod world;
 
-pub use engine::Engine;
+pub use engine::TestEngine;
 pub use own_engine::OwnEngine;
 pub use wait::{until, within};
 pub use world::World;

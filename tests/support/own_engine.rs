@@ -12,7 +12,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use super::engine::Engine;
+use super::engine::TestEngine;
 use super::wait::{PATIENCE, within};
 
 /// The size of the engine's disk: well above the threshold for low space, and never allocated in full.
@@ -90,8 +90,8 @@ impl OwnEngine {
     }
 
     /// Returns a client of the engine.
-    pub fn client(&self) -> Engine {
-        Engine::at(&self.socket())
+    pub fn client(&self) -> TestEngine {
+        TestEngine::at(&self.socket())
     }
 
     fn socket(&self) -> PathBuf {

@@ -11,8 +11,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::engine::Engine;
-use super::http::{self, Answer};
+use super::engine::TestEngine;
+use super::http::{self, HttpResponse};
 use super::own_engine::OwnEngine;
 use super::wait::{PATIENCE, until, within};
 
@@ -24,7 +24,7 @@ const PORTS: std::ops::Range<u16> = 12_000..30_000;
 
 /// The result of a command.
 #[derive(Debug, Clone)]
-pub struct Ran {
+pub struct CommandOutput {
     /// The exit code; -1 after a signal.
     pub code: i32,
     /// The text on standard output.
@@ -33,7 +33,7 @@ pub struct Ran {
     pub err: String,
 }
 
-impl Ran {
+impl CommandOutput {
     /// Asserts an exit code.
     #[track_caller]
     pub fn code(self, expected: i32) -> Self {
@@ -66,13 +66,13 @@ impl Ran {
 }
 
 /// A command that has been started and may still run.
-pub struct Running {
+pub struct RunningCommand {
     child: Child,
     out: PathBuf,
     err: PathBuf,
 }
 
-impl Running {
+impl RunningCommand {
     pub fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
@@ -84,7 +84,7 @@ impl Running {
 
     /// Waits for its end.
     #[track_caller]
-    pub fn ended(mut self) -> Ran {
+    pub fn ended(mut self) -> CommandOutput {
         let deadline = Instant::now() + COMMAND_LIMIT;
         let status = loop {
             if let Some(status) = self.child.try_wait().expect("look after the command") {
@@ -97,7 +97,7 @@ impl Running {
             }
             std::thread::sleep(Duration::from_millis(5));
         };
-        Ran {
+        CommandOutput {
             code: status.code().unwrap_or(-1),
             out: std::fs::read_to_string(&self.out).unwrap_or_default(),
             err: std::fs::read_to_string(&self.err).unwrap_or_default(),
@@ -112,7 +112,7 @@ pub struct World {
     /// The public port of the site `toy`.
     pub port: u16,
     /// The engine of its containers.
-    pub engine: Engine,
+    pub engine: TestEngine,
     /// The prefix of every command, which enters the namespaces of the test's own engine.
     prefix: Vec<String>,
     namespace: Option<PathBuf>,
@@ -123,12 +123,12 @@ pub struct World {
 impl World {
     /// A world whose site has one container on the machine's engine.
     pub fn single(label: &str) -> Self {
-        Self::new(label, "single", Engine::of_the_machine(), Vec::new())
+        Self::new(label, "single", TestEngine::of_the_machine(), Vec::new())
     }
 
     /// A world whose site has an application and its database on the machine's engine.
     pub fn pair(label: &str) -> Self {
-        Self::new(label, "pair", Engine::of_the_machine(), Vec::new())
+        Self::new(label, "pair", TestEngine::of_the_machine(), Vec::new())
     }
 
     /// A world whose site has one container on an engine of the test's own, in that engine's namespaces.
@@ -146,7 +146,7 @@ impl World {
         let group = std::fs::metadata("/var/run/docker.sock").expect("the engine's socket").gid();
         let identity = [format!("--reuid={user}"), format!("--regid={group}"), "--clear-groups".to_owned()];
         let prefix = ["setpriv".to_owned()].into_iter().chain(identity).collect();
-        let world = Self::new(label, "single", Engine::of_the_machine(), prefix);
+        let world = Self::new(label, "single", TestEngine::of_the_machine(), prefix);
         let owned = Command::new("chown").args(["-R", &user.to_string()]).arg(world.folder.path()).status();
         assert!(owned.expect("run chown").success());
         std::fs::set_permissions(world.folder.path(), PermissionsExt::from_mode(0o755)).expect("open the folder");
@@ -156,10 +156,10 @@ impl World {
     /// A world without a definition, on the machine's engine.
     #[allow(dead_code, reason = "for tests that bring their own definitions")]
     pub fn bare(label: &str) -> Self {
-        Self::empty(label, Engine::of_the_machine(), Vec::new())
+        Self::empty(label, TestEngine::of_the_machine(), Vec::new())
     }
 
-    fn empty(label: &str, engine: Engine, prefix: Vec<String>) -> Self {
+    fn empty(label: &str, engine: TestEngine, prefix: Vec<String>) -> Self {
         let world = Self {
             name: format!("t{}-{label}", std::process::id()),
             port: free_port(),
@@ -175,7 +175,7 @@ impl World {
         world
     }
 
-    fn new(label: &str, toy: &str, engine: Engine, prefix: Vec<String>) -> Self {
+    fn new(label: &str, toy: &str, engine: TestEngine, prefix: Vec<String>) -> Self {
         let world = Self::empty(label, engine, prefix);
         let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
         let toy_folder = world.folder.path().join("compose/toy");
@@ -247,12 +247,12 @@ impl World {
     }
 
     /// Starts a command of arenad without waiting for its end.
-    pub fn start<S: AsRef<OsStr>>(&self, args: &[S]) -> Running {
+    pub fn start<S: AsRef<OsStr>>(&self, args: &[S]) -> RunningCommand {
         self.start_command(self.command(args))
     }
 
     /// Starts a command that the test has prepared.
-    pub fn start_command(&self, mut command: Command) -> Running {
+    pub fn start_command(&self, mut command: Command) -> RunningCommand {
         let number = self.commands.get();
         self.commands.set(number + 1);
         let said = |kind: &str| self.folder.path().join(format!("said/{number}.{kind}"));
@@ -262,12 +262,12 @@ impl World {
             .stderr(File::create(&err).expect("a file"))
             .spawn()
             .expect("start the program");
-        Running { child, out, err }
+        RunningCommand { child, out, err }
     }
 
     /// Runs a command to its end.
     #[track_caller]
-    pub fn run(&self, args: &[&str]) -> Ran {
+    pub fn run(&self, args: &[&str]) -> CommandOutput {
         self.start(args).ended()
     }
 
@@ -283,7 +283,7 @@ impl World {
 
     /// Runs `arenad up` of this world's environment, which must succeed.
     #[track_caller]
-    pub fn up(&self) -> Ran {
+    pub fn up(&self) -> CommandOutput {
         self.run(&["up", &self.name]).code(0)
     }
 
@@ -308,7 +308,7 @@ impl World {
     }
 
     /// Fetches a page of the site through the gateway.
-    pub fn get(&self, path: &str) -> Option<Answer> {
+    pub fn get(&self, path: &str) -> Option<HttpResponse> {
         match &self.namespace {
             Some(namespace) => http::get_within(namespace, self.port, path),
             None => http::get(self.port, path),

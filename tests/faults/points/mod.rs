@@ -14,15 +14,17 @@ mod ways;
 use arenad_seams::fault::Point;
 
 use harm::Harm;
-use trial::Trial;
-use ways::{Way, ways_to};
+use trial::FaultTrial;
+use ways::{FaultOperation, ways_to};
 
 /// Ways on a site that keeps no standby.
-const ALONE: &[Way] = &[Way::Rewind, Way::Recreate, Way::Take, Way::Baseline];
+const ALONE: &[FaultOperation] =
+    &[FaultOperation::Rewind, FaultOperation::Recreate, FaultOperation::Take, FaultOperation::Baseline];
 /// Ways on a site that keeps one standby.
-const WITH_ONE: &[Way] = &[Way::Swap, Way::SwapFrozen, Way::Renew, Way::Pool];
+const WITH_ONE: &[FaultOperation] =
+    &[FaultOperation::Swap, FaultOperation::SwapFrozen, FaultOperation::Renew, FaultOperation::Pool];
 /// Ways on a site that keeps two standbys: one runs, and the other is frozen.
-const WITH_TWO: &[Way] = &[Way::Freeze, Way::Thaw];
+const WITH_TWO: &[FaultOperation] = &[FaultOperation::Freeze, FaultOperation::Thaw];
 
 const OTHERS: &[Harm] = &[Harm::Containers, Harm::Processes, Harm::Disk];
 
@@ -35,8 +37,8 @@ fn is_long() -> bool {
 
 /// Causes failures at all points of these ways: all combinations in the long run, otherwise one failure per point in
 /// turn.
-fn break_at_all(label: &str, standbys: usize, ways: &[Way], harms: &[Harm]) {
-    let mut trial = Trial::new(label, standbys, harms == [Harm::Engine]);
+fn break_at_all(label: &str, standbys: usize, ways: &[FaultOperation], harms: &[Harm]) {
+    let mut trial = FaultTrial::new(label, standbys, harms == [Harm::Engine]);
     let points = Point::ALL.iter().flat_map(|point| ways_to(*point).iter().map(|way| (*point, *way)));
     for (turn, (point, way)) in points.filter(|(_, way)| ways.contains(way)).enumerate() {
         let in_turn = match harms {

@@ -11,9 +11,9 @@ use rustix::process::Signal;
 use super::harm::{Harm, kill_containers};
 use super::is_long;
 use super::leftovers::{left_in_state_root, left_over, mounts_below};
-use super::ways::Way;
+use super::ways::FaultOperation;
 use crate::support::wait::PATIENCE;
-use crate::support::world::{Ran, Running, list};
+use crate::support::world::{CommandOutput, RunningCommand, list};
 use crate::support::{OwnEngine, World, until, within};
 
 const BASELINE: &str = "toy\nconfigured\n";
@@ -42,7 +42,7 @@ fn step(baseline: usize) -> String {
 }
 
 /// A site whose daemon stops at fault points.
-pub struct Trial {
+pub struct FaultTrial {
     world: World,
     /// The engine of the site, if the trials kill it.
     engine: Option<OwnEngine>,
@@ -55,7 +55,7 @@ pub struct Trial {
     baselines: usize,
 }
 
-impl Trial {
+impl FaultTrial {
     /// Creates a site that keeps this many standbys, either on an engine of its own or with its state directory on a
     /// small disk.
     pub fn new(label: &str, standbys: usize, has_engine: bool) -> Self {
@@ -79,7 +79,7 @@ impl Trial {
     }
 
     /// Starts `arenad up` with a daemon that stops at fault points.
-    fn start_up(&self) -> Running {
+    fn start_up(&self) -> RunningCommand {
         // The disk is smaller than arenad recommends.
         let mut command = self.world.command(&["up", &self.world.name, "--force"]);
         command.env("ARENAD_FAULTS", &self.faults);
@@ -97,20 +97,20 @@ impl Trial {
         self.up();
     }
 
-    fn reset(&self) -> Running {
+    fn reset(&self) -> RunningCommand {
         self.world.start(&["reset", "toy"])
     }
 
     /// Brings an operation to a point, causes a failure there, and lets the operation continue; afterwards the site
     /// must recover.
-    pub fn run(&mut self, point: Point, way: Way, harm: Harm) {
+    pub fn run(&mut self, point: Point, way: FaultOperation, harm: Harm) {
         let moment = format!("{harm} at {point} of {way:?}");
         let begun = Instant::now();
         self.round += 1;
         self.world.write("scribble");
         let before = self.world.page();
         self.await_standbys(&moment);
-        if way == Way::SwapFrozen {
+        if way == FaultOperation::SwapFrozen {
             self.replace_daemon();
             until("a frozen standby", PATIENCE, || self.standby_states(), |states| *states == ["frozen"]);
         }
@@ -128,11 +128,11 @@ impl Trial {
         // the old containers serving.
         self.assert_honest(&moment, &before, !way.is_reset() || !is_done);
         harm.repair(&self.world, self.engine.as_mut());
-        if harm == Harm::Daemon || way == Way::Baseline {
+        if harm == Harm::Daemon || way == FaultOperation::Baseline {
             self.up();
-            self.assert_honest(&moment, &before, way != Way::Baseline && !(way.is_reset() && is_done));
+            self.assert_honest(&moment, &before, way != FaultOperation::Baseline && !(way.is_reset() && is_done));
         }
-        if way == Way::Take {
+        if way == FaultOperation::Take {
             self.assert_taken_whole(&moment, &before, is_done);
         }
         self.recovers(&moment);
@@ -144,7 +144,7 @@ impl Trial {
 
     /// Starts a way and waits until an operation has reached a point of it; returns the waiting client.
     #[track_caller]
-    fn bring_to(&mut self, point: Point, way: Way) -> Option<Running> {
+    fn bring_to(&mut self, point: Point, way: FaultOperation) -> Option<RunningCommand> {
         File::create(self.faults.join(point.name())).expect("a file");
         let client = self.set_out(way);
         let reached = self.faults.join(format!("{point}.reached"));
@@ -157,7 +157,7 @@ impl Trial {
     }
 
     /// Corrupts the clone that the operation at a point uses; returns the client's output, if there is a client.
-    pub fn corrupt(&mut self, point: Point, way: Way) -> Option<Ran> {
+    pub fn corrupt(&mut self, point: Point, way: FaultOperation) -> Option<CommandOutput> {
         self.round += 1;
         self.world.write("scribble");
         self.await_standbys(&format!("{point} of {way:?}"));
@@ -165,7 +165,7 @@ impl Trial {
         let notes = self.clone_in_the_making().join("toy-srv-state/notes");
         std::fs::write(&notes, "configured, forged\n").expect("write into a clone");
         self.let_go(point);
-        client.map(Running::ended)
+        client.map(RunningCommand::ended)
     }
 
     /// The folder of the generation in preparation: of a standby, or else of the next serving containers.
@@ -198,19 +198,23 @@ impl Trial {
     }
 
     /// Starts a way; returns the client that waits for its end, if there is one.
-    fn set_out(&mut self, way: Way) -> Option<Running> {
+    fn set_out(&mut self, way: FaultOperation) -> Option<RunningCommand> {
         match way {
-            Way::Swap | Way::SwapFrozen | Way::Rewind | Way::Renew | Way::Thaw => Some(self.reset()),
-            Way::Recreate => {
+            FaultOperation::Swap
+            | FaultOperation::SwapFrozen
+            | FaultOperation::Rewind
+            | FaultOperation::Renew
+            | FaultOperation::Thaw => Some(self.reset()),
+            FaultOperation::Recreate => {
                 kill_containers(&self.world);
                 Some(self.reset())
             }
-            Way::Pool | Way::Freeze => {
+            FaultOperation::Pool | FaultOperation::Freeze => {
                 self.world.engine.docker(&["kill", &self.standby()]);
                 None
             }
-            Way::Take => Some(self.world.start(&["snapshot", "take", "toy", "--name", &self.taken()])),
-            Way::Baseline => {
+            FaultOperation::Take => Some(self.world.start(&["snapshot", "take", "toy", "--name", &self.taken()])),
+            FaultOperation::Baseline => {
                 self.world.edit("environment", &step(self.baselines), &step(self.baselines + 1));
                 self.baselines += 1;
                 Some(self.start_up())
@@ -312,7 +316,7 @@ impl Trial {
     }
 }
 
-impl Drop for Trial {
+impl Drop for FaultTrial {
     fn drop(&mut self) {
         self.world.signal_daemon(Signal::KILL);
         if self.engine.is_some() {

@@ -4,7 +4,7 @@ use arenad_seams::fault::Point;
 
 /// An operation that reaches fault points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum FaultOperation {
     /// A reset with a ready standby.
     Swap,
     /// The same with a daemon that expects no reset, so the standby is frozen.
@@ -27,7 +27,7 @@ pub enum Way {
     Baseline,
 }
 
-impl Way {
+impl FaultOperation {
     /// Returns whether a client waits for the site to be equal to its baseline.
     pub fn is_reset(self) -> bool {
         matches!(self, Self::Swap | Self::SwapFrozen | Self::Rewind | Self::Recreate | Self::Renew | Self::Thaw)
@@ -35,20 +35,24 @@ impl Way {
 }
 
 /// The ways that lead to a point.
-pub fn ways_to(point: Point) -> &'static [Way] {
+pub fn ways_to(point: Point) -> &'static [FaultOperation] {
     match point {
         Point::SwapChosen | Point::SwapThawed | Point::SwapVerified | Point::SwapRecorded | Point::SwapSwitched => {
-            &[Way::Swap, Way::SwapFrozen]
+            &[FaultOperation::Swap, FaultOperation::SwapFrozen]
         }
-        Point::ResetHeld | Point::RewindRecorded | Point::RewindVerified | Point::Routed => &[Way::Rewind],
+        Point::ResetHeld | Point::RewindRecorded | Point::RewindVerified | Point::Routed => &[FaultOperation::Rewind],
         Point::RewindStopped | Point::RewindExchanged | Point::RewindStarted | Point::RewindProbed => {
-            &[Way::Rewind, Way::Renew]
+            &[FaultOperation::Rewind, FaultOperation::Renew]
         }
-        Point::RecreateRecorded | Point::RecreateRemoved | Point::RecreateVerified => &[Way::Recreate],
-        Point::MakeCreated | Point::MakeStarted | Point::MakeProbed => &[Way::Recreate, Way::Pool],
-        Point::StandbyForgotten | Point::StandbyRecorded | Point::StandbyProven | Point::StandbyKept => &[Way::Pool],
-        Point::StandbyFrozen => &[Way::Freeze],
-        Point::StandbyThawed => &[Way::Thaw],
-        Point::SnapshotCommitted | Point::SnapshotSaved => &[Way::Take, Way::Baseline],
+        Point::RecreateRecorded | Point::RecreateRemoved | Point::RecreateVerified => &[FaultOperation::Recreate],
+        Point::MakeCreated | Point::MakeStarted | Point::MakeProbed => {
+            &[FaultOperation::Recreate, FaultOperation::Pool]
+        }
+        Point::StandbyForgotten | Point::StandbyRecorded | Point::StandbyProven | Point::StandbyKept => {
+            &[FaultOperation::Pool]
+        }
+        Point::StandbyFrozen => &[FaultOperation::Freeze],
+        Point::StandbyThawed => &[FaultOperation::Thaw],
+        Point::SnapshotCommitted | Point::SnapshotSaved => &[FaultOperation::Take, FaultOperation::Baseline],
     }
 }

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use super::requests::{Passage, site};
 use super::wire;
-use crate::target::{Check, Target};
+use crate::target::{FuzzTarget, InputCheck};
 
-pub const TARGET: Target = Target {
+pub const TARGET: FuzzTarget = FuzzTarget {
     words: &[
         "HTTP/1.1 200 OK\r\n",
         "HTTP/1.1 100 Continue\r\n\r\n",
@@ -41,7 +41,7 @@ pub const TARGET: Target = Target {
         ": ",
         " ",
     ],
-    ..Target::new("gateway-answers", open)
+    ..FuzzTarget::new("gateway-answers", open)
 };
 
 /// The time that a client waits for more of an answer that may never end.
@@ -68,7 +68,7 @@ fn serve(mut stream: TcpStream, input: &Mutex<Vec<u8>>) {
     }
 }
 
-fn open() -> Check {
+fn open() -> InputCheck {
     let input: Arc<Mutex<Vec<u8>>> = Arc::default();
     let served = Arc::clone(&input);
     let passage = Passage::to(site(move |stream| serve(stream, &served)));

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::tape::mend_sums;
-use crate::target::{Check, Target, scratch};
+use crate::target::{FuzzTarget, InputCheck, scratch};
 
-pub const TARGET: Target = Target {
+pub const TARGET: FuzzTarget = FuzzTarget {
     words: &[
         "manifest.json",
         "./manifest.json",
@@ -49,10 +49,10 @@ pub const TARGET: Target = Target {
     ],
     mend: |archive| mend_sums(archive),
     made,
-    ..Target::new("archives", open)
+    ..FuzzTarget::new("archives", open)
 };
 
-fn open() -> Check {
+fn open() -> InputCheck {
     let folder = scratch();
     let path = folder.join("archive");
     Box::new(move |input| {

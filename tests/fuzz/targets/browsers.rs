@@ -10,9 +10,9 @@ use arenad_site_client::SiteClient;
 use arenad_site_client::dial::Dialer;
 
 use crate::hostile::{Hostile, Move, Visited, http, websocket};
-use crate::target::{Check, DIVIDER, Target, pieces, scratch};
+use crate::target::{DIVIDER, FuzzTarget, InputCheck, pieces, scratch};
 
-pub const TARGET: Target = Target {
+pub const TARGET: FuzzTarget = FuzzTarget {
     words: &[
         DIVIDER,
         "{\"id\":1,\"result\":{",
@@ -35,10 +35,10 @@ pub const TARGET: Target = Target {
         "\\ud800",
         "\u{1}\u{0}",
     ],
-    ..Target::new("browsers", open)
+    ..FuzzTarget::new("browsers", open)
 };
 
-fn open() -> Check {
+fn open() -> InputCheck {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
     let input: Arc<Mutex<Vec<Vec<u8>>>> = Arc::default();

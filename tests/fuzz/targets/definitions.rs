@@ -5,9 +5,9 @@ use std::path::Path;
 
 use arenad_definition::{self as definition, DefinitionSources, Diagnostics, SOURCE_MAX_BYTES, SourceFile, Style};
 
-use crate::target::{Check, DIVIDER, Target, parts};
+use crate::target::{DIVIDER, FuzzTarget, InputCheck, parts};
 
-pub const TARGET: Target = Target {
+pub const TARGET: FuzzTarget = FuzzTarget {
     words: &[
         ": ",
         "- ",
@@ -62,13 +62,13 @@ pub const TARGET: Target = Target {
     ],
     made,
     slowest: std::time::Duration::from_secs(20),
-    ..Target::new("definitions", open)
+    ..FuzzTarget::new("definitions", open)
 };
 
 /// The longest message: a hundred problems with their snippets.
 pub const LONGEST_BYTES: usize = 512 * 1024;
 
-fn open() -> Check {
+fn open() -> InputCheck {
     let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/definitions/good/mini-like/environments/x.yaml");
     let located = definition::locate_file(&case).expect("the case exists");
     let good = definition::read(&located).expect("the case reads");

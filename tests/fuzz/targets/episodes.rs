@@ -4,9 +4,9 @@ use arenad_evaluation::{TaskFiles, results};
 use arenad_verdict::Benchmark;
 use arenad_verdict::{self as verdict, Profile, Report};
 
-use crate::target::{Check, Target, scratch};
+use crate::target::{FuzzTarget, InputCheck, scratch};
 
-pub const TARGET: Target = Target {
+pub const TARGET: FuzzTarget = FuzzTarget {
     words: &[
         "\"eval_types\":[\"string_match\"]",
         "\"program_html\"",
@@ -39,10 +39,10 @@ pub const TARGET: Target = Target {
         "2h12m",
         "2024-02-30",
     ],
-    ..Target::new("episodes", open)
+    ..FuzzTarget::new("episodes", open)
 };
 
-fn open() -> Check {
+fn open() -> InputCheck {
     let folder = scratch();
     let path = folder.join("x.evidence.json");
     let tasks = folder.join("tasks.json");

@@ -19,9 +19,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::target::{Check, DIVIDER, Target, pieces};
+use crate::target::{DIVIDER, FuzzTarget, InputCheck, pieces};
 
-pub const TARGET: Target = Target {
+pub const TARGET: FuzzTarget = FuzzTarget {
     words: &[
         DIVIDER,
         "{\"password\":",
@@ -47,7 +47,7 @@ pub const TARGET: Target = Target {
         "\u{feff}",
         "\u{e9}",
     ],
-    ..Target::new("hars", open)
+    ..FuzzTarget::new("hars", open)
 };
 
 /// A secret that every text coding leaves unchanged, so that it is found in any place.
@@ -69,7 +69,7 @@ const NAMES: [&str; 12] = [
     "sessionid",
 ];
 
-fn open() -> Check {
+fn open() -> InputCheck {
     Box::new(|input| {
         let mut parts = pieces(input).into_iter();
         let tape = parts.next().unwrap_or_default();

@@ -9,9 +9,9 @@ use arenad_model::site::Secret;
 use arenad_verdict::question::{Answer, Picture, Sameness, TextComparison, Wording};
 
 use crate::hostile::{Hostile, Move};
-use crate::target::{Check, DIVIDER, Target, pieces, scratch};
+use crate::target::{DIVIDER, FuzzTarget, InputCheck, pieces, scratch};
 
-pub const TARGET: Target = Target {
+pub const TARGET: FuzzTarget = FuzzTarget {
     words: &[
         DIVIDER,
         "HTTP/1.1 200 OK\r\n",
@@ -43,7 +43,7 @@ pub const TARGET: Target = Target {
         "\u{130}",
         "\n",
     ],
-    ..Target::new("judges", open)
+    ..FuzzTarget::new("judges", open)
 };
 
 const KEY: &str = "sk-of-the-judge";
@@ -51,7 +51,7 @@ const KEY: &str = "sk-of-the-judge";
 /// The time limit of an endpoint.
 const LIMIT: Duration = Duration::from_millis(100);
 
-fn open() -> Check {
+fn open() -> InputCheck {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
     let input: Arc<Mutex<Vec<u8>>> = Arc::default();

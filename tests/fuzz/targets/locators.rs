@@ -2,9 +2,9 @@
 
 use arenad_model::locator::{Arguments, JsonQuery, Locator, LocatorKind, Selection, TracePart, parse};
 
-use crate::target::{Check, Target, parts};
+use crate::target::{FuzzTarget, InputCheck, parts};
 
-pub const TARGET: Target = Target {
+pub const TARGET: FuzzTarget = FuzzTarget {
     words: &[
         "sql(shop): ",
         "http(reads, header='A: {x}', body='{x}'): POST ",
@@ -40,10 +40,10 @@ pub const TARGET: Target = Target {
         "\u{2028}",
         "\u{e9}",
     ],
-    ..Target::new("locators", open)
+    ..FuzzTarget::new("locators", open)
 };
 
-fn open() -> Check {
+fn open() -> InputCheck {
     Box::new(|input| {
         let [text, argument, json] = parts::<3>(input);
         let locator = match parse(&text) {

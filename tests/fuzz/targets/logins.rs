@@ -11,9 +11,9 @@ use arenad_site_client::dial::Dialer;
 
 use super::requests::site;
 use crate::hostile::{Hostile, Move, Visited};
-use crate::target::{Check, DIVIDER, Target, pieces};
+use crate::target::{DIVIDER, FuzzTarget, InputCheck, pieces};
 
-pub const TARGET: Target = Target {
+pub const TARGET: FuzzTarget = FuzzTarget {
     words: &[
         DIVIDER,
         "HTTP/1.1 200 OK\r\n",
@@ -44,7 +44,7 @@ pub const TARGET: Target = Target {
         "{\"token\":\"a\\r\\nX: y\"}",
         "welcome",
     ],
-    ..Target::new("logins", open)
+    ..FuzzTarget::new("logins", open)
 };
 
 const PASSWORD: &str = "s3cret-of-emma";
@@ -52,7 +52,7 @@ const PASSWORD: &str = "s3cret-of-emma";
 /// The time by which a log-in may exceed its limit before it fails.
 const SLACK: Duration = Duration::from_secs(3);
 
-fn open() -> Check {
+fn open() -> InputCheck {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
     let answers: Arc<Mutex<Vec<Vec<u8>>>> = Arc::default();

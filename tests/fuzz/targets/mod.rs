@@ -23,9 +23,9 @@ mod tasks;
 mod trees;
 mod wire;
 
-use crate::target::Target;
+use crate::target::FuzzTarget;
 
-pub const TARGETS: [Target; 21] = [
+pub const TARGETS: [FuzzTarget; 21] = [
     requests::TARGET,
     answers::TARGET,
     sql::TARGET,

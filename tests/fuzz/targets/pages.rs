@@ -5,9 +5,9 @@ use arenad_locators::http::select::of_page;
 use arenad_model::locator::Value;
 use arenad_model::login::{FormLogin, Template};
 
-use crate::target::{Check, Target, parts};
+use crate::target::{FuzzTarget, InputCheck, parts};
 
-pub const TARGET: Target = Target {
+pub const TARGET: FuzzTarget = FuzzTarget {
     words: &[
         "<form>",
         "<form id=a method=post action=/x>",
@@ -47,13 +47,13 @@ pub const TARGET: Target = Target {
         ",",
         "href",
     ],
-    ..Target::new("pages", open)
+    ..FuzzTarget::new("pages", open)
 };
 
 /// The values that are filled in. They must not be parsed as HTML; a page that does so would send another password.
 const TYPED: [(&str, &str); 2] = [("user", "emma&<b>"), ("pass", " \"s3cret' ")];
 
-fn open() -> Check {
+fn open() -> InputCheck {
     Box::new(|input| {
         let [selector, attribute, page] = parts::<3>(input);
         let attribute = Some(attribute.as_str()).filter(|name| !name.is_empty());

@@ -5,9 +5,9 @@ use std::io::Write;
 
 use arenad_evaluation::results::{RecordedResult, ResultLayout, Stored};
 
-use crate::target::{Check, Target, scratch};
+use crate::target::{FuzzTarget, InputCheck, scratch};
 
-pub const TARGET: Target = Target {
+pub const TARGET: FuzzTarget = FuzzTarget {
     words: &[
         "\u{1}(",
         "(",
@@ -53,10 +53,10 @@ pub const TARGET: Target = Target {
     // The memory of the reader and of the pickle itself.
     memory: 1 << 30,
     made,
-    ..Target::new("pickles", open)
+    ..FuzzTarget::new("pickles", open)
 };
 
-fn open() -> Check {
+fn open() -> InputCheck {
     let folder = scratch();
     let (named, other) = (folder.join("a_on_webarena.3_7"), folder.join("b"));
     for folder in [&named, &other] {

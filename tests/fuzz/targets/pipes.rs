@@ -9,9 +9,9 @@ use arenad_model::locator::{JsLocator, LocatorKind, parse};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::hostile::Visited;
-use crate::target::{Check, DIVIDER, Target, pieces};
+use crate::target::{DIVIDER, FuzzTarget, InputCheck, pieces};
 
-pub const TARGET: Target = Target {
+pub const TARGET: FuzzTarget = FuzzTarget {
     words: &[
         DIVIDER,
         "\0",
@@ -40,7 +40,7 @@ pub const TARGET: Target = Target {
         "null",
         "\\ud800",
     ],
-    ..Target::new("pipes", open)
+    ..FuzzTarget::new("pipes", open)
 };
 
 /// The time that a browser waits for a command before it closes the pipe.
@@ -49,7 +49,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// The time limit of an expression.
 const LIMIT: Duration = Duration::from_millis(200);
 
-fn open() -> Check {
+fn open() -> InputCheck {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let visited = Visited::at(([127, 0, 0, 1], 9).into(), "");
     let locator = parse("js: document.title @ /page").expect("a locator");

@@ -6,9 +6,9 @@ use arenad_verdict::{Benchmark, EpisodeEvidence, Traffic};
 use serde_json::json;
 
 use super::episodes::verdicts;
-use crate::target::{Check, Target};
+use crate::target::{FuzzTarget, InputCheck};
 
-pub const TARGET: Target = Target {
+pub const TARGET: FuzzTarget = FuzzTarget {
     words: &[
         "{\"log\":{\"entries\":[",
         "\"request\":{\"method\":\"POST\",\"url\":\"http://shopping.test/a\",\"headers\":[]}",
@@ -31,10 +31,10 @@ pub const TARGET: Target = Target {
         "trace.network",
         "{\"type\":\"resource-snapshot\",\"snapshot\":{",
     ],
-    ..Target::new("recordings", open)
+    ..FuzzTarget::new("recordings", open)
 };
 
-fn open() -> Check {
+fn open() -> InputCheck {
     Box::new(|input| {
         let traffic = Traffic::of(input.to_vec());
         let read = Submission::read("{}", traffic.bytes()).trace.map(|trace| trace.warnings().len());

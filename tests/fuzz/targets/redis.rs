@@ -7,9 +7,9 @@ use arenad_digest::{self as digest, Known, StoreConnections, Subject};
 use arenad_engine::docker::DockerEngine;
 
 use crate::hostile::{Hostile, Move, Visited};
-use crate::target::{Check, DIVIDER, Target, pieces};
+use crate::target::{DIVIDER, FuzzTarget, InputCheck, pieces};
 
-pub const TARGET: Target = Target {
+pub const TARGET: FuzzTarget = FuzzTarget {
     words: &[
         "$",
         "$-1\r\n",
@@ -34,10 +34,10 @@ pub const TARGET: Target = Target {
         " ",
         "\0",
     ],
-    ..Target::new("redis", open)
+    ..FuzzTarget::new("redis", open)
 };
 
-fn open() -> Check {
+fn open() -> InputCheck {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
     let input: Arc<Mutex<Vec<u8>>> = Arc::default();

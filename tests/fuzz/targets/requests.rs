@@ -11,10 +11,10 @@ use arenad_gateway::{
     Gateway, GatewaySettings, HoldLimits, RecordedBody, RecordingFilter, Route, Target as Served, WriteRules,
 };
 
-use super::wire::{self, Message};
-use crate::target::{Check, Target};
+use super::wire::{self, WireMessage};
+use crate::target::{FuzzTarget, InputCheck};
 
-pub const TARGET: Target = Target {
+pub const TARGET: FuzzTarget = FuzzTarget {
     words: &[
         "GET ",
         "POST ",
@@ -58,7 +58,7 @@ pub const TARGET: Target = Target {
         "\t",
         ":",
     ],
-    ..Target::new("gateway-requests", open)
+    ..FuzzTarget::new("gateway-requests", open)
 };
 
 /// The client's time limit; the gateway's limit is a tenth of it.
@@ -135,7 +135,7 @@ pub fn site(serve: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr {
 }
 
 /// Answers each request with its target, and records it.
-fn answer_all(mut stream: TcpStream, seen: &Mutex<Vec<Message>>) {
+fn answer_all(mut stream: TcpStream, seen: &Mutex<Vec<WireMessage>>) {
     let mut from = BufReader::new(stream.try_clone().expect("a second handle"));
     // The loop ends when the gateway closes the connection, within a request or between two.
     while let Ok(request) = wire::request(&mut from) {
@@ -152,8 +152,8 @@ fn answer_all(mut stream: TcpStream, seen: &Mutex<Vec<Message>>) {
     }
 }
 
-fn open() -> Check {
-    let seen: Arc<Mutex<Vec<Message>>> = Arc::default();
+fn open() -> InputCheck {
+    let seen: Arc<Mutex<Vec<WireMessage>>> = Arc::default();
     let noted = Arc::clone(&seen);
     let passage = Passage::to(site(move |stream| answer_all(stream, &noted)));
     let mut known = Requests::new();
@@ -177,13 +177,13 @@ fn open() -> Check {
         for request in &seen {
             forget(&mut known, request);
         }
-        let statuses: Vec<&str> = answers.iter().map(Message::second).collect();
+        let statuses: Vec<&str> = answers.iter().map(WireMessage::second).collect();
         format!("{statuses:?} {} seen", seen.len())
     })
 }
 
 /// Sends bytes, and reads well-formed answers until the gateway sends no more.
-fn exchange(passage: &Passage, input: &[u8]) -> Vec<Message> {
+fn exchange(passage: &Passage, input: &[u8]) -> Vec<WireMessage> {
     let mut client = passage.connect();
     client.set_read_timeout(Some(PAUSE)).expect("a time-out");
     // A gateway may close the connection before it has read everything.
@@ -258,7 +258,7 @@ fn target_of(url: &str) -> String {
 }
 
 /// Removes a request that the site has received; the gateway must have recorded it exactly once.
-fn forget(known: &mut Requests, seen: &Message) {
+fn forget(known: &mut Requests, seen: &WireMessage) {
     let method = seen.first.split(' ').next().unwrap_or_default().to_owned();
     let bodies = known.get_mut(&(method, seen.second().to_owned()));
     let bodies = bodies.unwrap_or_else(|| panic!("the gateway did not record {seen:?}"));

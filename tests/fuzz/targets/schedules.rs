@@ -3,9 +3,9 @@
 use arenad_model::schedule::CronSchedule;
 use jiff::Timestamp;
 
-use crate::target::{Check, Target, parts};
+use crate::target::{FuzzTarget, InputCheck, parts};
 
-pub const TARGET: Target = Target {
+pub const TARGET: FuzzTarget = FuzzTarget {
     words: &[
         "* ",
         "*/5",
@@ -35,7 +35,7 @@ pub const TARGET: Target = Target {
         "Antarctica/Troll",
         "UTC",
     ],
-    ..Target::new("schedules", open)
+    ..FuzzTarget::new("schedules", open)
 };
 
 /// Times near irregular changes of clocks: a leap day, both changes of Berlin's clocks, the day that Samoa skipped.
@@ -47,7 +47,7 @@ const MOMENTS: [&str; 5] = [
     "1970-01-01T00:00:00Z",
 ];
 
-fn open() -> Check {
+fn open() -> InputCheck {
     Box::new(|input| {
         let [expression, zone] = parts::<2>(input);
         let zone = zone.trim();

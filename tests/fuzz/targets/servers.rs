@@ -16,9 +16,9 @@ use sqlx::postgres::{PgConnectOptions, PgConnection, PgSslMode};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row, raw_sql};
 use tokio::runtime::Runtime;
 
-use crate::target::{Around, Check, Target};
+use crate::target::{Around, FuzzTarget, InputCheck};
 
-pub const TARGET: Target = Target {
+pub const TARGET: FuzzTarget = FuzzTarget {
     words: &[
         "select ",
         "with x as (",
@@ -126,7 +126,7 @@ pub const TARGET: Target = Target {
         "1e5",
     ],
     around,
-    ..Target::new("servers", open)
+    ..FuzzTarget::new("servers", open)
 };
 
 /// The variable with the address of the servers.
@@ -151,9 +151,9 @@ fn docker(args: &[&str]) -> String {
 }
 
 /// A container; it is removed when the value is dropped.
-struct Container(String);
+struct ServerContainer(String);
 
-impl Drop for Container {
+impl Drop for ServerContainer {
     fn drop(&mut self) {
         let _ = Command::new("docker").args(["rm", "--force", "--volumes", &self.0]).output();
     }
@@ -167,13 +167,13 @@ fn around() -> Around {
     let base = std::env::var("BASE_IMAGE").ok().or(base).unwrap_or_else(|| "debian:bookworm-slim".to_owned());
     let argument = format!("BASE_IMAGE={base}");
     docker(&["build", "--quiet", "--build-arg", &argument, "--tag", IMAGE, &format!("{root}/tests/fuzz/servers")]);
-    let container = Container(docker(&["run", "--detach", "--cap-drop", "ALL", IMAGE]));
+    let container = ServerContainer(docker(&["run", "--detach", "--cap-drop", "ALL", IMAGE]));
     let format = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}";
     let address = docker(&["inspect", "--format", format, &container.0]);
     Around { variables: vec![(ADDRESS, address)], kept: Some(Box::new(container)) }
 }
 
-fn open() -> Check {
+fn open() -> InputCheck {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let host = std::env::var(ADDRESS).expect("the parent process has started the servers");
     let mut postgres = runtime.block_on(within(START, || Postgres::open(&host)));
@@ -200,7 +200,11 @@ fn statement(dialect: SqlDialect, pieces: &[StatementPiece<'_>]) -> String {
 }
 
 /// Returns the outcome of a statement in a word. Panics if the statement did more than read.
-fn tried(runtime: &Runtime, trial: impl Future<Output = Result<Trial, sqlx::Error>>, statement: &str) -> &'static str {
+fn tried(
+    runtime: &Runtime,
+    trial: impl Future<Output = Result<ServerTrial, sqlx::Error>>,
+    statement: &str,
+) -> &'static str {
     let trial = runtime.block_on(trial).unwrap_or_else(|error| panic!("{statement:?}: {error}"));
     assert!(trial.harm.is_empty(), "{statement:?} has done more than read: {}", trial.harm);
     trial.came
@@ -212,7 +216,7 @@ async fn read<R>(mut rows: impl Stream<Item = Result<R, sqlx::Error>> + Unpin) -
     Ok(())
 }
 
-struct Trial {
+struct ServerTrial {
     came: &'static str,
     harm: String,
 }
@@ -267,7 +271,7 @@ impl Postgres {
         raw_sql(Self::STATE).fetch_one(&mut self.connection).await?.try_get_unchecked(0)
     }
 
-    async fn try_on(&mut self, statement: &str) -> Result<Trial, sqlx::Error> {
+    async fn try_on(&mut self, statement: &str) -> Result<ServerTrial, sqlx::Error> {
         self.begin().await?;
         let ran = read(raw_sql(AssertSqlSafe(statement.to_owned())).fetch(&mut self.connection)).await;
         let (came, said) = match &ran {
@@ -287,7 +291,7 @@ impl Postgres {
         if after != self.before {
             harm += &format!("{} before, {after} now", self.before);
         }
-        Ok(Trial { came, harm })
+        Ok(ServerTrial { came, harm })
     }
 }
 
@@ -336,7 +340,7 @@ impl MariaDb {
         (0..row.len()).map(value).collect()
     }
 
-    async fn try_on(&mut self, statement: &str) -> Result<Trial, sqlx::Error> {
+    async fn try_on(&mut self, statement: &str) -> Result<ServerTrial, sqlx::Error> {
         raw_sql("begin").execute(&mut self.connection).await?;
         let ran = read(raw_sql(AssertSqlSafe(statement.to_owned())).fetch(&mut self.connection)).await;
         let came = match &ran {
@@ -358,6 +362,6 @@ impl MariaDb {
         raw_sql("rollback").execute(&mut self.other).await?;
         raw_sql("rollback").execute(&mut self.connection).await?;
         self.connection.ping().await?;
-        Ok(Trial { came, harm })
+        Ok(ServerTrial { came, harm })
     }
 }

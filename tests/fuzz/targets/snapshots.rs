@@ -8,9 +8,9 @@ use arenad_export::{Baseline, Manifest, Next, PartKind, ReadError, ServiceImage,
 use arenad_model::ids::{EnvironmentName, ServiceName, SiteName};
 
 use crate::tape::mend_sums;
-use crate::target::{Check, Target};
+use crate::target::{FuzzTarget, InputCheck};
 
-pub const TARGET: Target = Target {
+pub const TARGET: FuzzTarget = FuzzTarget {
     words: &[
         "format.json",
         "manifest.json",
@@ -35,10 +35,10 @@ pub const TARGET: Target = Target {
     ],
     mend: |archive| mend_sums(archive),
     made,
-    ..Target::new("snapshots", open)
+    ..FuzzTarget::new("snapshots", open)
 };
 
-fn open() -> Check {
+fn open() -> InputCheck {
     Box::new(|input| {
         // The corpus contains uncompressed content, so that mutations reach it. The unchanged bytes are tried second.
         let packed = zstd::encode_all(input, 1).expect("compressed");
@@ -66,9 +66,9 @@ fn said(read: Result<(), ReadError>) -> String {
     )
 }
 
-type Parts = Vec<(PartKind, Vec<u8>)>;
+type SnapshotParts = Vec<(PartKind, Vec<u8>)>;
 
-fn read(file: &[u8]) -> Result<(Parts, Manifest), ReadError> {
+fn read(file: &[u8]) -> Result<(SnapshotParts, Manifest), ReadError> {
     let mut reader = SnapshotReader::new(file)?;
     let mut parts = Vec::new();
     loop {

@@ -9,9 +9,9 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, Row};
 use tokio::runtime::Runtime;
 
-use crate::target::{Check, Target};
+use crate::target::{FuzzTarget, InputCheck};
 
-pub const TARGET: Target = Target {
+pub const TARGET: FuzzTarget = FuzzTarget {
     words: &[
         "select ",
         "SELECT",
@@ -96,13 +96,13 @@ pub const TARGET: Target = Target {
         "glob",
         "match",
     ],
-    ..Target::new("sql", open)
+    ..FuzzTarget::new("sql", open)
 };
 
 /// The time limit of a statement: its writes are tested, not its duration.
 const STATEMENT: Duration = Duration::from_millis(100);
 
-fn open() -> Check {
+fn open() -> InputCheck {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
     let mut database = runtime.block_on(database());

@@ -7,9 +7,9 @@ use arenad_definition::{self as definition, SourceFile, Style, tasks};
 use arenad_evaluators::native::{Episode, judge, readings};
 
 use super::definitions::{LONGEST_BYTES, check_problems};
-use crate::target::{Check, Target, parts};
+use crate::target::{FuzzTarget, InputCheck, parts};
 
-pub const TARGET: Target = Target {
+pub const TARGET: FuzzTarget = FuzzTarget {
     words: &[
         "environment: mini\n",
         "tasks:\n",
@@ -47,10 +47,10 @@ pub const TARGET: Target = Target {
         ".nan",
         "1e999",
     ],
-    ..Target::new("tasks", open)
+    ..FuzzTarget::new("tasks", open)
 };
 
-fn open() -> Check {
+fn open() -> InputCheck {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let located = definition::locate_file(&root.join("environments/mini.yaml")).expect("it is there");
     let sources = definition::read(&located).expect("it reads");

@@ -7,9 +7,9 @@ use std::path::Path;
 use arenad_storage::{ArchiveLimits, StateRoot, StorageError, StoreTree};
 
 use crate::tape::mend_sums;
-use crate::target::{Check, Target, scratch};
+use crate::target::{FuzzTarget, InputCheck, scratch};
 
-pub const TARGET: Target = Target {
+pub const TARGET: FuzzTarget = FuzzTarget {
     words: &[
         "data/",
         "data/a",
@@ -41,13 +41,13 @@ pub const TARGET: Target = Target {
         "77777777777",
     ],
     mend: |archive| mend_sums(archive),
-    ..Target::new("trees", open)
+    ..FuzzTarget::new("trees", open)
 };
 
 /// Small enough for the memory file system of the folders.
 const LIMITS: ArchiveLimits = ArchiveLimits { bytes: 4 << 20, members: 2000, folder_bytes: 1 << 20 };
 
-fn open() -> Check {
+fn open() -> InputCheck {
     let folder = scratch();
     let root = StateRoot::open(folder.join("root")).expect("a root");
     let outside = folder.join("outside");

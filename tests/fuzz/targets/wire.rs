@@ -4,13 +4,13 @@ use std::io::{self, BufRead};
 
 /// A message as it was sent.
 #[derive(Debug, Clone)]
-pub struct Message {
+pub struct WireMessage {
     pub first: String,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
 
-impl Message {
+impl WireMessage {
     /// The second word of the first line: a request's target, an answer's status.
     pub fn second(&self) -> &str {
         self.first.split(' ').nth(1).unwrap_or_default()
@@ -22,14 +22,14 @@ impl Message {
 }
 
 /// The length of a body.
-enum Length {
+enum BodyLength {
     Bytes(usize),
     Chunks,
     ToTheEnd,
 }
 
 /// Reads a request. Errors: the connection ended within it. Panics: parsers could disagree about the request.
-pub fn request(from: &mut impl BufRead) -> io::Result<Message> {
+pub fn request(from: &mut impl BufRead) -> io::Result<WireMessage> {
     let mut message = head(from)?;
     let words: Vec<&str> = message.first.split(' ').collect();
     let [method, target, "HTTP/1.1"] = words[..] else { panic!("no request line: {:?}", message.first) };
@@ -37,7 +37,7 @@ pub fn request(from: &mut impl BufRead) -> io::Result<Message> {
     assert!(is_token(method) && target.starts_with(['/', '*']), "no request line: {:?}", message.first);
     assert_eq!(message.all("host").count(), 1, "{message:?}");
     let length = match length(&message) {
-        Length::ToTheEnd => Length::Bytes(0),
+        BodyLength::ToTheEnd => BodyLength::Bytes(0),
         length => length,
     };
     message.body = body(from, length)?;
@@ -46,18 +46,18 @@ pub fn request(from: &mut impl BufRead) -> io::Result<Message> {
 
 /// Reads an answer to a request with this method. Errors: the connection ended within the answer, which marks it as
 /// broken.
-pub fn answer(from: &mut impl BufRead, to: &str) -> io::Result<Message> {
+pub fn answer(from: &mut impl BufRead, to: &str) -> io::Result<WireMessage> {
     let mut message = head(from)?;
     let status = message.second();
     let is_status = status.len() == 3 && status.bytes().all(|byte| byte.is_ascii_digit());
     assert!(message.first.starts_with("HTTP/1.") && is_status, "no status line: {:?}", message.first);
     let has_none = to == "HEAD" || status.starts_with('1') || matches!(status, "204" | "304");
-    let length = if has_none { Length::Bytes(0) } else { length(&message) };
+    let length = if has_none { BodyLength::Bytes(0) } else { length(&message) };
     message.body = body(from, length)?;
     Ok(message)
 }
 
-fn head(from: &mut impl BufRead) -> io::Result<Message> {
+fn head(from: &mut impl BufRead) -> io::Result<WireMessage> {
     let first = line(from)?;
     // The reason of a status may have tabs (RFC 9112 section 4).
     assert!(first.chars().all(|c| c == '\t' || !c.is_ascii_control()), "a control character: {first:?}");
@@ -65,7 +65,7 @@ fn head(from: &mut impl BufRead) -> io::Result<Message> {
     loop {
         let line = line(from)?;
         if line.is_empty() {
-            return Ok(Message { first, headers, body: Vec::new() });
+            return Ok(WireMessage { first, headers, body: Vec::new() });
         }
         let (name, value) = line.split_once(':').unwrap_or_else(|| panic!("no header: {line:?}"));
         assert!(is_token(name), "no name of a header: {line:?}");
@@ -89,26 +89,26 @@ fn is_token(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
-fn length(message: &Message) -> Length {
+fn length(message: &WireMessage) -> BodyLength {
     let lengths: Vec<&str> = message.all("content-length").collect();
     let codings: Vec<&str> = message.all("transfer-encoding").collect();
     match (lengths[..].as_ref(), codings[..].as_ref()) {
-        ([], []) => Length::ToTheEnd,
+        ([], []) => BodyLength::ToTheEnd,
         ([length], []) => {
             assert!(length.bytes().all(|byte| byte.is_ascii_digit()), "{message:?}");
-            Length::Bytes(length.parse().unwrap_or(usize::MAX))
+            BodyLength::Bytes(length.parse().unwrap_or(usize::MAX))
         }
-        ([], ["chunked"]) => Length::Chunks,
+        ([], ["chunked"]) => BodyLength::Chunks,
         _ => panic!("two statements of length: {message:?}"),
     }
 }
 
-fn body(from: &mut impl BufRead, length: Length) -> io::Result<Vec<u8>> {
+fn body(from: &mut impl BufRead, length: BodyLength) -> io::Result<Vec<u8>> {
     let mut body = Vec::new();
     match length {
-        Length::Bytes(length) => exactly(from, length, &mut body)?,
-        Length::ToTheEnd => drop(from.read_to_end(&mut body)?),
-        Length::Chunks => loop {
+        BodyLength::Bytes(length) => exactly(from, length, &mut body)?,
+        BodyLength::ToTheEnd => drop(from.read_to_end(&mut body)?),
+        BodyLength::Chunks => loop {
             let size = line(from)?;
             let size = usize::from_str_radix(&size, 16).unwrap_or_else(|_| panic!("no size of a chunk: {size:?}"));
             if size == 0 {

@@ -1,9 +1,9 @@
 //! Scripts of hostile HTTP servers.
 
-use super::{Attack, Move, attacks as of_every_protocol};
+use super::{Move, ServerAttack, attacks as of_every_protocol};
 
 /// Returns the attacks that a client must survive.
-pub fn attacks() -> Vec<Attack> {
+pub fn attacks() -> Vec<ServerAttack> {
     let heard = |moves: &[Move]| [&[Move::Hear], moves].concat();
     let say = |text: &str| Move::Say(text.as_bytes().to_vec());
     let lines = |text: &str| Move::Repeat(text.as_bytes().repeat(1 << 14));
@@ -47,7 +47,7 @@ pub fn attacks() -> Vec<Attack> {
 }
 
 /// Bodies of finite or infinite length that exceed the client's limits.
-pub fn bodies() -> Vec<Attack> {
+pub fn bodies() -> Vec<ServerAttack> {
     vec![
         (
             "a body without end",

@@ -41,10 +41,10 @@ pub enum Move {
 }
 
 /// The actions of a server towards one client.
-pub type Script = Vec<Move>;
+pub type ServerScript = Vec<Move>;
 
 /// A script with its name.
-pub type Attack = (&'static str, Script);
+pub type ServerAttack = (&'static str, ServerScript);
 
 /// A server. It ends with the process, which is soon enough in tests.
 pub struct Hostile {
@@ -54,12 +54,12 @@ pub struct Hostile {
 
 impl Hostile {
     /// Starts a server that follows a script with each client.
-    pub fn start(script: Script) -> Self {
+    pub fn start(script: ServerScript) -> Self {
         Self::with(move |client| follow(client, &script))
     }
 
     /// Starts a server that first reads from a client, and then follows the script chosen by these bytes.
-    pub fn answering(choose: impl Fn(&[u8]) -> Script + Send + Sync + 'static) -> Self {
+    pub fn answering(choose: impl Fn(&[u8]) -> ServerScript + Send + Sync + 'static) -> Self {
         Self::with(move |client| {
             let heard = hear(client)?;
             follow(client, &choose(&heard))
@@ -67,7 +67,7 @@ impl Hostile {
     }
 
     /// Starts a server on a port within a network namespace; with each client it follows the present script.
-    pub fn within(namespace: &Path, port: u16, script: Arc<Mutex<Script>>) -> Self {
+    pub fn within(namespace: &Path, port: u16, script: Arc<Mutex<ServerScript>>) -> Self {
         let bind = || {
             let namespace = File::open(namespace).expect("a namespace");
             move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).expect("rights of root");
@@ -132,7 +132,7 @@ fn hear(client: &mut TcpStream) -> io::Result<Vec<u8>> {
 }
 
 /// Returns the attacks that apply to every protocol.
-pub fn attacks() -> Vec<Attack> {
+pub fn attacks() -> Vec<ServerAttack> {
     vec![
         ("it hangs up", vec![]),
         ("it hangs up when it has heard enough", vec![Move::Hear]),

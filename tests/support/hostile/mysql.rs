@@ -1,9 +1,9 @@
 //! Hostile MySQL and MariaDB servers.
 
-use super::{Attack, Move, attacks as of_every_protocol};
+use super::{Move, ServerAttack, attacks as of_every_protocol};
 
 /// Returns the attacks that a client must survive.
-pub fn attacks() -> Vec<Attack> {
+pub fn attacks() -> Vec<ServerAttack> {
     let mut attacks = of_every_protocol();
     let whole = vec![b'x'; 0x00ff_ffff];
     attacks.extend([

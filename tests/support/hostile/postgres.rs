@@ -1,6 +1,6 @@
 //! Scripts of hostile PostgreSQL servers.
 
-use super::{Attack, Move, attacks as of_every_protocol};
+use super::{Move, ServerAttack, attacks as of_every_protocol};
 
 /// The reply that accepts any user.
 const SIGNED_IN: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
@@ -9,7 +9,7 @@ const SIGNED_IN: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
 const COLUMN: &[u8] = b"T\0\0\0\x1a\0\x01c\0\0\0\0\0\0\0\0\0\0\x19\xff\xff\xff\xff\xff\xff\0\0";
 
 /// Returns the attacks that a client must survive.
-pub fn attacks() -> Vec<Attack> {
+pub fn attacks() -> Vec<ServerAttack> {
     let mut attacks = of_every_protocol();
     attacks.extend([
         ("rows without end", asked(vec![Move::Repeat(b"D\0\0\0\x0b\0\x01\0\0\0\x01x".repeat(10_000))])),

@@ -1,9 +1,9 @@
 //! Hostile Redis and Valkey servers.
 
-use super::{Attack, Move, attacks as of_every_protocol};
+use super::{Move, ServerAttack, attacks as of_every_protocol};
 
 /// Returns the attacks that a client must survive.
-pub fn attacks() -> Vec<Attack> {
+pub fn attacks() -> Vec<ServerAttack> {
     let mut attacks = of_every_protocol();
     attacks.extend([
         ("a text of a hundred gigabytes", vec![Move::Answer(b"$99999999999\r\n".to_vec())]),

@@ -2,10 +2,10 @@
 
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
-use super::{Attack, Move};
+use super::{Move, ServerAttack};
 
 /// Returns the attacks after the handshake that a client must survive.
-pub fn attacks() -> Vec<Attack> {
+pub fn attacks() -> Vec<ServerAttack> {
     vec![
         ("it hangs up", vec![]),
         ("silence", vec![Move::Silence]),
