@@ -54,7 +54,8 @@ fn roots(given: Option<&Path>) -> Result<Vec<PathBuf>, CommandFailure> {
         }
     }
     if roots.is_empty() {
-        return Err(CommandFailure::usage("no folder from the working directory upwards contains environments/ and compose/")
+        let message = "no folder from the working directory upwards contains environments/ and compose/";
+        return Err(CommandFailure::usage(message)
             .hint("change to a folder that contains them, name one with --root, ARENAD_ROOT or ARENAD_PATH, or create them with `arenad init NAME`"));
     }
     Ok(roots)

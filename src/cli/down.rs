@@ -46,7 +46,8 @@ pub async fn run(global: &Global, args: &DownArgs) -> Result<u8, CommandFailure>
         let done = tokio::select! {
             done = work => done,
             _ = tokio::signal::ctrl_c() => {
-                return Err(CommandFailure::interrupted().hint("the work continues in the background; `arenad status` shows its progress"));
+                return Err(CommandFailure::interrupted()
+                    .hint("the work continues in the background; `arenad status` shows its progress"));
             }
         };
         // The other environments go down in spite of a failure; the first failure is reported.

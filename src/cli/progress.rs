@@ -134,12 +134,14 @@ pub async fn wait(
                 break;
             }
             _ = interrupts.recv() => {
-                return Err(CommandFailure::interrupted().hint("the work continues in the background; `arenad status` shows its progress"));
+                return Err(CommandFailure::interrupted()
+                    .hint("the work continues in the background; `arenad status` shows its progress"));
             }
             () = sleep_until(deadline) => {
                 let what = unfinished(client, &operations).await;
                 let limit = limit.map(humantime::format_duration).map(|limit| limit.to_string()).unwrap_or_default();
-                let failure = CommandFailure::new(exit_code::TIMED_OUT, anyhow::anyhow!("not done within {limit}: {what}"));
+                let error = anyhow::anyhow!("not done within {limit}: {what}");
+                let failure = CommandFailure::new(exit_code::TIMED_OUT, error);
                 return Err(failure.hint("the work continues in the background; `arenad status` shows its progress"));
             }
             _ = look.tick() => {

@@ -77,7 +77,8 @@ fn offered(
         ));
     };
     if is_readable_on_the_way(address.ip()) && !is_behind_tls_proxy {
-        return Err(CommandFailure::usage(format!("--listen {address} can be reached from other hosts, and the API has no TLS")).hint(
+        let message = format!("--listen {address} can be reached from other hosts, and the API has no TLS");
+        return Err(CommandFailure::usage(message).hint(
             "listen on 127.0.0.1 behind a TLS proxy or a tunnel; if a TLS proxy on another host is the only way to this \
              address, pass --behind-tls-proxy",
         ));

@@ -212,7 +212,8 @@ async fn send(
         tokio::select! {
             sent = board::follow(name, is_silent, &watch, work) => sent?,
             _ = tokio::signal::ctrl_c() => {
-                return Err(CommandFailure::interrupted().hint("run the same command again to resume; the received parts are kept for a day"));
+                return Err(CommandFailure::interrupted()
+                    .hint("run the same command again to resume; the received parts are kept for a day"));
             }
         }
     }

@@ -20,7 +20,7 @@ pub struct SiteHealth {
     pub site: String,
     /// The id of the instance that serves the site.
     pub instance: String,
-    /// The instance's state, as in [`Site`].
+    /// The instance's state, as in [`super::SiteStatus`].
     pub state: InstanceState,
     /// The time at which the instance entered its state.
     pub since: String,

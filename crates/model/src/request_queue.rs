@@ -275,6 +275,7 @@ impl<O: Clone> RequestQueue<O> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::instance::InstanceFailure;
     use proptest::prelude::*;
 
     fn queue() -> RequestQueue<u32> {
@@ -438,7 +439,8 @@ mod tests {
                     QueueStep::Ask(kind) => {
                         let want = kinds[kind].clone();
                         let number = made.len() as u32;
-                        let Ok(admitted) = queue.admit(InstanceRequest::of_client(want.clone()), &state, || number) else { continue };
+                        let request = InstanceRequest::of_client(want.clone());
+                        let Ok(admitted) = queue.admit(request, &state, || number) else { continue };
                         if !admitted.is_joined {
                             made.push(want.clone());
                             opened.push(None);
@@ -473,7 +475,7 @@ mod tests {
                         state = match (&request.want, is_good) {
                             (Want::Down, true) => InstanceState::Down,
                             (_, true) => InstanceState::Ready,
-                            (_, false) => InstanceState::Failed(crate::instance::InstanceFailure { reason: String::new(), hint: String::new() }),
+                            (_, false) => InstanceState::Failed(InstanceFailure { reason: String::new(), hint: String::new() }),
                         };
                         for (refused, _) in queue.finish(&state) {
                             ended.push(refused);

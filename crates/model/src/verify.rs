@@ -124,7 +124,8 @@ impl VerifyPolicy {
     /// Returns the extent of the comparison at the reset with this number, counted from 0.
     ///
     /// `is_proven` states that the instance was compared before, so that only parts that were written to since can
-    /// differ. Such an instance is always compared at least to [`ComparisonExtent::Moved`], because that costs very little.
+    /// differ. Such an instance is always compared at least to [`ComparisonExtent::Moved`], because that costs very
+    /// little.
     pub fn extent(self, number: u64, is_proven: bool) -> ComparisonExtent {
         let is_its_turn = number.is_multiple_of(u64::from(self.every.get()));
         match (is_its_turn, is_proven) {

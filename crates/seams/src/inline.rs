@@ -35,8 +35,8 @@ pub enum When {
 pub enum IoFate {
     /// The call proceeds normally.
     Proceed,
-    /// The call fails because the disk is full. After the call this equals [`IoFate::Proceed`], because the effect is not
-    /// undone.
+    /// The call fails because the disk is full. After the call this equals [`IoFate::Proceed`], because the effect is
+    /// not undone.
     Fail,
     /// The call never returns, as if the process had ended.
     Halt,

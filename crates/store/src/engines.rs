@@ -135,8 +135,8 @@ impl DaemonStore {
         Ok(placed.rows_affected() > 0)
     }
 
-    /// Returns the generations, as instance and number, that [`DaemonStore::place_instance`] would update if the engine in
-    /// use had their containers.
+    /// Returns the generations, as instance and number, that [`DaemonStore::place_instance`] would update if the engine
+    /// in use had their containers.
     pub async fn misplaced(&self) -> Result<BTreeSet<(String, u64)>, StoreError> {
         let rows = sqlx::query(
             "SELECT id AS instance, made FROM instances WHERE made IS NOT NULL \

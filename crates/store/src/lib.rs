@@ -182,7 +182,8 @@ impl DaemonStore {
         let options = options(path)
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
-            // `Connection::Durable` flushes commits and `DaemonStore::checkpoint` moves the WAL; neither blocks the writers.
+            // `Connection::Durable` flushes commits and `DaemonStore::checkpoint` moves the WAL; neither blocks the
+            // writers.
             .synchronous(SqliteSynchronous::Normal)
             .pragma("wal_autocheckpoint", "0");
         let shown = || path.display().to_string();
