@@ -167,16 +167,16 @@ async fn hostile_key_value_servers_end_a_confined_process_at_most() {
     let _turn = TURN.lock().await;
     let before = memory();
     for (attacked, expected) in [
-        (Attack::EndlessLine, "which is no text"),
-        (Attack::LongText, "which is no text"),
-        (Attack::LongestText, "which is no text"),
-        (Attack::LongArray, "which is no text"),
-        (Attack::NestedArrays, "which is no text"),
+        (Attack::EndlessLine, "expected a text"),
+        (Attack::LongText, "expected a text"),
+        (Attack::LongestText, "expected a text"),
+        (Attack::LongArray, "expected a text"),
+        (Attack::NestedArrays, "expected a text"),
         (Attack::ManyKeys, "more than 100000 keys"),
         (Attack::EndlessScan, "more than 192 MiB"),
         (Attack::EmptyPages, "no end within 2s"),
         (Attack::HalfText, "no end within 2s"),
-        (Attack::Noise, "which is no text"),
+        (Attack::Noise, "expected a text"),
         (Attack::Silence, "no end within 2s"),
         (Attack::Nothing, "it hung up"),
     ] {

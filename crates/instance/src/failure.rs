@@ -33,7 +33,7 @@ pub(super) enum OperationFailure {
     #[error("find snapshot {0}")]
     NoSnapshot(String),
     /// The instance differs from its snapshot, or could not be compared with it.
-    #[error("prove that the site is as its snapshot")]
+    #[error("prove that the site equals its snapshot")]
     Proof(#[from] ProofError),
     /// The operation panicked, which is a defect of arenad.
     #[error(transparent)]

@@ -215,7 +215,7 @@ fn read(answer: io::Result<exchange::Answer>) -> Result<(String, Usage), Failure
         });
     }
     let completion: Completion = serde_json::from_slice(&answer.body)
-        .map_err(|error| Failure::transient(format!("the answer is no chat completion: {error}")))?;
+        .map_err(|error| Failure::transient(format!("the answer is not a chat completion: {error}")))?;
     let reply = completion.choices.into_iter().next().and_then(|choice| choice.message.content);
     let reply = reply.ok_or_else(|| Failure::transient("the answer has no text".to_owned()))?;
     Ok((reply, completion.usage.unwrap_or_default()))

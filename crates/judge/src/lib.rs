@@ -86,7 +86,7 @@ pub enum JudgeError {
         detail: String,
     },
     /// The judge's reply is not one of the verdicts.
-    #[error("the judge said `{0}`, which is no verdict")]
+    #[error("the judge said `{0}`, which is not a verdict")]
     NoVerdict(String),
     /// The file of replies cannot be used.
     #[error("{path}: {what}")]

@@ -116,7 +116,7 @@ impl LaunchError {
 
 fn what_it_did(state: ContainerState) -> String {
     match state {
-        ContainerState::Exited(code) => format!("ended with code {code}"),
+        ContainerState::Exited(code) => format!("exited with code {code}"),
         state => format!("is {state:?}").to_lowercase(),
     }
 }
@@ -288,7 +288,7 @@ async fn await_dependencies(
                 break;
             }
             if let ContainerState::Exited(code) = status.state {
-                return Err(failed(format!("ended with code {code}")));
+                return Err(failed(format!("exited with code {code}")));
             }
             if Instant::now() >= deadline {
                 return Err(failed(format!("is not {} in time", condition_name(dependency.condition))));

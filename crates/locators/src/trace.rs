@@ -123,7 +123,7 @@ pub(super) async fn run(scene: &Scene<'_>, locator: &TraceLocator, limit: Durati
 /// Returns the requests that the locator matches, in order.
 fn requests(traffic: &str, site: &str, place: &Place, locator: &TraceLocator) -> Result<Vec<Meant>, LocateError> {
     let har: Har = serde_json::from_str(traffic)
-        .map_err(|error| LocateError::Failed(format!("the traffic is no HAR: {error}")))?;
+        .map_err(|error| LocateError::Failed(format!("the traffic is not a HAR: {error}")))?;
     let mut found = Vec::new();
     for mut entry in har.log.entries {
         // An entry without a valid URL was never sent to the site.

@@ -6,7 +6,7 @@ use super::trial::Trial;
 use super::ways::Way;
 
 /// The expected difference, by store and file.
-const NAMED: &str = "not as its snapshot: notes: notes";
+const NAMED: &str = "differs from its snapshot: notes: notes";
 
 #[test]
 fn a_corrupt_clone_is_named_and_does_not_serve() {
@@ -27,7 +27,7 @@ fn a_corrupt_clone_is_named_and_does_not_serve() {
 #[test]
 fn a_standby_of_a_corrupt_clone_is_named_and_made_anew() {
     let mut trial = Trial::new("points-clones-one", 1, false);
-    let told = format!("could not be made: {NAMED}");
+    let told = format!("could not be created: {NAMED}");
     trial.corrupt(Point::RewindExchanged, Way::Renew);
     trial.await_standbys("a corrupt clone of what has served");
     trial.assert_told(&told, 1);

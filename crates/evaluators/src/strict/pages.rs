@@ -134,7 +134,7 @@ fn judge(context: &Context, target: &Target, value: Option<&Value>, told: &Told)
                 place: place.clone(),
                 ..said
             })),
-            _ => checks.push(void("program_html", rule, expected, "nobody knows this rule")),
+            _ => checks.push(void("program_html", rule, expected, "unknown rule")),
         }
     }
     Ok(checks)

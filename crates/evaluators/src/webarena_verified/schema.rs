@@ -37,7 +37,7 @@ pub(crate) fn read(value: &Value, schema: &Value, reading: &Reading<'_>) -> Resu
     match wanted {
         Wanted::Object(schema) => object_or_array(value, schema, reading),
         Wanted::Named(_) if is_array && !value.is_array() => {
-            or_raw(Err(Trouble::raised(format!("{value} is no list"))), value, reading)
+            or_raw(Err(Trouble::raised(format!("{value} is not a list"))), value, reading)
         }
         wanted if is_array => array(value, &wanted, reading),
         Wanted::Named(name) => single(value, name, reading),
@@ -76,7 +76,7 @@ pub(super) fn results(values: &[Value], schema: &Value, reading: &Reading<'_>) -
 }
 
 fn kind(name: &str) -> Result<Kind, Trouble> {
-    Kind::named(name).ok_or_else(|| Trouble::raised(format!("{name:?} is no type of the benchmark")))
+    Kind::named(name).ok_or_else(|| Trouble::raised(format!("unknown type {name:?}")))
 }
 
 /// Keeps an actual value unchanged if it does not fit its type.
@@ -90,7 +90,7 @@ fn or_raw(read: Result<Node, Trouble>, value: &Value, reading: &Reading<'_>) -> 
 /// Returns the item type of a schema, and whether the schema is for a list.
 fn wanted(schema: &Value) -> Result<(Wanted<'_>, bool), Trouble> {
     if !schema.is_object() {
-        return Err(Trouble::raised(format!("{schema} is no schema")));
+        return Err(Trouble::raised(format!("{schema} is not a schema")));
     }
     let text = |key: &str| schema.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     match text("type") {
@@ -110,7 +110,7 @@ fn array(value: &Value, wanted: &Wanted<'_>, reading: &Reading<'_>) -> Result<No
     };
     let value = parsed.as_ref().unwrap_or(value);
     let Value::Array(items) = value else {
-        return or_raw(Err(Trouble::raised(format!("{value} is no list"))), value, reading);
+        return or_raw(Err(Trouble::raised(format!("{value} is not a list"))), value, reading);
     };
     match wanted {
         Wanted::Object(schema) => object_or_array(value, schema, reading),
@@ -142,7 +142,7 @@ fn object(value: &Value, schema: &Value, reading: &Reading<'_>) -> Result<Node, 
         _ => None,
     };
     let Some(entries) = entries else {
-        return or_raw(Err(Trouble::raised(format!("{value} is no object"))), value, reading);
+        return or_raw(Err(Trouble::raised(format!("{value} is not an object"))), value, reading);
     };
     let read = |(name, value): (&String, &Value)| Ok((name.clone(), property(name, value, schema, reading)?));
     entries.iter().map(read).collect::<Result<_, _>>().map(Node::Object)

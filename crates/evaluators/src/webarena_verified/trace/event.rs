@@ -133,7 +133,7 @@ impl Event {
             Entry::Plain(plain) => Ok(plain.response.status),
             Entry::Odd(entry) => {
                 let status = part(entry, ["response", "status"])?;
-                whole(status).ok_or_else(|| Trouble::raised(format!("the status {status} is no whole number")))
+                whole(status).ok_or_else(|| Trouble::raised(format!("the status {status} is not a whole number")))
             }
         }
     }
@@ -220,7 +220,7 @@ impl Event {
                     Ok(content) => body::fields(&content),
                     Err(_) => match json::parse(content.get())? {
                         Some(content) => body::odd_fields(&content),
-                        None => Err(Trouble::raised("the content of an answer is no JSON")),
+                        None => Err(Trouble::raised("the content of a response is not JSON")),
                     },
                 }
             }
@@ -279,7 +279,7 @@ fn odd_headers(entry: &Value) -> Result<Vec<(String, &Value)>, Trouble> {
         .iter()
         .map(|item| {
             let found = header(item).zip(item.get("value"));
-            found.ok_or_else(|| Trouble::raised(format!("{item} is no header with a name and a value")))
+            found.ok_or_else(|| Trouble::raised(format!("{item} is not a header with a name and a value")))
         })
         .collect()
 }

@@ -18,7 +18,7 @@ use crate::webarena_verified::trouble::Trouble;
 pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
     static KILO: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"(?i)(\d+(?:\.\d+)?)\s*k(?=\s|$)").expect("a pattern of ours"));
-    let wrong = || Trouble::raised(format!("{value} is no distance with a unit"));
+    let wrong = || Trouble::raised(format!("{value} is not a distance with a unit"));
     refuse_empty(value)?;
     let text = python::to_str(value);
     let text = KILO.replace_all(&text, "${1} km");

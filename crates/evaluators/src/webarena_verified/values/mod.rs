@@ -135,7 +135,7 @@ impl Typed {
         }
         let alternatives = match value {
             Value::Array(_) if reading.is_literal() => {
-                return Err(Trouble::raised("a list is no alternative here"));
+                return Err(Trouble::raised("a list cannot be an alternative here"));
             }
             Value::Array(items) if items.len() < 2 => {
                 return Err(Trouble::raised("alternatives are two and more"));
