@@ -4,7 +4,7 @@ use crate::baseline::BaselineError;
 use crate::proof::ProofError;
 use crate::standby_error::StandbyError;
 use arenad_launch::{LaunchError, RemoveError};
-use arenad_model::cause::Cause;
+use arenad_model::cause::{Cause, SHORTEN_FILE};
 use arenad_model::error::describe;
 use arenad_model::instance::{InstanceId, Refused, Trouble};
 use arenad_reset::ResetError;
@@ -133,7 +133,7 @@ pub fn hint(cause: Option<Cause>, id: &InstanceId) -> String {
             "if what differs changes by itself and does not matter, declare it `volatile`; if it should not differ, the snapshot is \
              damaged: `arenad down {site}`, `arenad snapshot rm` it, `arenad up {environment} {site}`"
         ),
-        Some(Cause::FileTooLarge) => format!("remove or shorten the file within the site, or `arenad reset {site}`"),
+        Some(Cause::FileTooLarge) => SHORTEN_FILE.to_owned(),
         Some(Cause::TooDeep) => format!("remove the folder within the site, or `arenad reset {site}`"),
         Some(Cause::Baseline) => format!("correct the definition or the image, then `arenad up {environment} {site}`"),
         None => format!("`arenad logs {site}` shows why; `arenad reset {site}` starts it afresh"),
