@@ -1,9 +1,12 @@
 //! Judges of meaning: they decide whether an answer means the same as a reference, and describe pictures. Evaluators
 //! ask questions ([`Question::Judge`], [`Question::Look`]). The evaluators' caller passes each question to a [`Judge`]
 //! by [`answer`], and passes the resulting [`Answer`] back.
+//!
 //! There are three judges: [`Off`], which leaves the verdict open (`needs_judge`); [`Endpoint`], a model behind an
 //! OpenAI-compatible interface; and [`Recorded`], which takes replies from a file. A judge's own failure never becomes
 //! a verdict on the agent.
+//!
+//! The crate stands on `evaluators`, `verdict` and `outbound`. Start reading at [`answer`], then `prompt.rs`.
 //!
 //! ```no_run
 //! use std::time::Duration;

@@ -1,6 +1,9 @@
 //! Probes, which test an instance in the way its users would and report precisely what is not yet ready.
 //!
 //! Every probe opens a new connection, because a pooled one could belong to an earlier container.
+//!
+//! The crate stands on `engine` and `launch` for containers, on `site-client` for HTTP and on `confined` for SQL.
+//! Start reading at [`Prober`].
 
 mod client;
 mod http;
