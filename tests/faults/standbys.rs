@@ -486,7 +486,7 @@ fn without_memory_for_a_standby_a_reset_goes_a_slower_way_and_says_why() {
     world.write("scribble");
     // Only now does the site need a standby.
     assert_eq!(world.reset(), "rewind");
-    let lack = within("the want of memory", PATIENCE, || world.site()?["standbys"]["lack"].as_str().map(str::to_owned));
+    let lack = within("the lack of memory", PATIENCE, || world.site()?["standbys"]["lack"].as_str().map(str::to_owned));
     assert!(lack.contains("of memory are free, a standby needs"), "{lack}");
     assert_eq!(members(&world), [Value::Null; 0], "none is made");
     world.run(&["status"]).code(0).prints("0 of 1").prints("toy has too few standbys: ");
