@@ -122,7 +122,7 @@ fn print_human(status: &Status, is_verbose: bool) {
             }
         }
         if let Some(lack) = &site.standbys.lack {
-            outln!("\n{name} has fewer standbys than it wants: {lack}");
+            outln!("\n{name} has too few standbys: {lack}");
         }
     }
     let unused: Vec<String> = sites.iter().filter(|site| awaits_use(site)).map(|site| name(site)).collect();

@@ -12,7 +12,7 @@ fn a_repeated_step_is_told_with_both_of_its_streams_and_how_often_it_was_tried()
     );
     let ran = world.run(&["up", &world.name]).code(1);
     let ran = ran.says("toy: repeating step `greet` of the baseline").says("configure step `greet`: tried ");
-    let ran = ran.says(" times in ").says("echo half done").says("ended with code 7");
+    let ran = ran.says(" times in ").says("echo half done").says("exited with code 7");
     ran.says("stdout:\n      half done").says("stderr:\n      broken").says("correct the definition");
     world.run(&["status"]).code(3).prints("tried ").prints("half done").prints("broken");
 

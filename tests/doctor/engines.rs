@@ -32,7 +32,7 @@ fn an_engine_that_is_not_there_is_a_problem_and_the_rest_is_still_told() {
 
     // The socket was left behind by a killed engine.
     drop(UnixListener::bind(&socket).unwrap());
-    examine_at(&world, &socket).found("engine").is("problem", "nobody listens at", "systemctl start docker");
+    examine_at(&world, &socket).found("engine").is("problem", "no process listens at", "systemctl start docker");
 }
 
 #[test]

@@ -134,7 +134,7 @@ fn what_is_missing_is_said_with_what_to_do() {
     says(&["--benchmark", "webarena", "--task", "1", "--tasks", "tasks.json"], 2, &["__SHOPPING__", "--site"]);
     says(&["--results", "none"], 2, &["none"]);
     says(&["--results", "."], 2, &["contains no results", "render_NUMBER.html"]);
-    says(&["--from", "tasks.json"], 1, &["tasks.json is no evidence of arenad"]);
+    says(&["--from", "tasks.json"], 1, &["tasks.json is not evidence that arenad has written"]);
     let site =
         ["--tasks", "tasks.json", "--site", "SHOPPING=http://shopping.test", "--benchmark", "webarena", "--task", "1"];
     says(&[&site[..], &["--judge", "gpt"]].concat(), 2, &["unknown judge", "recorded:FILE"]);

@@ -132,7 +132,7 @@ fn what_was_seen_is_judged_again(world: &World) {
     let changed = ["check", "toy.post", "--file", "changed.yaml", "--from", "check.json"];
     world.run(&changed).code(5).prints("failed");
     write(tasks.replace("$.body.quantity", "$.body.note"));
-    world.run(&changed).code(6).prints("nobody looked");
+    world.run(&changed).code(6).prints("it was not read");
     world.run(&["check", "--from", "verified.json"]).code(2).says("--evidence");
 }
 

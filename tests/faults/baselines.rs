@@ -37,7 +37,7 @@ fn a_failing_configuration_step_is_named_with_what_it_said() {
         "retry_for: 0s\n          exec: { command: [/bin/sh, -c, echo tried; echo broken >&2; exit 7] }",
     );
     let ran = fails(&world);
-    ran.says("configure step `greet`").says("ended with code 7").says("broken").says("correct the definition");
+    ran.says("configure step `greet`").says("exited with code 7").says("broken").says("correct the definition");
     world.edit("environment", "echo tried; echo broken >&2; exit 7", "echo configured >>/srv/state/notes");
     works(&world);
 }

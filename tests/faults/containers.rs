@@ -42,7 +42,7 @@ fn a_killed_container_is_told_and_reset() {
     world.up();
     world.write("scribble");
     world.engine.docker(&["kill", &container(&world)]);
-    let hint = ails(&world, "the container of toy ended with code 137");
+    let hint = ails(&world, "the container of toy exited with code 137");
     assert!(hint.contains("`arenad reset toy`"), "{hint}");
     let refused = world.get("/cgi-bin/page").expect("the gateway answers");
     assert_eq!(refused.status, 503, "{}", refused.head);
@@ -52,7 +52,7 @@ fn a_killed_container_is_told_and_reset() {
 
     // A container that was started again by hand serves again, even at another address.
     world.engine.docker(&["kill", &container(&world)]);
-    ails(&world, "ended with code 137");
+    ails(&world, "exited with code 137");
     world.engine.docker(&["start", &container(&world)]);
     until("the site", TRUTH, || world.state(), |state| state == "ready");
     assert_eq!(world.page(), BASELINE);
@@ -107,7 +107,7 @@ fn a_container_that_took_too_much_memory_is_told_and_reset() {
     let world = World::single("memory");
     world.up();
     world.engine.docker(&["kill", "--signal", "USR1", &container(&world)]);
-    let hint = ails(&world, "killed for want of memory");
+    let hint = ails(&world, "out of memory");
     assert!(hint.contains("mem_limit") && hint.contains("`arenad reset toy`"), "{hint}");
     world.run(&["reset", "toy"]).code(0);
     recovers(&world);

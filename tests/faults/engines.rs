@@ -57,7 +57,7 @@ fn a_stopped_engine_is_told_and_all_works_when_it_is_back() {
     world.run(&["status"]).code(3).prints("Unreachable");
     engine.start_dockerd();
     condition(&world, "EngineReachable", "True");
-    let hint = ails(&world, "the container of toy ended with code");
+    let hint = ails(&world, "the container of toy exited with code");
     assert!(hint.contains("`arenad reset toy`"), "{hint}");
     world.run(&["reset", "toy"]).code(0);
     recovers(&world);

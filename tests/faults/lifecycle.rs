@@ -104,7 +104,7 @@ fn snapshots_are_listed_taken_and_removed_unless_in_use() {
     assert!(world.page().contains("kept"), "taking a snapshot changes nothing");
     world.run(&["snapshot", "ls"]).code(0).prints("first").prints("baseline");
     world.run(&["snapshot", "take", "toy", "--name", "first"]).code(1).says("already has a snapshot");
-    world.run(&["snapshot", "take", "toy", "--name", "a b"]).code(2).says("not a snapshot's name");
+    world.run(&["snapshot", "take", "toy", "--name", "a b"]).code(2).says("invalid snapshot name");
     world.run(&["snapshot", "take", "nothing", "--name", "x"]).code(2).says("site `nothing` is not up");
 
     world.run(&["reset", "toy"]).code(0);

@@ -220,7 +220,7 @@ fn a_standby_that_was_changed_behind_our_back_is_not_handed_out() {
     world.engine.docker(&["exec", id.trim(), "/bin/sh", "-c", "echo sabotage >>/srv/state/notes"]);
     assert_eq!(world.reset(), "rewind");
     assert_eq!(world.page(), BASELINE);
-    world.run(&["events"]).code(0).prints("is given up: not as its snapshot: notes: notes");
+    world.run(&["events"]).code(0).prints("was discarded: differs from its snapshot: notes: notes");
     await_standbys(&world, 1);
     assert_whole(&world);
     world.run(&["down"]).code(0);
@@ -237,7 +237,7 @@ fn nothing_is_served_from_a_snapshot_that_was_damaged() {
     assert_eq!(world.reset(), "rewind");
     assert_eq!(world.page(), BASELINE);
     world.write("scribble");
-    let refused = world.run(&["reset", "toy"]).code(1).says("not as its snapshot").says("notes");
+    let refused = world.run(&["reset", "toy"]).code(1).says("differs from its snapshot").says("notes");
     refused.says("hint: ");
     assert_eq!(world.state(), "failed");
     assert_eq!(world.get("/cgi-bin/page").expect("an answer of the gateway").status, 503);
@@ -255,7 +255,7 @@ fn a_rewind_that_fails_ends_as_a_recreate() {
     world.write("lost");
     assert_eq!(world.reset(), "recreate");
     assert_eq!(world.page(), BASELINE);
-    world.run(&["events"]).code(0).prints("could not be rewound and is made anew");
+    world.run(&["events"]).code(0).prints("could not be rewound, so its containers are recreated");
     world.assert_whole(0);
     world.run(&["down"]).code(0);
     world.assert_down();
@@ -404,7 +404,7 @@ fn standbys_outlive_the_daemon_and_are_proven_again() {
     world.up();
     await_standbys(&world, 2);
     assert!(standbys(&world).iter().all(|id| !before.contains(id)), "both are new");
-    world.run(&["events"]).code(0).prints("not as its snapshot: notes: notes");
+    world.run(&["events"]).code(0).prints("differs from its snapshot: notes: notes");
     // An object that the engine was still creating when the daemon died is found by a later pass.
     within("what was left over to be removed", PATIENCE * 4, || {
         (world.engine.networks(&world.label()).len() == 3).then_some(())
@@ -424,7 +424,7 @@ fn a_standby_that_is_changed_while_nobody_resets_is_found_by_the_next_look() {
     world.engine.docker(&["exec", &changed, "/bin/sh", "-c", "echo sabotage >/srv/state/added"]);
     within("another standby", PATIENCE * 2, || (!standbys(&world).contains(&changed)).then_some(()));
     await_standbys(&world, 1);
-    world.run(&["events"]).code(0).prints("is given up: not as its snapshot: notes: added");
+    world.run(&["events"]).code(0).prints("was discarded: differs from its snapshot: notes: added");
     assert_eq!(world.reset(), "swap");
     assert_eq!(world.page(), BASELINE);
     world.run(&["down"]).code(0);
@@ -486,11 +486,11 @@ fn without_memory_for_a_standby_a_reset_goes_a_slower_way_and_says_why() {
     world.write("scribble");
     // Only now does the site need a standby.
     assert_eq!(world.reset(), "rewind");
-    let lack = within("the want of memory", PATIENCE, || world.site()?["standbys"]["lack"].as_str().map(str::to_owned));
+    let lack = within("the lack of memory", PATIENCE, || world.site()?["standbys"]["lack"].as_str().map(str::to_owned));
     assert!(lack.contains("of memory are free, a standby needs"), "{lack}");
     assert_eq!(members(&world), [Value::Null; 0], "none is made");
-    world.run(&["status"]).code(0).prints("0 of 1").prints("toy has fewer standbys than it wants: ");
-    world.run(&["events"]).code(0).prints("has fewer standbys than it wants: ");
+    world.run(&["status"]).code(0).prints("0 of 1").prints("toy has too few standbys: ");
+    world.run(&["events"]).code(0).prints("has too few standbys: ");
 
     world.write("scribble");
     let answer = world.run(&["reset", "toy", "--json"]).code(0).json();

@@ -108,7 +108,7 @@ fn with_stores_what_was_written_is_found_and_undone() {
         let reset = world.site()?["last_reset"].clone();
         (reset["strategy"] == "rewind" && reset["outcome"] == "done" && world.page() == BASELINE).then_some(())
     });
-    world.run(&["events", "--json"]).code(0).prints("has been written to: not as its snapshot: ").prints("notes");
+    world.run(&["events", "--json"]).code(0).prints("has been written to: differs from its snapshot: ").prints("notes");
 
     // An unobserved write is found by the next reset.
     world.write("unseen");

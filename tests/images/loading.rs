@@ -97,7 +97,7 @@ fn what_is_cut_off_or_damaged_is_refused_before_the_engine_sees_it() {
         ("<!DOCTYPE html><html>Sign in</html>", "it is a web page"),
         (
             "PK\u{3}\u{4} no tar at all, and long enough to be read as a header, which it is not. ",
-            "no archive of images",
+            "not an archive of images",
         ),
     ];
     for (content, word) in others {

@@ -48,7 +48,7 @@ fn a_standby_that_is_changed_in_any_store_does_not_serve() {
     assert!(arena.exec("gitlab", &["/srv/forge/dump"]) == before, "the baseline is back");
     let events = String::from_utf8(arena.arenad(&["events"]).stdout).expect("text");
     for (command, named) in CHANGES {
-        let is_named = |line: &str| line.contains("given up: not as its snapshot") && line.contains(named);
+        let is_named = |line: &str| line.contains("discarded: differs from its snapshot") && line.contains(named);
         assert!(events.lines().any(is_named), "{command:?} is named in:\n{events}");
     }
     // After a swap, no connection of arenad is left on the database server of the serving containers.

@@ -56,7 +56,7 @@ class SeveralEnvironments(unittest.TestCase):
         self.assertEqual({found["environment"] for found in Arena().snapshots(environment=self.first)}, {self.first})
         with self.assertRaises(ArenadError) as caught:
             Arena(environment="nowhere").sites()
-        self.assertIn(self.first, caught.exception.detail)
+        self.assertIn(self.first, caught.exception.hint or "")
 
     def test_tasks_are_found_where_they_are(self) -> None:
         arena = Arena()

@@ -109,7 +109,8 @@ pub fn fill(page: &str, recipe: &FormLogin, fields: &[(String, String)]) -> Resu
 fn find<'a>(page: &'a Html, recipe: &FormLogin) -> Result<ElementRef<'a>, FormError> {
     if let Some(selector) = &recipe.form {
         // Validation of the definition has already parsed the selector.
-        let parsed = Selector::parse(selector).map_err(|error| format!("`{selector}` is no CSS selector: {error}"))?;
+        let parsed =
+            Selector::parse(selector).map_err(|error| format!("invalid CSS selector `{selector}`: {error}"))?;
         let found = page.select(&parsed).next().ok_or_else(|| format!("the page has no element `{selector}`"))?;
         return match found.value().name() {
             "form" => Ok(found),

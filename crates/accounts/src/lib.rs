@@ -8,6 +8,9 @@
 //! Requests go to the entry point of one instance, with the public host and port as `Host`, so that cookies and
 //! redirects are those of the public URL. Links and redirects to other origins are refused. The daemon's API calls this
 //! crate, which stores nothing. Failures never contain passwords, tokens, cookies or page content.
+//!
+//! Requests are made by `site-client`; pages are parsed in a worker of `confined`. Start reading at [`log_in`], then
+//! `form.rs`.
 
 pub mod form;
 mod recipes;

@@ -81,7 +81,7 @@ impl<'a> LoginClient<'a> {
 
     /// Sends a header with every request from now on.
     pub(super) fn carry(&mut self, name: &str, value: &str) -> Result<(), VisitError> {
-        let known = HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("`{name}` is no header's name"))?;
+        let known = HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("invalid header name `{name}`"))?;
         let mut value = HeaderValue::from_str(value)
             .map_err(|_| format!("what is put into the header `{name}` has characters that no header may have"))?;
         value.set_sensitive(true);

@@ -2,6 +2,9 @@
 //! CHANGELOG.md.
 //!
 //! Times are RFC 3339 in UTC, durations are milliseconds, sizes are bytes.
+//!
+//! The only other crate here is `verdict`, whose shapes are part of the API. Start reading at [`Operation`] and
+//! `environments.rs`.
 
 use serde::{Deserialize, Serialize};
 

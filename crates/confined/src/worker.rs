@@ -133,7 +133,7 @@ impl Worker {
     /// Asks the worker a question. Cancellation: the worker cannot be used afterwards.
     pub async fn ask<A: DeserializeOwned>(&mut self, question: &impl Serialize) -> Result<A, WorkerError> {
         if std::mem::replace(&mut self.is_spent, true) {
-            return Err(WorkerError::Answer("nobody waited for an earlier one".to_owned()));
+            return Err(WorkerError::Answer("an earlier answer was not awaited".to_owned()));
         }
         let question = serde_json::to_vec(question).map_err(|error| WorkerError::Answer(error.to_string()))?;
         if self.line.send(Bytes::from(question)).await.is_err() {

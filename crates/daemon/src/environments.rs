@@ -76,7 +76,7 @@ pub(crate) enum EnvironmentError {
     #[error(transparent)]
     Remove(#[from] RemoveError),
     /// A new daemon could not restore the environment.
-    #[error("use environment {name}, which could not be taken up again: {}", .trouble.reason)]
+    #[error("use environment {name}, which could not be restored: {}", .trouble.reason)]
     Stranded {
         /// The name of the environment.
         name: String,
@@ -714,14 +714,14 @@ impl EnvironmentRegistry {
             if let Some(other) = other {
                 if wanted.is_empty() {
                     let stranded = Stranded::on_other_engine(&name, definition.ok(), rows, &other.endpoint);
-                    let message = format!("environment {name} was not taken up: {}", stranded.trouble.reason);
+                    let message = format!("environment {name} was not restored: {}", stranded.trouble.reason);
                     if self.stranded.keep(stranded) {
                         self.shared.events.note("environment.elsewhere", None, &message).await;
                     }
                     continue;
                 }
                 let message = format!(
-                    "{} of environment {name} was not taken up: on another engine, which was at {}",
+                    "{} of environment {name} was not restored: the containers are on another engine, which was at {}",
                     elsewhere.join(", "),
                     other.endpoint
                 );
@@ -734,11 +734,11 @@ impl EnvironmentRegistry {
             };
             if let Err(error) = begun {
                 if is_up {
-                    tracing::warn!("{} of {name} cannot be taken up again: {}", wanted.join(", "), describe(&error));
+                    tracing::warn!("{} of {name} cannot be restored: {}", wanted.join(", "), describe(&error));
                     continue;
                 }
                 let stranded = Stranded::new(&name, known, rows, &error);
-                let message = format!("environment {name} could not be taken up again: {}", describe(&error));
+                let message = format!("environment {name} could not be restored: {}", describe(&error));
                 if self.stranded.keep(stranded) {
                     self.shared.events.note("environment.failed", None, &message).await;
                 }

@@ -204,7 +204,7 @@ impl Write for PieceSender {
     fn write(&mut self, content: &[u8]) -> io::Result<usize> {
         match self.0.blocking_send(Ok(Bytes::copy_from_slice(content))) {
             Ok(()) => Ok(content.len()),
-            Err(_) => Err(io::Error::new(io::ErrorKind::BrokenPipe, "nobody reads it any more")),
+            Err(_) => Err(io::Error::new(io::ErrorKind::BrokenPipe, "the client has disconnected")),
         }
     }
 

@@ -53,7 +53,7 @@ pub(crate) enum ImportError {
     #[error("import snapshot {0}: it keeps its stores in a state root, and there is none here")]
     NoStateRoot(String),
     /// No import of the snapshot has begun, or it was abandoned.
-    #[error("go on with the import of {0}: it was not begun, or was given up")]
+    #[error("continue the import of {0}: it was not begun, or was abandoned")]
     NotBegun(String),
     /// The manifest has no part with that number.
     #[error("import snapshot {id}: it has no part {index}")]
@@ -441,7 +441,7 @@ async fn give_up(shared: &SharedParts, id: &str, images: &BTreeSet<String>) -> R
         }
     }
     shared.store.forget_import(id).await?;
-    let message = format!("the import of snapshot {id} was given up");
+    let message = format!("the import of snapshot {id} was abandoned");
     shared.events.note("snapshot.given_up", None, &message).await;
     Ok(())
 }

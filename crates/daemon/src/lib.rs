@@ -7,6 +7,9 @@
 //! ```
 //! [`Daemon::start`] shows the order of construction, [`Daemon::stop`] the order of shutdown. A daemon that stops
 //! leaves the containers running, and the next daemon adopts them; `arenad down` removes them.
+//!
+//! The crate stands on `instance`, `gateway` and `store`, and on the crates below them. After `Daemon::start`, read
+//! `environments.rs` and `api/mod.rs`.
 
 mod answers;
 pub mod api;

@@ -200,7 +200,7 @@ async fn claims(shared: &SharedParts, hands: &(impl Fn() -> Hands + Send)) -> Re
 /// Reports the removed objects, and each failure once; a failure is reported again only after a success in between.
 async fn tell(shared: &SharedParts, memory: &mut Memory, findings: Findings) {
     if !findings.removed.is_empty() {
-        let message = format!("removed what was left over: {}", findings.removed.join(", "));
+        let message = format!("removed left-over objects: {}", findings.removed.join(", "));
         shared.events.note("reconcile.removed", None, &message).await;
     }
     let mut failing = BTreeSet::new();
@@ -209,8 +209,7 @@ async fn tell(shared: &SharedParts, memory: &mut Memory, findings: Findings) {
             continue;
         }
         if !memory.failing.contains(&what) {
-            let message =
-                format!("reconciliation failed at {what}: {}; it is tried again every minute", describe(&error));
+            let message = format!("reconciliation failed at {what}: {}; it is retried every minute", describe(&error));
             shared.events.note("reconcile.failed", None, &message).await;
         }
         failing.insert(what);

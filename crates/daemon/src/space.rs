@@ -101,7 +101,7 @@ pub(crate) async fn prune(
     }
     if !is_trial && !items.is_empty() {
         let names: Vec<String> = items.iter().map(|item| format!("{} {}", item.kind, item.name)).collect();
-        shared.events.note("pruned", None, &format!("removed to make room: {}", names.join(", "))).await;
+        shared.events.note("pruned", None, &format!("removed to free space: {}", names.join(", "))).await;
     }
     Ok(Pruned { items, is_trial })
 }

@@ -63,7 +63,7 @@ pub(crate) fn spawn(shared: &Arc<SharedParts>, environments: &Arc<EnvironmentReg
         async move {
             environments.reconcile(false).await;
             if let Err(error) = environments.restore().await {
-                tracing::warn!(error = describe(&error), "environments could not be taken up again");
+                tracing::warn!(error = describe(&error), "environments could not be restored");
             }
         }
     }));

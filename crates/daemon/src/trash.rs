@@ -60,7 +60,10 @@ impl Backlog {
         self.failures = if failure.is_some() { self.failures.saturating_add(1) } else { 0 };
         if failure.is_none() && bytes < MUCH {
             let told = self.told.take()?;
-            return Some(("trash.emptied", format!("the state root's trash is emptied: it held {} MiB", told >> 20)));
+            return Some((
+                "trash.emptied",
+                format!("the state root's trash was emptied; it had held {} MiB", told >> 20),
+            ));
         }
         if self.told.is_some_and(|told| bytes < told.max(1).saturating_mul(2)) {
             return None;
@@ -68,8 +71,10 @@ impl Backlog {
         self.told = Some(bytes);
         let held = format!("it holds {} MiB", bytes >> 20);
         Some(match failure {
-            Some(failure) => ("trash.stuck", format!("the state root's trash could not be emptied, {held}: {failure}")),
-            None => ("trash.grows", format!("the state root's trash fills faster than it is emptied: {held}")),
+            Some(failure) => {
+                ("trash.stuck", format!("the state root's trash could not be emptied ({held}): {failure}"))
+            }
+            None => ("trash.grows", format!("the state root's trash grows faster than it is emptied ({held})")),
         })
     }
 

@@ -13,6 +13,9 @@
 //! The resets and `verify` call this crate. It does not interpret differences, and writes neither to databases nor to
 //! folders. Servers must be running and not paused; folders must be on this host. The content of stores is untrusted:
 //! links are never followed, and the number and length of names are bounded.
+//!
+//! The crate stands on `launch` and `engine` for running containers, on `storage` for folders, and on `confined` for
+//! the answers of servers. Start reading at [`take`], then `content.rs`.
 
 mod archived;
 mod budget;

@@ -134,7 +134,7 @@ impl<'a> RedisServer<'a> {
         let output = output.map_err(|cause| DigestError::Client { store: self.store.name.clone(), cause })?;
         if output.code != 0 {
             let said = output.stderr.trim().lines().last().unwrap_or("it said nothing");
-            return Err(self.failed(format!("{} ended with code {}: {said}", command[0], output.code)));
+            return Err(self.failed(format!("{} exited with code {}: {said}", command[0], output.code)));
         }
         Ok(output.stdout)
     }

@@ -154,11 +154,11 @@ async fn answer(server: &mut BufReader<UnixStream>) -> RedisReply<String> {
             let mut text = vec![0; length + 2];
             server.read_exact(&mut text).await.map_err(|error| error.to_string())?;
             text.truncate(length);
-            String::from_utf8(text).map_err(|_| "its answer is no text".into())
+            String::from_utf8(text).map_err(|_| "its answer is not valid UTF-8".into())
         }
         (None, _) => {
             let begin: String = head.chars().take(100).collect();
-            Err(format!("its answer begins with {begin:?}, which is no text of at most {ANSWER_MAX} bytes").into())
+            Err(format!("its answer begins with {begin:?}; expected a text of at most {ANSWER_MAX} bytes").into())
         }
     }
 }

@@ -5,6 +5,8 @@
 //!
 //! The trait is used as `Arc<dyn Engine>`: every call is a round trip to another process, so the cost of a boxed future
 //! is negligible, and tests can substitute a failing engine without changes to the daemon.
+//!
+//! The crate stands on `model` and `seams`. Start reading at [`Engine`], then `docker/mod.rs`.
 
 pub mod docker;
 pub mod labels;

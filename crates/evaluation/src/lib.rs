@@ -9,6 +9,8 @@
 //! answers, and the judgement depends on nothing else: the same file gives the same reports without the sites, today
 //! and in a year. This crate does not decide who answers questions: the daemon reads the sites, and the caller supplies
 //! a judge and files.
+//!
+//! The crate stands on `evaluators` and `verdict`. Start reading at [`evaluate`], then `results/mod.rs`.
 
 mod case;
 pub mod pictures;

@@ -15,7 +15,7 @@ const LARGEST: u64 = 32 << 20;
 pub fn answer(folder: Option<&Path>, question: &Question) -> Option<Answer> {
     let Question::Reference { source } = question else { return None };
     let Some(folder) = folder else {
-        let reason = format!("nobody said where {source} is: name a folder that has it with --pictures");
+        let reason = format!("the location of {source} is unknown: name a folder that has it with --pictures");
         return Some(Answer::Unavailable(reason));
     };
     let name = file_name(source);

@@ -41,7 +41,7 @@ impl VerdictTally {
             Some(Verdict::Unsupported) => &mut self.unsupported,
             None => &mut self.unreadable,
         } += 1;
-        #[expect(clippy::cast_precision_loss, reason = "nobody has 2^52 results")]
+        #[expect(clippy::cast_precision_loss, reason = "there are fewer than 2^52 results")]
         let rate = self.passed as f64 / self.total as f64;
         self.success_rate = Some(rate);
     }

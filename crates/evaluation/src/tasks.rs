@@ -47,7 +47,7 @@ pub enum TaskFilesError {
         cause: io::Error,
     },
     /// A file contains neither a list of tasks nor a task.
-    #[error("{path} is no list of tasks, and no task")]
+    #[error("{path} is neither a list of tasks nor a task")]
     Form {
         /// Path of the invalid file.
         path: PathBuf,
@@ -271,6 +271,6 @@ mod tests {
         assert_eq!(one.find("7").expect("a task")["task_id"], 7);
         std::fs::write(folder.path().join("bad.json"), "[1,").expect("a file");
         let bad = TaskFiles::open(Benchmark::WebArena, &folder.path().join("bad.json"));
-        assert!(bad.expect_err("broken").to_string().contains("bad.json is no list of tasks"));
+        assert!(bad.expect_err("broken").to_string().contains("bad.json is neither a list of tasks"));
     }
 }

@@ -13,6 +13,8 @@
 //!
 //! The reader treats every file as hostile: it accepts only the members that a writer produces, under their exact names
 //! and in their exact order, and refuses everything else.
+//!
+//! The crate stands on `images`, for archives of images. Start reading at [`Writer`], then [`Reader`].
 
 mod identity;
 mod manifest;

@@ -18,7 +18,7 @@ const WINDOW_LOG_MAX: u32 = 27;
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The file is not an exported snapshot.
-    #[error("it is no snapshot that `arenad snapshot export` has written: {0}")]
+    #[error("it is not a snapshot that `arenad snapshot export` has written: {0}")]
     Other(String),
     /// The file has a format version that this arenad does not read.
     #[error("it is written in version {found} of the form; this arenad reads version {VERSION}")]
@@ -171,7 +171,7 @@ impl<R: Read> SnapshotReader<R> {
         let (before, after) = (&header.as_bytes()[..148], &header.as_bytes()[156..]);
         let sum = before.iter().chain(after).fold(8 * 32, |sum, byte| sum + u32::from(*byte));
         if header.cksum().map_err(damaged)? != sum || header.entry_type() != EntryType::Regular {
-            return Err(ReadError::Damaged(format!("what follows `{}` is no file of it", self.member)));
+            return Err(ReadError::Damaged(format!("the entry after `{}` is not a regular file", self.member)));
         }
         let name = String::from_utf8_lossy(&header.path_bytes()).into_owned();
         let size = header.entry_size().map_err(damaged)?;

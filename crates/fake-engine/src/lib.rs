@@ -13,6 +13,8 @@
 //! to its address.
 //!
 //! Docker 20.10 is the reference for this engine's behaviour: `tests/contract` runs the same cases on both.
+//!
+//! The crate stands on `engine` and `seams`. Start reading at [`FakeEngine`], then [`Script`].
 
 mod clock;
 mod containers;

@@ -119,7 +119,7 @@ pub(super) fn examine<B>(request: &Request<B>) -> Result<(), RefusalResponse> {
     }
     let is_path = uri.path().starts_with('/') || (uri.path() == "*" && request.method() == Method::OPTIONS);
     if !is_path {
-        return Err(RefusalResponse::malformed("a request target that is no path"));
+        return Err(RefusalResponse::malformed("a request target that is not a path"));
     }
     Ok(())
 }

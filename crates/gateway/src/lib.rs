@@ -33,6 +33,8 @@
 //! The gateway makes no decisions about health, has no notion of leases, terminates no TLS, rewrites no bodies, caches
 //! nothing, and never retries a request that could take effect twice. It speaks HTTP/1.1 only, as do the sites behind
 //! it.
+//!
+//! The crate stands on `seams` alone. Start reading at `gateway.rs`, then `route.rs`.
 
 mod body;
 mod client;

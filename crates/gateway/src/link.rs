@@ -248,7 +248,7 @@ mod tests {
         let mut ledger = Ledger::new();
         assert!(ledger.begin(1) && ledger.commit(1));
         assert_eq!(ledger.expel(2), CutDecision::Cut);
-        assert!(!ledger.begin(2), "a cut connection serves nobody");
+        assert!(!ledger.begin(2), "a cut connection serves no request");
     }
 
     #[test]

@@ -64,7 +64,7 @@ impl MemberHeader {
         };
         // Some readers expect content here, others do not.
         if kind != EntryType::Regular && entry.size() != 0 {
-            return Err(format!("`{shown}` has content and is no file").into());
+            return Err(format!("`{shown}` has content but is not a file").into());
         }
         let kind = match kind {
             EntryType::Regular => MemberKind::File,
@@ -153,7 +153,7 @@ impl MemberNames {
         let above = path.match_indices('/').map(|(at, _)| &path[..at]);
         for folder in above {
             if self.ends.contains(folder) {
-                return Err(format!("`{path}` is in `{folder}`, which is no folder").into());
+                return Err(format!("`{path}` is in `{folder}`, which is not a folder").into());
             }
             if !self.folders.contains(folder) {
                 self.folders.insert(folder.to_owned());

@@ -67,7 +67,7 @@ pub enum ScanError {
     #[error("the file is damaged: {0}")]
     Damaged(String),
     /// The file is of another kind.
-    #[error("the file is no archive of {wanted}: it is {found}")]
+    #[error("the file is not an archive of {wanted}: it is {found}")]
     Other {
         /// Expected kind of content.
         wanted: &'static str,

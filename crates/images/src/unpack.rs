@@ -132,7 +132,7 @@ fn make_way(root: &Path, within: &Path) -> io::Result<PathBuf> {
         above.push(component);
         match fs::symlink_metadata(&above) {
             Ok(found) if found.is_dir() => {}
-            Ok(_) => return Err(io::Error::other("its path leads through something that is no folder")),
+            Ok(_) => return Err(io::Error::other("its path leads through something that is not a folder")),
             Err(_) => folders::make_readable(&above)?,
         }
     }

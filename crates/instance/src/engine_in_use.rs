@@ -52,7 +52,7 @@ async fn tell_of_change(shared: &SharedParts, engine: &str, before: &StoredEngin
     let places = shared.store.snapshot_places().await?;
     let away = places.values().filter(|place| place.engine.as_deref().is_some_and(|other| other != engine)).count();
     let message = format!(
-        "another engine is in use: the one at {}, before that the one at {}; {away} snapshots have their images on other \
+        "another engine is in use, at {}; the previous one was at {}; {away} snapshots have their images on other \
          engines and are kept",
         shared.engine.endpoint(),
         before.endpoint

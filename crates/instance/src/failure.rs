@@ -4,7 +4,7 @@ use crate::baseline::BaselineError;
 use crate::proof::ProofError;
 use crate::standby_error::StandbyError;
 use arenad_launch::{LaunchError, RemoveError};
-use arenad_model::cause::Cause;
+use arenad_model::cause::{Cause, SHORTEN_FILE};
 use arenad_model::error::describe;
 use arenad_model::instance::{InstanceFailure, InstanceId, Refused};
 use arenad_reset::ResetError;
@@ -33,7 +33,7 @@ pub(super) enum OperationFailure {
     #[error("find snapshot {0}")]
     NoSnapshot(String),
     /// The instance differs from its snapshot, or could not be compared with it.
-    #[error("prove that the site is as its snapshot")]
+    #[error("prove that the site equals its snapshot")]
     Proof(#[from] ProofError),
     /// The operation panicked, which is a defect of arenad.
     #[error(transparent)]
@@ -133,7 +133,7 @@ pub fn hint(cause: Option<Cause>, id: &InstanceId) -> String {
             "if what differs changes by itself and does not matter, declare it `volatile`; if it should not differ, the snapshot is \
              damaged: `arenad down {site}`, `arenad snapshot rm` it, `arenad up {environment} {site}`"
         ),
-        Some(Cause::FileTooLarge) => format!("remove or shorten the file within the site, or `arenad reset {site}`"),
+        Some(Cause::FileTooLarge) => SHORTEN_FILE.to_owned(),
         Some(Cause::TooDeep) => format!("remove the folder within the site, or `arenad reset {site}`"),
         Some(Cause::Baseline) => format!("correct the definition or the image, then `arenad up {environment} {site}`"),
         None => format!("`arenad logs {site}` shows why; `arenad reset {site}` starts it afresh"),

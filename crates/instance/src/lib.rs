@@ -10,10 +10,12 @@
 //! | `operations` | the operations `up`, `down` and `take`, and the state after a failed operation |
 //! | `reset` | the steps of a reset, from its plan to the switch |
 //! | `service` | state, route and serving generation, which change together |
-//! | `pool`, `standbys`, `making`, `looks` | the members of the pool; the work on them, by the driver and in the
-//! background |
+//! | `pool`, `standbys`, `making`, `looks` | the members of the pool; the work on them |
 //! | `adoption` | the takeover of containers that an earlier daemon left running |
 //! | `watch`, `round`, `writes` | probes of the serving generation; writes to sites that are only read |
+//!
+//! The crate stands on `reset`, `launch`, `gateway` and `store`, and on the crates below them. Start reading at
+//! `driver.rs`, then `reset/mod.rs`.
 
 mod adoption;
 pub mod baseline;

@@ -103,7 +103,7 @@ impl Instance {
         standby.looks.end(matches!(look.shown, Ok(true)), Instant::now());
         if let Err(error) = look.shown {
             standby.standing = Standing::Used { renewals: WORN };
-            let message = format!("standby {made} of {} is given up: {}", self.context.id, describe(&error));
+            let message = format!("standby {made} of {} was discarded: {}", self.context.id, describe(&error));
             self.context.note_later("standby.failed", message);
         }
         self.show_standbys();

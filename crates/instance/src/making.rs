@@ -150,7 +150,7 @@ pub(super) async fn renew(
         Ok(Renewed::Proven { proof, rewinds }) => Ok(PoolTaskOutcome::ready(incarnation, proof, rewinds)),
         // This does not count as a failure, so the next standby is made without a pause.
         Ok(Renewed::Uncovered(reason)) => {
-            let message = format!("containers of {id} that have served are made anew, not rewound: {reason}");
+            let message = format!("the used containers of {id} are removed instead of rewound: {reason}");
             shared.events.note("standby.discarded", Some(&id.to_string()), &message).await;
             remove(&shared, &id, made).await?;
             Ok(PoolTaskOutcome::Removed)

@@ -488,7 +488,7 @@ mod tests {
         assert!(!pool.has_ended(Duration::from_secs(30)).await, "the old task has its own pace");
         assert!(!pool.token().is_cancelled(), "new tasks are not ended with the old ones");
         pool.spawn(&TaskTracker::new(), 2, async { Ok(PoolTaskOutcome::Removed) });
-        assert_eq!(pool.news().await.made, 2, "news of the old pool is no news");
+        assert_eq!(pool.news().await.made, 2, "news of the old pool does not count");
         assert!(pool.has_ended(Duration::from_secs(100)).await);
     }
 }

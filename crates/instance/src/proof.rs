@@ -31,7 +31,7 @@ const SHOWN: usize = 5;
 #[derive(Debug, thiserror::Error)]
 pub enum ProofError {
     /// The instance differs from the snapshot.
-    #[error("not as its snapshot: {}", shown(.0))]
+    #[error("differs from its snapshot: {}", shown(.0))]
     Differs(ContentDifferences),
     /// There is no digest of the snapshot, which is taken when the snapshot is first started.
     #[error("compare with snapshot {0}: its digest has not been taken")]

@@ -71,10 +71,10 @@ async fn sight(shared: &SharedParts, site: &Site, incarnation: &Incarnation, dep
                 ContainerState::Exited(0) if is_one_shot => {}
                 ContainerState::Paused => return gone("is paused", Some(Cause::Paused)),
                 ContainerState::Exited(code) if status.oom_killed => {
-                    let what = format!("ended with code {code} (killed for want of memory)");
+                    let what = format!("exited with code {code} (out of memory)");
                     return gone(&what, Some(Cause::OutOfMemory));
                 }
-                ContainerState::Exited(code) => return gone(&format!("ended with code {code}"), None),
+                ContainerState::Exited(code) => return gone(&format!("exited with code {code}"), None),
                 ContainerState::Created => return gone("was not started", None),
                 ContainerState::Dead => return gone("is being removed", None),
             },

@@ -67,7 +67,7 @@ impl Instance {
         if let Some(lack @ StandbyShortage::Memory { .. }) = plan.lack
             && !matches!(lacked, Some(StandbyShortage::Memory { .. }))
         {
-            let message = format!("{} has fewer standbys than it wants: {}", self.context.id, told(lack));
+            let message = format!("{} has too few standbys: {}", self.context.id, told(lack));
             self.context.note_later("standby.lacking", message);
         }
         for action in plan.actions {
@@ -170,7 +170,7 @@ impl Instance {
                 Ok(()) if frozen => Standing::Frozen,
                 Ok(()) => Standing::Running,
                 Err(error) => {
-                    tracing::warn!(error = describe(&error), "a standby is given up");
+                    tracing::warn!(error = describe(&error), "a standby was discarded");
                     Standing::Used { renewals: WORN }
                 }
             }))
@@ -235,7 +235,7 @@ impl Instance {
                 // Reconciliation removes its leftovers.
                 self.pool.drop_member(made);
                 self.forget_standby(made).await;
-                let message = format!("a standby of {} could not be made: {}", self.context.id, describe(&error));
+                let message = format!("a standby of {} could not be created: {}", self.context.id, describe(&error));
                 self.context.note_later("standby.failed", message);
             }
         }

@@ -42,6 +42,6 @@ impl ConcurrencyLimit {
             return turn;
         }
         stage(WAITING);
-        self.0.acquire().await.expect("nobody closes the turns: who waits is cancelled")
+        self.0.acquire().await.expect("the semaphore is never closed: waiting tasks are cancelled")
     }
 }

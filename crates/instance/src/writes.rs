@@ -99,7 +99,7 @@ impl Instance {
             // write.
             Some(Err(error)) => {
                 let id = &self.context.id;
-                tracing::warn!(instance.id = %id, error = describe(&error), "not known whether it was written to");
+                tracing::warn!(instance.id = %id, error = describe(&error), "failed to determine whether the site was written to");
                 false
             }
             None => false,
@@ -110,7 +110,7 @@ impl Instance {
     pub(super) async fn is_trusted(&mut self) -> bool {
         self.note_requests().await;
         if self.service.was_entered() {
-            self.note_written("is not left as it is: somebody has run commands in its containers").await;
+            self.note_written("must be reset: an operator has run commands in its containers").await;
             return false;
         }
         let Some(serving) = self.service.serving() else { return false };
@@ -134,7 +134,7 @@ impl Instance {
             None if self.service.report().borrow().writes.is_none() => return true,
             None => "a request that may write has reached it, and there are no stores to compare".to_owned(),
         };
-        self.note_written(&format!("is not left as it is: {reason}")).await;
+        self.note_written(&format!("must be reset: {reason}")).await;
         false
     }
 
@@ -170,7 +170,7 @@ impl Instance {
     }
 
     async fn note_written(&self, what: &str) {
-        self.context.note("instance.written", &format!("{} is only read, but {what}", self.context.id)).await;
+        self.context.note("instance.written", &format!("{} is read-only, but {what}", self.context.id)).await;
     }
 
     async fn publish_writes(&mut self, writes: StoredWrites) {

@@ -171,7 +171,7 @@ fn parse(path: &Path, text: &str) -> Result<Vec<ReplyRecord>, JudgeError> {
     lines
         .map(|(index, line)| {
             serde_json::from_str(line)
-                .map_err(|error| unusable(path, &format!("line {} is no reply: {error}", index + 1), None))
+                .map_err(|error| unusable(path, &format!("line {} is not a reply: {error}", index + 1), None))
         })
         .collect()
 }

@@ -218,7 +218,7 @@ fn read(answer: io::Result<exchange::EndpointResponse>) -> Result<(String, Usage
         });
     }
     let completion: Completion = serde_json::from_slice(&answer.body)
-        .map_err(|error| AttemptFailure::transient(format!("the answer is no chat completion: {error}")))?;
+        .map_err(|error| AttemptFailure::transient(format!("the answer is not a chat completion: {error}")))?;
     let reply = completion.choices.into_iter().next().and_then(|choice| choice.message.content);
     let reply = reply.ok_or_else(|| AttemptFailure::transient("the answer has no text".to_owned()))?;
     Ok((reply, completion.usage.unwrap_or_default()))

@@ -1,9 +1,12 @@
 //! Judges of meaning: they decide whether an answer means the same as a reference, and describe pictures. Evaluators
 //! ask questions ([`Question::Judge`], [`Question::Look`]). The evaluators' caller passes each question to a [`Judge`]
 //! by [`answer`], and passes the resulting [`Answer`] back.
+//!
 //! There are three judges: [`Off`], which leaves the verdict open (`needs_judge`); [`EndpointJudge`], a model behind an
 //! OpenAI-compatible interface; and [`RecordedJudge`], which takes replies from a file. A judge's own failure never
 //! becomes a verdict on the agent.
+//!
+//! The crate stands on `evaluators`, `verdict` and `outbound`. Start reading at [`answer`], then `prompt.rs`.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -86,7 +89,7 @@ pub enum JudgeError {
         detail: String,
     },
     /// The judge's reply is not one of the verdicts.
-    #[error("the judge said `{0}`, which is no verdict")]
+    #[error("the judge said `{0}`, which is not a verdict")]
     NoVerdict(String),
     /// The file of replies cannot be used.
     #[error("{path}: {what}")]

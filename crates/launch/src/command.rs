@@ -18,7 +18,7 @@ pub enum CommandError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// The command exited with a code other than 0.
-    #[error("`{command}` ended with code {code}{said}")]
+    #[error("`{command}` exited with code {code}{said}")]
     Failed {
         /// The program and its arguments, joined by spaces.
         command: String,

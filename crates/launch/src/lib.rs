@@ -3,6 +3,8 @@
 //! The reset strategies (from a snapshot) and the baseline builder (from plain images) call it. Every created object
 //! bears the labels of its [`Ownership`], and removal selects by those labels, never by memory: the same code removes
 //! known objects and those that a crash or a lost reply left behind. The callers decide when to create and remove.
+//!
+//! The crate stands on `engine` and `storage`. Start reading at [`start`] and [`remove`].
 
 mod clock;
 mod command;
@@ -116,7 +118,7 @@ impl LaunchError {
 
 fn what_it_did(state: ContainerState) -> String {
     match state {
-        ContainerState::Exited(code) => format!("ended with code {code}"),
+        ContainerState::Exited(code) => format!("exited with code {code}"),
         state => format!("is {state:?}").to_lowercase(),
     }
 }
@@ -288,7 +290,7 @@ async fn await_dependencies(
                 break;
             }
             if let ContainerState::Exited(code) = status.state {
-                return Err(failed(format!("ended with code {code}")));
+                return Err(failed(format!("exited with code {code}")));
             }
             if Instant::now() >= deadline {
                 return Err(failed(format!("is not {} in time", condition_name(dependency.condition))));

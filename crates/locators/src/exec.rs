@@ -26,7 +26,7 @@ pub(super) async fn run(
     }
     if output.code != 0 {
         let said = output.stderr.trim().lines().last().unwrap_or("it said nothing").to_owned();
-        return Err(LocateError::Failed(format!("`{ran}` ended with code {}: {said}", output.code)));
+        return Err(LocateError::Failed(format!("`{ran}` exited with code {}: {said}", output.code)));
     }
     // A shell's `$(…)` removes trailing line breaks as well.
     let text = output.stdout.trim_end_matches('\n').to_owned();

@@ -58,7 +58,7 @@ fn json(input: &str) -> Result<Json, LocateError> {
 /// Errors: `Unknown` for an invalid path; `Failed` for invalid JSON, or for several values without `all`.
 pub fn json_path(path: &str, input: &str, all: bool) -> Result<Value, LocateError> {
     let parsed = arenad_queries::json_path::parse(path)
-        .map_err(|reason| LocateError::Unknown(format!("`{}` is no JSONPath: {reason}", shown(path))))?;
+        .map_err(|reason| LocateError::Unknown(format!("invalid JSONPath `{}`: {reason}", shown(path))))?;
     let input = json(input)?;
     let found = parsed.query(&input).all();
     match (found.as_slice(), all) {
@@ -86,7 +86,7 @@ fn several_values(kind: &str, count: usize) -> LocateError {
 /// without `all`; `TooLarge` for more than [`SIZE_MAX`] bytes.
 pub(crate) fn jq(filter: &str, input: &str, all: bool) -> Result<Value, LocateError> {
     let compiled = arenad_queries::jq::compile(filter)
-        .map_err(|reason| LocateError::Unknown(format!("`{}` is no jq filter: {reason}", shown(filter))))?;
+        .map_err(|reason| LocateError::Unknown(format!("invalid jq filter `{}`: {reason}", shown(filter))))?;
     let input = jaq_json::read::parse_single(input.as_bytes())
         .map_err(|error| LocateError::Failed(format!("the answer is not JSON: {error}")))?;
     let context = Ctx::<data::JustLut<jaq_json::Val>>::new(&compiled.lut, Vars::new([]));

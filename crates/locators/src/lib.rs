@@ -13,6 +13,9 @@
 //! Every locator ends within a time limit, and the amount that it reads is bounded. Queries over text that a site
 //! controls, by engines that cannot be stopped from inside (jq, SQLite), run in a process of their own: see
 //! [`arenad_confined`].
+//!
+//! The crate stands on `site-client`, `launch`, `probes` and `accounts` for access to a site. Start reading at
+//! [`Locators::locate`].
 
 mod error;
 mod exec;

@@ -128,7 +128,7 @@ fn requests(
     locator: &TraceLocator,
 ) -> Result<Vec<MatchedRequest>, LocateError> {
     let har: HarFile = serde_json::from_str(traffic)
-        .map_err(|error| LocateError::Failed(format!("the traffic is no HAR: {error}")))?;
+        .map_err(|error| LocateError::Failed(format!("the traffic is not a HAR: {error}")))?;
     let mut found = Vec::new();
     for mut entry in har.log.entries {
         // An entry without a valid URL was never sent to the site.

@@ -32,6 +32,9 @@ pub enum Cause {
     Baseline,
 }
 
+/// The hint for [`Cause::FileTooLarge`], also where the instance is unknown.
+pub const SHORTEN_FILE: &str = "remove or shorten the file within the site, or reset the site with `arenad reset`";
+
 impl Cause {
     /// Returns the cause of an error of the operating system.
     pub fn of_io(error: &io::Error) -> Option<Self> {

@@ -105,7 +105,7 @@ impl HelperCall {
                 rest = after;
             } else {
                 let (argument, after) =
-                    quoted(rest).ok_or_else(|| error(rest, "this is no argument", "a text in quotes"))?;
+                    quoted(rest).ok_or_else(|| error(rest, "invalid argument", "a text in quotes"))?;
                 arguments.push(argument);
                 rest = after;
             }
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(HelperCall::parse("f()").map(|call| call.arguments), Ok(Vec::new()));
         let wrong = |text| HelperCall::parse(text).expect_err(text).to_string();
         assert_eq!(wrong("f"), "column 2: no arguments follow; expected `(` after the helper's name");
-        assert_eq!(wrong("f(1)"), "column 3: this is no argument; expected a text in quotes");
+        assert_eq!(wrong("f(1)"), "column 3: invalid argument; expected a text in quotes");
         assert_eq!(wrong("f('a' 'b')"), "column 7: the arguments are not closed; expected `,` or `)`");
         assert_eq!(wrong("__import__('os').system('x')"), "column 17: something follows the call; expected the end");
         assert!(wrong("f('a").contains("column 3"));

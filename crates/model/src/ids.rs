@@ -26,10 +26,12 @@ fn is_valid_name(text: &str) -> bool {
 }
 
 /// The maximum length of a snapshot's name, in characters.
-pub const SNAPSHOT_NAME_MAX: usize = 64;
+const SNAPSHOT_NAME_MAX: usize = 64;
 
-/// Whether `text` can name a snapshot: 1 to 64 ASCII letters, digits, `-`, `_` and `.`, beginning with a letter or a
-/// digit.
+/// The rule for names of snapshots, for messages.
+pub const SNAPSHOT_NAME_RULE: &str = "1 to 64 letters, digits, `-`, `_` and `.`, beginning with a letter or a digit";
+
+/// Whether `text` can name a snapshot, by [`SNAPSHOT_NAME_RULE`]. Only ASCII letters and digits count.
 pub fn is_snapshot_name(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     // The name becomes part of file names, where `..` and `-x` have special meanings.
@@ -87,13 +89,14 @@ impl ServiceName {
 
 #[cfg(test)]
 mod tests {
-    use super::is_snapshot_name;
+    use super::{SNAPSHOT_NAME_MAX, SNAPSHOT_NAME_RULE, is_snapshot_name};
 
     #[test]
     fn names_of_snapshots_are_those_of_plain_files() {
         for name in ["a", "7", "before-2.0_x", &"x".repeat(64)] {
             assert!(is_snapshot_name(name), "{name}");
         }
+        assert!(SNAPSHOT_NAME_RULE.starts_with(&format!("1 to {SNAPSHOT_NAME_MAX} ")), "{SNAPSHOT_NAME_RULE}");
         let long = "x".repeat(300);
         for name in ["", " ", ".", "..", "../a", "a/b", "/a", "-x", "_x", "a b", "a\0", "\0", "a\nb", "é", &long] {
             assert!(!is_snapshot_name(name), "{name:?}");

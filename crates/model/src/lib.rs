@@ -1,6 +1,9 @@
 //! Values and decisions. Nothing in this crate performs I/O, reads a clock, or depends on SQL, HTTP or asynchronous
 //! code, and no type derives the traits of serde. Time is an argument, and every decision is a function that a unit
 //! test can call.
+//!
+//! The crate stands on no other crate of arenad. Start reading at [`site`] and [`instance`], then [`request_queue`]
+//! and [`pool`].
 
 pub mod archive;
 pub mod browser;

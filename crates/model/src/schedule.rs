@@ -34,7 +34,7 @@ pub struct CronSchedule {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidSchedule {
     /// The expression is malformed.
-    #[error("it is no cron expression: {0}")]
+    #[error("invalid cron expression: {0}")]
     Expression(String),
     /// The expression is well-formed, but no day matches it.
     #[error("no day of any year matches it")]

@@ -53,7 +53,7 @@ async fn ask(
     let output = output.map_err(SqlFailure::Engine)?;
     if output.code != 0 {
         let said = output.stderr.trim().lines().last().unwrap_or("it said nothing").to_owned();
-        return Err(SqlFailure::Server(format!("{program} ended with code {}: {said}", output.code)));
+        return Err(SqlFailure::Server(format!("{program} exited with code {}: {said}", output.code)));
     }
     Ok(output.stdout)
 }

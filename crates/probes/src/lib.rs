@@ -1,6 +1,9 @@
 //! Probes, which test an instance in the way its users would and report precisely what is not yet ready.
 //!
 //! Every probe opens a new connection, because a pooled one could belong to an earlier container.
+//!
+//! The crate stands on `engine` and `launch` for containers, on `site-client` for HTTP and on `confined` for SQL.
+//! Start reading at [`Prober`].
 
 mod client;
 mod http;
@@ -102,7 +105,7 @@ pub enum NotReady {
         last: ProbeFailure,
     },
     /// A container ended before the instance was ready.
-    #[error("the container of {service} ended with code {code}{}", if *oom_killed { " (killed for want of memory)" } else { "" })]
+    #[error("the container of {service} exited with code {code}{}", if *oom_killed { " (out of memory)" } else { "" })]
     Ended {
         /// Name of the container's service.
         service: String,
@@ -261,7 +264,7 @@ impl Prober {
                 let output = self.engine.exec(handle, command, None, limit).await?;
                 if output.code != 0 {
                     let said = last_line(&output.stderr).or_else(|| last_line(&output.stdout)).unwrap_or_default();
-                    let text = format!("`{}` ended with code {}: {said}", command.join(" "), output.code);
+                    let text = format!("`{}` exited with code {}: {said}", command.join(" "), output.code);
                     return Err(Unmet { text, cause: Cause::stated_by_program(said) });
                 }
                 match contains {

@@ -105,7 +105,9 @@ impl SqlWorker {
             database: database.database.clone(),
         };
         let opened = tokio::time::timeout(OPENS_WITHIN, link.ask(&open)).await;
-        opened.unwrap_or_else(|_| Err(SqlFailure::Server(format!("nobody is signed in within {OPENS_WITHIN:?}"))))?;
+        opened.unwrap_or_else(|_| {
+            Err(SqlFailure::Server(format!("the log-in did not complete within {OPENS_WITHIN:?}")))
+        })?;
         Ok(link)
     }
 

@@ -28,7 +28,8 @@ pub fn hindrance(site: &Site, volumes: &VolumeFiles, incarnation: Option<&Incarn
         return Some(coverage::told(&gaps));
     }
     let is_unknown = incarnation.is_some_and(|incarnation| incarnation.pristine.is_none());
-    is_unknown.then(|| "nobody knows what its containers held outside of the stores before the first client".to_owned())
+    is_unknown
+        .then(|| "the content of its containers outside of the stores before the first client is unknown".to_owned())
 }
 
 /// Notes what containers hold outside of their stores, before a client has reached them. If they cannot be inspected,

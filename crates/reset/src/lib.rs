@@ -3,6 +3,8 @@
 //! A strategy works on containers. The driver of the instance decides when a reset is allowed, what the gateway does
 //! meanwhile and what a failure means. The driver is the only caller and runs one strategy at a time per instance.
 //! *Recreate* is always correct; every faster strategy is tested against it.
+//!
+//! The crate stands on `launch`, `digest`, `probes` and `storage`. Start reading at `recreate.rs`, then `rewind.rs`.
 
 mod control;
 mod covered;

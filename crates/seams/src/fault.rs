@@ -110,7 +110,7 @@ pub async fn reach(point: Point) {
         panic!("a test wants a panic at {point}");
     }
     if let Err(error) = std::fs::write(folder.join(format!("{point}.reached")), "") {
-        tracing::warn!(%point, %error, "nobody hears that a point was reached");
+        tracing::warn!(%point, %error, "could not report that a point was reached");
     }
     while waits.exists() {
         tokio::time::sleep(Duration::from_millis(5)).await;

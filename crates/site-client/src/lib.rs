@@ -2,6 +2,8 @@
 //! or cookies.
 //!
 //! Connections are not kept, because a kept one could lead to the container of an earlier generation.
+//!
+//! The crate stands on no other crate of arenad. Start reading at [`SiteClient`], then [`dial`].
 
 pub mod dial;
 

@@ -188,7 +188,7 @@ impl ArchiveUnpacking<'_> {
         let source_name = linked.last().map(CString::as_c_str).unwrap_or_default();
         rustix::fs::linkat(&source, source_name, folder, name, AtFlags::empty()).map_err(|error| match error {
             Errno::NOENT | Errno::PERM => {
-                refused(&member.path, format!("it links to `{}`, which is no file before it", path.display()))
+                refused(&member.path, format!("it links to `{}`, which is not an earlier file", path.display()))
             }
             error => made(member, folder)(error),
         })?;

@@ -71,7 +71,11 @@ mod tests {
         };
         let (first, second) = (digest("one", "first"), digest("one", "second"));
         assert_eq!(store.save_digest("s", &first).await.expect("saved"), first);
-        assert_eq!(store.save_digest("s", &second).await.expect("saved"), first, "whoever comes second is told");
+        assert_eq!(
+            store.save_digest("s", &second).await.expect("saved"),
+            first,
+            "the second caller receives the first digest"
+        );
         assert_eq!(store.digest("s").await.expect("read"), Some(first));
         let other = digest("another", "third");
         assert_eq!(store.save_digest("s", &other).await.expect("saved"), other, "by other declarations it is another");

@@ -229,7 +229,7 @@ impl KnownAnswers {
     pub fn ask(&self, question: &Question) -> Answer {
         self.0.get(question).cloned().unwrap_or_else(|| match question {
             Question::Judge(_) | Question::Look { .. } => Answer::NoJudge("no judge was asked".to_owned()),
-            _ => Answer::Unavailable("nobody looked".to_owned()),
+            _ => Answer::Unavailable("the question was not answered".to_owned()),
         })
     }
 }

@@ -21,7 +21,8 @@ pub struct DefinitionArgs {
     /// Path of an environment file, instead of a name
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["environment", "named"])]
     pub file: Option<PathBuf>,
-    /// Folder that contains environments/ and compose/ [default: the nearest one, from the working directory upwards]
+    /// Folder that contains environments/ and compose/, or a folder below it [default: found from the working directory
+    /// upwards, in ARENAD_PATH, or beside the program]
     #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]
     pub root: Option<PathBuf>,
 }

@@ -6,7 +6,7 @@ use super::trial::FaultTrial;
 use super::ways::FaultOperation;
 
 /// The expected difference, by store and file.
-const NAMED: &str = "not as its snapshot: notes: notes";
+const NAMED: &str = "differs from its snapshot: notes: notes";
 
 #[test]
 fn a_corrupt_clone_is_named_and_does_not_serve() {
@@ -27,7 +27,7 @@ fn a_corrupt_clone_is_named_and_does_not_serve() {
 #[test]
 fn a_standby_of_a_corrupt_clone_is_named_and_made_anew() {
     let mut trial = FaultTrial::new("points-clones-one", 1, false);
-    let told = format!("could not be made: {NAMED}");
+    let told = format!("could not be created: {NAMED}");
     trial.corrupt(Point::RewindExchanged, FaultOperation::Renew);
     trial.await_standbys("a corrupt clone of what has served");
     trial.assert_told(&told, 1);

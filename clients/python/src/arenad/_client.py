@@ -180,12 +180,12 @@ class Arena:
         """
         chosen = self._chosen(sites, environment)
         if len(chosen) > 1:
-            raise _ambiguous(f"the sites are of {' and '.join(chosen)}")
+            raise _ambiguous(f"the sites belong to {' and '.join(chosen)}")
         ((name, names),) = chosen.items()
         har: dict[str, Any] = self._transport.request("GET", f"{_path(name)}/har?sites={quote(','.join(names))}")
         if all(site["records"] == "none" for site in har["log"]["_arenad"]["sites"]):
-            hint = "`public: { record: all }` of a site in the environment file has its traffic recorded"
-            raise ArenadError("the gateway records nothing of these sites", code="not_recorded", hint=hint)
+            hint = "set `public: { record: all }` for a site in the environment file to record its traffic"
+            raise ArenadError("the gateway does not record the traffic of these sites", code="not_recorded", hint=hint)
         return har
 
     def login(self, site: str, account: str | None = None, *, environment: str | None = None) -> Session:
@@ -286,9 +286,10 @@ class Arena:
         if len(names) == 1:
             return str(names[0])
         if not names:
-            hint = "give an account a `login` in the environment file"
+            hint = "declare a `login` for an account in the environment file"
             raise ArenadError(f"no account of {site} can sign in", code="no_login", hint=hint)
-        raise ArenadError(f"{site} has several accounts: {', '.join(names)}", code="which_account", hint="name one: account=…")
+        detail = f"{site} has several accounts: {', '.join(names)}"
+        raise ArenadError(detail, code="which_account", hint="choose one with account=")
 
     def _environments(self, environment: str | None) -> list[Environment]:
         """Returns the named environment, or all that are up."""
@@ -296,9 +297,8 @@ class Arena:
         up = self.status()["environments"]
         found = [known for known in up if wanted is None or known["name"] == wanted]
         if not found:
-            names = ", ".join(known["name"] for known in up)
-            what = "nothing is up" if wanted is None or not up else f"environment {wanted} is not up; up are {names}"
-            raise ArenadError(what, code="unknown_environment", hint="`arenad up` brings sites up")
+            what = "nothing is up" if wanted is None else f"environment `{wanted}` is not up"
+            raise ArenadError(what, code="unknown_environment", hint=_up([known["name"] for known in up]))
         return found
 
     def _chosen(self, sites: tuple[str, ...], environment: str | None) -> dict[str, list[str]]:
@@ -319,10 +319,10 @@ class Arena:
         """Returns the site with this name."""
         found = [site for site in sites if site["name"] == name]
         if not found:
-            up = ", ".join(site["name"] for site in sites)
-            raise ArenadError(f"site {name} is not up", code="unknown_site", hint=f"up are {up}")
+            hint = _up([site["name"] for site in sites])
+            raise ArenadError(f"site `{name}` is not up", code="unknown_site", hint=hint)
         if len(found) > 1:
-            raise _ambiguous(f"{name} is a site of {' and '.join(site['environment'] for site in found)}")
+            raise _ambiguous(f"`{name}` is a site of {' and '.join(site['environment'] for site in found)}")
         return found[0]
 
     def _site(self, site: str, environment: str | None) -> str:
@@ -348,7 +348,8 @@ class Arena:
         while operation["state"] == "running":
             left = deadline - time.monotonic()
             if left <= 0:
-                raise TimeoutError(f"{operation['kind']} of {operation['site']} goes on; operation {operation['id']}")
+                what = f"{operation['kind']} of {operation['site']}"
+                raise TimeoutError(f"{what} continues in the background as operation {operation['id']}")
             path = f"/v1/operations/{operation['id']}?wait={min(HOLD, left):.3f}"
             operation = self._transport.request("GET", path)
         return operation
@@ -366,15 +367,22 @@ def _published(number: int, data: str | os.PathLike[str] | None) -> Any:
         for task in tasks if isinstance(tasks, list) else [tasks]:
             if isinstance(task, dict) and task.get("task_id") == number:
                 return task
-    raise ArenadError(f"{path} has no task {number}", code="unknown_task", hint="give the benchmark's own file, such as test.raw.json")
+    hint = "pass the benchmark's own file, such as test.raw.json"
+    raise ArenadError(f"{path} has no task {number}", code="unknown_task", hint=hint)
 
 
 def _path(environment: str) -> str:
     return f"/v1/environments/{quote(environment, safe='')}"
 
 
+def _up(names: Iterable[str]) -> str:
+    """Returns the hint for a name that is not up."""
+    known = ", ".join(names)
+    return f"name one that is up: {known}" if known else "`arenad up` brings sites up"
+
+
 def _ambiguous(detail: str) -> ArenadError:
-    return ArenadError(detail, code="which_environment", hint="name one: environment=…, here or of the Arena")
+    return ArenadError(detail, code="which_environment", hint="name one with environment=, in the call or for the Arena")
 
 
 def _threaded(method: Callable[P, T]) -> Callable[P, Awaitable[T]]:

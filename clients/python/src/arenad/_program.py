@@ -46,4 +46,4 @@ def _failure(code: int, said: str) -> ArenadError:
             return ArenadError(detail, code=word, hint=told.get("hint"))
         except (ValueError, KeyError, TypeError):
             continue
-    return ArenadError(said.strip() or f"arenad ended with code {code}", code=word)
+    return ArenadError(said.strip() or f"arenad exited with code {code}", code=word)

@@ -100,7 +100,7 @@ def _why(address: str, error: Exception) -> tuple[str, str]:
         case PermissionError():
             return f"this user may not open {address}", "run this as the daemon's user, or use a state directory of your own"
         case TimeoutError():
-            return f"no answer from {address} in time", "see whether the daemon is well, or give Arena a longer timeout"
+            return f"no answer from {address} in time", "check the daemon's log, or give Arena a longer timeout"
         case FileNotFoundError() | ConnectionRefusedError():
             return f"no daemon answers at {address}: {error}", "`arenad up` starts a daemon"
         case socket.gaierror():

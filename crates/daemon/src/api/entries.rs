@@ -42,8 +42,9 @@ pub(super) async fn enter(
         return Err(error.into());
     }
     let id = handle.id.to_string();
-    let message =
-        format!("{id} was entered: a command runs in the container of {service}; its next reset makes new containers");
+    let message = format!(
+        "{id} was entered: a command runs in the container of {service}; its next reset creates new containers"
+    );
     api.shared.events.note("instance.entered", Some(&id), &message).await;
     let engine = api.shared.engine.endpoint().to_owned();
     Ok(Json(ContainerEntry { environment, site, service, container, engine, generation: Some(report.generation) }))
@@ -88,7 +89,7 @@ async fn kept(api: &Api, handle: &InstanceHandle, service: String) -> Result<Jso
     let found = found.ok_or_else(|| ApiError::not_found(&format!("a kept container of {service}")))?;
     if let ContainerState::Exited(code) = engine.inspect(&EngineHandle(found.handle.0.clone())).await?.state {
         let short: String = found.handle.0.chars().take(12).collect();
-        let detail = format!("the kept container of {service} has ended with code {code}");
+        let detail = format!("the kept container of {service} has exited with code {code}");
         return Err(ApiError::new(StatusCode::CONFLICT, "not_up", detail).hint(format!(
             "`docker logs {short}` shows what it said, `docker cp {short}:/PATH .` copies files out of it"
         )));

@@ -14,6 +14,7 @@ use arenad_instance::AskError;
 use arenad_instance::baseline::BaselineError;
 use arenad_launch::RemoveError;
 use arenad_locators::LocateError;
+use arenad_model::cause::SHORTEN_FILE;
 use arenad_model::error::describe;
 use arenad_storage::StorageError;
 use arenad_store::StoreError;
@@ -153,8 +154,7 @@ impl From<LocateError> for ApiError {
             LocateError::TooLarge { .. } => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "locator_too_large", detail)
                 .hint("ask for less: one column, one element, a `LIMIT`"),
             LocateError::FileTooLarge { .. } => {
-                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "locator_too_large", detail)
-                    .hint("remove or shorten the file within the site, or `arenad reset` it")
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "locator_too_large", detail).hint(SHORTEN_FILE)
             }
             LocateError::NoRoom(_) => Self::new(StatusCode::INSUFFICIENT_STORAGE, "no_room", detail)
                 .hint("`arenad df` shows what takes the room, `arenad prune` makes some; then try again"),

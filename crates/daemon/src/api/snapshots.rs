@@ -14,7 +14,7 @@ use super::{operations, verify};
 use arenad_api::{self as wire, Accepted, SnapshotDifferences, Snapshots, TakeRequest};
 use arenad_digest::{self as digest, Digest};
 use arenad_instance::baseline::snapshot;
-use arenad_model::ids::{SNAPSHOT_NAME_MAX, is_snapshot_name};
+use arenad_model::ids::{SNAPSHOT_NAME_RULE, is_snapshot_name};
 use arenad_model::request_queue::Want;
 use arenad_model::snapshot::Snapshot;
 
@@ -76,10 +76,7 @@ pub(super) fn check_name(name: &str) -> Result<(), ApiError> {
     if is_snapshot_name(name) {
         return Ok(());
     }
-    let detail = format!(
-        "{name:?} is not a snapshot's name: 1 to {SNAPSHOT_NAME_MAX} of letters, digits, '-', '_', '.', beginning with a \
-         letter or a digit"
-    );
+    let detail = format!("invalid snapshot name {name:?}; expected {SNAPSHOT_NAME_RULE}");
     Err(ApiError::new(StatusCode::BAD_REQUEST, "bad_name", detail))
 }
 

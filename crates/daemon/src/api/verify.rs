@@ -75,24 +75,15 @@ pub(super) fn difference(found: &digest::ItemDifference) -> wire::StoreDifferenc
     }
 }
 
-/// Converts an error, with the next step if its cause is one that a person can do something about.
+/// Converts an error, with a hint if a person can take a specific action against its cause.
 fn unproven(error: ProofError, id: &InstanceId) -> ApiError {
-    match error.cause() {
-        Some(cause) if matches!(error, ProofError::Digest(_)) => {
-            ApiError::from(error).hint(arenad_instance::hint(Some(cause), id))
-        }
-        _ => error.into(),
-    }
-}
-
-impl From<ProofError> for ApiError {
-    fn from(error: ProofError) -> Self {
-        let detail = describe(&error);
-        match error {
-            ProofError::Store(error) => error.into(),
-            ProofError::NoReference(_) => Self::new(StatusCode::CONFLICT, "no_reference", detail)
-                .hint("`arenad reset` the site: its digest is taken when it is made from the snapshot"),
-            ProofError::Differs(_) | ProofError::Digest(_) => Self::new(StatusCode::BAD_GATEWAY, "digest", detail),
-        }
+    let (detail, cause) = (describe(&error), error.cause());
+    let failed = |detail| ApiError::new(StatusCode::BAD_GATEWAY, "digest", detail);
+    match error {
+        ProofError::Store(error) => error.into(),
+        ProofError::NoReference(_) => ApiError::new(StatusCode::CONFLICT, "no_reference", detail)
+            .hint("reset the site with `arenad reset`: its digest is taken when it is created from the snapshot"),
+        ProofError::Digest(_) if cause.is_some() => failed(detail).hint(arenad_instance::hint(cause, id)),
+        ProofError::Differs(_) | ProofError::Digest(_) => failed(detail),
     }
 }

@@ -45,13 +45,13 @@ async fn place_snapshots(shared: &SharedParts, engine: &str, images: &[String]) 
                 shared.store.place_snapshot(&stored.id).await?;
             }
             if place.missing_since.is_some() {
-                let message = format!("the images of {} are there again", described(&stored));
+                let message = format!("the images of {} are present again", described(&stored));
                 shared.events.note("snapshot.found", None, &message).await;
             }
         } else if place.engine.as_deref() == Some(engine) && place.missing_since.is_none() {
             shared.store.miss_snapshot(&stored.id).await?;
             let message = format!(
-                "the engine at {} has lost images of {}; the snapshot is kept, and `arenad snapshot rm {}` removes it",
+                "the engine at {} no longer has all images of {}; the snapshot is kept, and `arenad snapshot rm {}` removes it",
                 shared.engine.endpoint(),
                 described(&stored),
                 stored.id

@@ -13,7 +13,7 @@ pub(super) enum DecodingError {
     #[error("not decoded: the coding `{0}` is unknown")]
     Unknown(String),
     /// The body does not have the declared coding.
-    #[error("not decoded: it is no {coding}: {cause}")]
+    #[error("not decoded: invalid {coding}: {cause}")]
     Broken {
         /// The name of the coding.
         coding: String,

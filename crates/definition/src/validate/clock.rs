@@ -40,7 +40,7 @@ fn start(scope: Scope<'_>, text: &str) -> Option<ClockStart> {
     match time.filter(is_usual) {
         Some(time) => Some(ClockStart::At(time)),
         None => {
-            let what = if time.is_some() { "no time that programs can be shown" } else { "no time" };
+            let what = if time.is_some() { "not a time that programs can be shown" } else { "not a time" };
             scope
                 .error("value", format!("`{}` is {what}", excerpt(text)))
                 .expected("`snapshot`, or a time from 1980 to 2037 with its zone, such as `2024-03-01T12:00:00Z`")

@@ -126,7 +126,7 @@ pub(super) fn readable_selection(scope: Scope<'_>, locator: &Locator) {
     let reason = match &locator.kind {
         LocatorKind::Http(http) => match &http.selection {
             Selection::Css { selector, .. } if !selector.contains('{') => {
-                scraper::Selector::parse(selector).err().map(|error| format!("it has no CSS selector: {error}"))
+                scraper::Selector::parse(selector).err().map(|error| format!("invalid CSS selector: {error}"))
             }
             Selection::Json(query) => unreadable(query),
             _ => None,
@@ -146,10 +146,10 @@ pub(super) fn readable_selection(scope: Scope<'_>, locator: &Locator) {
 fn unreadable(query: &JsonQuery) -> Option<String> {
     match query {
         JsonQuery::Path { path, .. } if !path.contains('{') => {
-            json_path::parse(path).err().map(|reason| format!("it has no JSONPath: {reason}"))
+            json_path::parse(path).err().map(|reason| format!("invalid JSONPath: {reason}"))
         }
         JsonQuery::Path { .. } => None,
         // A placeholder is also a valid term of jq: an object with that field.
-        JsonQuery::Jq { filter, .. } => jq::check(filter).err().map(|reason| format!("it has no jq filter: {reason}")),
+        JsonQuery::Jq { filter, .. } => jq::check(filter).err().map(|reason| format!("invalid jq filter: {reason}")),
     }
 }

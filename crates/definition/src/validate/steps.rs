@@ -137,8 +137,8 @@ pub(super) fn exactly_one<'k>(scope: Scope<'_>, kinds: &[&'k str], what: &str) -
         [only] => return Some(only),
         // The misspelt key has been reported as unknown.
         [] if kinds.iter().any(|kind| scope.is_misspelt(kind)) => return None,
-        [] => format!("{what} is of no kind"),
-        several => format!("{what} is of several kinds: {}", quoted_list(several.iter().copied())),
+        [] => format!("{what} has no kind"),
+        several => format!("{what} has several kinds: {}", quoted_list(several.iter().copied())),
     };
     let expected = format!("exactly one of {}", quoted_list(kinds.iter().copied()));
     scope.error("kind", message).expected(expected).report();

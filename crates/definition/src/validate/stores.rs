@@ -242,9 +242,9 @@ impl StoreReader<'_> {
             && !path.split('/').skip(1).any(|part| part.is_empty() || part == "." || part == "..");
         let is_file = raw.kind == RawStoreKind::Sqlite;
         if !is_clean || (is_file && raw.path.ends_with('/')) {
-            let what = if is_file { "database file" } else { "folder of a store" };
+            let what = if is_file { "path of a database file" } else { "path of a folder" };
             scope
-                .error("value", format!("`{}` is no {what}", excerpt(&raw.path)))
+                .error("value", format!("`{}` is not the {what}", excerpt(&raw.path)))
                 .expected("an absolute path inside of the container, other than `/`")
                 .report();
             return None;

@@ -157,7 +157,7 @@ fn memory(needs: &Needs, machine: &MachineFacts) -> Finding {
     if reserved > machine.available_bytes {
         let seen = format!("{have}, and {} is needed at least: {}", size(reserved), largest(&needs.sites));
         return finding("memory", Level::Problem, seen)
-            .so("the sites would not come up, or the kernel would end processes for want of memory")
+            .so("the sites would not come up, or the kernel would kill processes (out of memory)")
             .cure(
                 "name fewer sites (`arenad up ENVIRONMENT SITE…`), stop what else takes memory, or lower \
                    `mem_reservation` where the site runs with less",
@@ -171,7 +171,7 @@ fn memory(needs: &Needs, machine: &MachineFacts) -> Finding {
     if limit > machine.memory_bytes {
         let seen = format!("{have}, and the sites' `mem_limit` add up to {}", size(limit));
         return finding("memory", Level::Warning, seen)
-            .so("if all of them use what they may, the kernel ends processes for want of memory")
+            .so("if all of them use what they may, the kernel kills processes (out of memory)")
             .cure("name fewer sites, or lower `mem_limit` in the Compose file");
     }
     finding("memory", Level::Ok, have)

@@ -47,7 +47,7 @@ fn reached(engine: &EngineState) -> Finding {
 pub(crate) fn away(endpoint: &str, why: &Absence) -> Finding {
     let (seen, cure) = match why {
         Absence::NoSocket => (format!("there is no engine at {endpoint}"), START.to_owned()),
-        Absence::NobodyListens => (format!("nobody listens at {endpoint}"), START.to_owned()),
+        Absence::NobodyListens => (format!("no process listens at {endpoint}"), START.to_owned()),
         Absence::Denied { group } => {
             let group = group.as_deref().unwrap_or("docker");
             let cure = format!(

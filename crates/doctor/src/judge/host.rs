@@ -195,7 +195,7 @@ mod tests {
     fn a_browser_that_is_not_there_or_does_not_start_names_its_package() {
         for found in [
             BrowserState::Missing,
-            BrowserState::Fails { path: "/usr/bin/chromium".into(), reason: "it ended with code 1".to_owned() },
+            BrowserState::Fails { path: "/usr/bin/chromium".into(), reason: "it exited with code 1".to_owned() },
         ] {
             let finding = browser(&found);
             assert_eq!(finding.level, Level::Warning);

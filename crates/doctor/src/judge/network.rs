@@ -173,7 +173,7 @@ fn port(port: &PublicPort) -> Finding {
             "choose a `public.port` from 1024 up, run arenad as root, or \
              `sysctl -w net.ipv4.ip_unprivileged_port_start=0`",
         ),
-        PortState::Failed(said) => problem(format!("nobody can listen on {address} (for {site}): {said}"))
+        PortState::Failed(said) => problem(format!("cannot listen on {address} (for {site}): {said}"))
             .cure("correct `listen` of the environment file: it is an address of this host"),
     };
     finding.about(site)
@@ -207,7 +207,7 @@ mod tests {
         let findings = block(&network, None, 1);
         let subjects: Vec<&str> = findings.iter().filter_map(|finding| finding.subject.as_deref()).collect();
         assert_eq!(subjects, ["10.231.5.0/28"]);
-        assert_eq!(block(&network, Some(&[]), 1).len(), 2, "nobody answers for them");
+        assert_eq!(block(&network, Some(&[]), 1).len(), 2, "none of them is known to be free");
     }
 
     #[test]

@@ -61,14 +61,11 @@ pub(super) fn is_experiment(folder: &Path) -> bool {
 pub(super) fn read(folder: &Path) -> Result<Left, ResultError> {
     let name = task_name(folder)?;
     let (benchmark, id) = task(&name)
-        .ok_or_else(|| form(folder, "experiment of a benchmark that is known here", format!("its task is `{name}`")))?;
+        .ok_or_else(|| form(folder, "an experiment of a known benchmark", format!("its task is `{name}`")))?;
     let step: ExperimentStep = last_step(folder)?;
     let observation = step.obs.ok_or_else(|| unfinished(folder, "its last step saw nothing: the run was cut off"))?;
     if step.action.is_some() {
-        return Err(unfinished(
-            folder,
-            "its last step acts, and nobody wrote down what came of it: the run was cut off",
-        ));
+        return Err(unfinished(folder, "its last step has an action but no outcome, so the run was cut off"));
     }
     Ok(Left {
         benchmark: Some(benchmark),
@@ -119,7 +116,7 @@ fn last_step(folder: &Path) -> Result<ExperimentStep, ResultError> {
 }
 
 fn unpickled<T: DeserializeOwned>(path: &Path, input: impl std::io::Read) -> Result<T, ResultError> {
-    pickle::read(input).map_err(|error| form(path, "pickle of BrowserGym", error))
+    pickle::read(input).map_err(|error| form(path, "a pickle of BrowserGym", error))
 }
 
 /// Returns the agent's last message, or `N/A` if the agent gave up, as `browsergym.webarena` does.
@@ -138,6 +135,6 @@ fn recorded(folder: &Path) -> Result<Option<f64>, ResultError> {
         return Ok(None);
     }
     let summary: Value =
-        serde_json::from_str(&text(&path)?).map_err(|error| form(&path, "summary of an experiment", error))?;
+        serde_json::from_str(&text(&path)?).map_err(|error| form(&path, "a summary of an experiment", error))?;
     Ok(summary["cum_reward"].as_f64())
 }

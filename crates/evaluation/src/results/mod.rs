@@ -87,7 +87,7 @@ pub enum ResultError {
         cause: io::Error,
     },
     /// The content of a file does not have the form that its name promises.
-    #[error("{path} is no {expected}: {found}")]
+    #[error("{path} is not {expected}: {found}")]
     Form {
         /// Path of the invalid file.
         path: PathBuf,
@@ -177,7 +177,7 @@ impl Stored {
 /// If the file cannot be read or does not contain evidence.
 pub fn evidence(path: &Path) -> Result<EpisodeEvidence, ResultError> {
     let text = text(path)?;
-    serde_json::from_str(&text).map_err(|error| form(path, "evidence of arenad", error))
+    serde_json::from_str(&text).map_err(|error| form(path, "evidence that arenad has written", error))
 }
 
 fn is_number(name: &str) -> bool {

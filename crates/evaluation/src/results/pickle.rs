@@ -56,7 +56,7 @@ pub(super) enum PickleError {
     #[error("its data contains itself")]
     Recursive,
     /// The input is not a pickle, or not one that a pickler writes.
-    #[error("it is no pickle of data: {0}")]
+    #[error("it is not a pickle of data: {0}")]
     Malformed(&'static str),
 }
 

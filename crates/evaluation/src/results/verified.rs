@@ -22,7 +22,7 @@ pub(super) fn read(folder: &Path) -> Result<Left, ResultError> {
         let verdict_text = text(&verdict)?;
         // Python writes numbers that JSON does not have, if the agent's answer contained them.
         let found = parse_json(&verdict_text).ok().flatten();
-        let found = found.ok_or_else(|| form(&verdict, "result of the benchmark", "it is no JSON"))?;
+        let found = found.ok_or_else(|| form(&verdict, "a result of the benchmark", "it is not JSON"))?;
         found["score"].as_f64()
     } else {
         None
@@ -58,6 +58,6 @@ mod tests {
         write("eval_result.json", "{\"actual\": [NaN], \"score\": 0.0}");
         assert_eq!(read(&folder).expect("a result").recorded, Some(0.0));
         write("eval_result.json", "{\"score\": 1.0");
-        assert!(read(&folder).expect_err("broken").to_string().contains("eval_result.json is no result"));
+        assert!(read(&folder).expect_err("broken").to_string().contains("eval_result.json is not a result"));
     }
 }

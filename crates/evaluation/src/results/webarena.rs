@@ -22,17 +22,17 @@ pub(super) fn id(name: &str) -> Option<&str> {
 
 pub(super) fn read(path: &Path) -> Result<Left, ResultError> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let id = id(&name).ok_or_else(|| form(path, "render_NUMBER.html", "its name has no number"))?;
+    let id = id(&name).ok_or_else(|| form(path, "a file render_NUMBER.html", "its name has no number"))?;
     let html = text(path)?;
     let Some(at) = html.rfind(PAGE) else {
         return Err(unfinished(path, "the run ended before the agent saw a page"));
     };
     let url = html[at + PAGE.len()..].split('>').next().unwrap_or_default().to_owned();
     let action = action(&html[at..]).ok_or_else(|| {
-        form(path, "rendering of a run", "its last page has no parsed action; other action sets are not understood")
+        form(path, "a rendering of a run", "its last page has no parsed action; other action sets are not understood")
     })?;
     let answer =
-        stopped(action).ok_or_else(|| unfinished(path, "the last action is no `stop`, so the run was cut off"))?;
+        stopped(action).ok_or_else(|| unfinished(path, "the last action is not `stop`, so the run was cut off"))?;
     Ok(Left { id: id.to_owned(), answer: answer.to_owned(), url, ..Left::default() })
 }
 

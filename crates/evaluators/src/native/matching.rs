@@ -232,7 +232,7 @@ pub(super) fn subset_of(expected: &str, found: &Json) -> Fit {
             None => Fit::Yes,
             Some(place) => Fit::because(format!("it differs at `{}`", if place.is_empty() { "/" } else { &place })),
         },
-        Err(error) => Fit::Never(format!("what is expected is no JSON: {error}")),
+        Err(error) => Fit::Never(format!("the expected value is not JSON: {error}")),
     }
 }
 
@@ -269,9 +269,9 @@ pub(super) fn count(bounds: &Bounds, found: usize) -> Fit {
 pub(super) fn difference(bounds: &Bounds, before: Option<&Value>, now: Option<BigDecimal>, name: &str) -> Fit {
     let Some(before) = before else { return never_captured(name) };
     let Some(before) = number(&tree::of(before)) else {
-        return Fit::Never(format!("`{name}` was {} when the episode began, which is no number", tree::of(before)));
+        return Fit::Never(format!("`{name}` was {} when the episode began, which is not a number", tree::of(before)));
     };
-    let Some(now) = now else { return Fit::because("it is no number") };
+    let Some(now) = now else { return Fit::because("it is not a number") };
     let difference = now - &before;
     match bounds.hold(&difference) {
         true => Fit::Yes,

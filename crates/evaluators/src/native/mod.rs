@@ -123,7 +123,7 @@ impl EpisodeJudge<'_> {
 
     fn site(&self, criterion: &Criterion, reading: &Reading, rule: &Rule) -> Check {
         let Some(sight) = self.sights.iter().find(|sight| sight.reading == *reading) else {
-            return open("site", criterion, Verdict::Inconclusive, "nobody looked");
+            return open("site", criterion, Verdict::Inconclusive, "it was not read");
         };
         let fit = |found: &Json| matching::site(rule, found, self.episode.captured);
         let check = match &sight.seen {
@@ -180,7 +180,7 @@ fn is_at(address: &AddressCriterion, url: &str) -> Fit {
         PathRule::Any | PathRule::Matches(_) => "/",
     };
     let Ok(mut reference) = url::Url::parse(&format!("{}{path}", address.origin)) else {
-        return Fit::Never(format!("{}{path} is no URL", address.origin));
+        return Fit::Never(format!("{}{path} is not a URL", address.origin));
     };
     if !address.query.is_empty() {
         reference.query_pairs_mut().extend_pairs(&address.query);

@@ -88,7 +88,7 @@ pub(super) fn string_match(
                 texts_of(&place, expected)?.into_iter().map(|bounds| bounded(rule, bounds, number(answer), &check)),
             ),
             "fuzzy_match" => checks.extend(fuzzy(context, eval, told, expected)?),
-            _ => checks.push(void("string_match", rule, expected, "nobody knows this rule")),
+            _ => checks.push(void("string_match", rule, expected, "unknown rule")),
         }
     }
     Ok(checks)
@@ -127,7 +127,7 @@ pub(super) fn bounded(
     let satisfied = |inequality| numbers::satisfies(value.unwrap_or(f64::NAN), inequality);
     match inequalities.split(OR).map(satisfied).collect::<Option<Vec<bool>>>() {
         Some(fits) => check(rule, inequalities.into(), fits.contains(&true)),
-        None => void("required_values", rule, &inequalities.into(), "this is no inequality"),
+        None => void("required_values", rule, &inequalities.into(), "invalid inequality"),
     }
 }
 

@@ -139,7 +139,7 @@ fn judge(
                 place: place.clone(),
                 ..said
             })),
-            _ => checks.push(void("program_html", rule, expected, "nobody knows this rule")),
+            _ => checks.push(void("program_html", rule, expected, "unknown rule")),
         }
     }
     Ok(checks)

@@ -12,7 +12,7 @@ use fancy_regex::{Regex, RegexBuilder};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PatternError {
     /// The pattern is invalid, in Python as well.
-    #[error("{0:?} is no regular expression")]
+    #[error("invalid regular expression {0:?}")]
     Invalid(String),
     /// Matching takes too many steps.
     #[error("matching {0:?} takes too long")]

@@ -6,7 +6,7 @@ use unicode_normalization::UnicodeNormalization;
 
 /// A URL that Python refuses to split.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no URL")]
+#[error("{0:?} is not a URL")]
 pub struct UrlError(String);
 
 /// The result of `urlsplit`.

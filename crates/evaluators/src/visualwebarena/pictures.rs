@@ -155,7 +155,7 @@ pub(crate) fn replied(
             let any = replies.iter().any(|reply| fits(reply));
             Check::of("page_image_query", "eval_vqa", &place_of(query), expected, json!(replies), any)
         }
-        (None, None) => open(Verdict::Inconclusive, "the replies are no list of texts"),
+        (None, None) => open(Verdict::Inconclusive, "the replies are not a list of texts"),
     }
 }
 

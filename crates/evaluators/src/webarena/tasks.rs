@@ -26,7 +26,7 @@ pub struct WebArenaTask {
 #[derive(Debug, thiserror::Error)]
 pub enum WebArenaFileError {
     /// The file is not a list of tasks.
-    #[error("the file is no list of tasks")]
+    #[error("the file is not a list of tasks")]
     Form(#[source] serde_json::Error),
     /// One task does not have the form of WebArena's tasks.
     #[error("task {number}")]

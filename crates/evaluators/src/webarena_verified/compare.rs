@@ -190,7 +190,7 @@ impl ComparisonRules<'_> {
             actual.iter().map(|(key, _)| key.as_str()).filter(|key| get(expected, key).is_none()).collect();
         let mut differences = Vec::new();
         if !missing.is_empty() || (!extra.is_empty() && !self.may_have_more_keys) {
-            let message = format!("missing keys: {missing:?}; keys that nobody expects: {extra:?}");
+            let message = format!("missing keys: {missing:?}; unexpected keys: {extra:?}");
             differences.push(ValueMismatch { name: format!("{path}_keys_mismatch"), message });
         }
         for (key, expected) in expected.iter().filter(|(key, _)| Some(key.as_str()) != self.ignored_key) {
@@ -220,6 +220,6 @@ fn mismatch(path: &str, all: usize, missing: usize, extra: usize) -> Vec<ValueMi
     if missing == 0 && extra == 0 {
         return Vec::new();
     }
-    let message = format!("{} of {all} expected items found, {extra} that nobody expects", all - missing);
+    let message = format!("{} of {all} expected items found, {extra} unexpected", all - missing);
     vec![ValueMismatch { name: format!("{path}_array_values_mismatch"), message }]
 }

@@ -162,7 +162,7 @@ fn keep(items: Vec<Value>, field: &str, number: i128, found: &mut Vec<Value>) ->
             Some(Value::Bool(value)) => i128::from(*value) == number,
             #[expect(clippy::cast_precision_loss, reason = "no number of a filter is that large")]
             Some(Value::Number(value)) => value.as_f64().is_some_and(|value| value.trunc() == number as f64),
-            Some(other) => return Err(ReadingFailure::raised(format!("{other} is no number"))),
+            Some(other) => return Err(ReadingFailure::raised(format!("{other} is not a number"))),
         };
         if is_number {
             found.push(item);

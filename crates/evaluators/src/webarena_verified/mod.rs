@@ -161,7 +161,7 @@ fn environments(task: &VerifiedTask, trace: &Trace) -> Result<Environments, Read
     let events = trace.relevant()?;
     let last = events.len().checked_sub(1);
     let last =
-        last.ok_or_else(|| ReadingFailure::raised("nobody says where the sites are, and there is no traffic"))?;
+        last.ok_or_else(|| ReadingFailure::raised("the addresses of the sites are unknown, and there is no traffic"))?;
     let environment = |(index, placeholder): (usize, &str)| {
         let split = urls::urlsplit(events[index.min(last)].url()?)?;
         let path = if placeholder == "__SHOPPING_ADMIN__" { "/admin" } else { "" };

@@ -37,7 +37,7 @@ pub(crate) fn read(value: &Value, schema: &Value, reading: &ReadingOptions<'_>) 
     match wanted {
         SchemaItem::Object(schema) => object_or_array(value, schema, reading),
         SchemaItem::Named(_) if is_array && !value.is_array() => {
-            or_raw(Err(ReadingFailure::raised(format!("{value} is no list"))), value, reading)
+            or_raw(Err(ReadingFailure::raised(format!("{value} is not a list"))), value, reading)
         }
         wanted if is_array => array(value, &wanted, reading),
         SchemaItem::Named(name) => single(value, name, reading),
@@ -80,7 +80,7 @@ pub(super) fn results(
 }
 
 fn kind(name: &str) -> Result<ValueKind, ReadingFailure> {
-    ValueKind::named(name).ok_or_else(|| ReadingFailure::raised(format!("{name:?} is no type of the benchmark")))
+    ValueKind::named(name).ok_or_else(|| ReadingFailure::raised(format!("unknown type {name:?}")))
 }
 
 /// Keeps an actual value unchanged if it does not fit its type.
@@ -98,7 +98,7 @@ fn or_raw(
 /// Returns the item type of a schema, and whether the schema is for a list.
 fn wanted(schema: &Value) -> Result<(SchemaItem<'_>, bool), ReadingFailure> {
     if !schema.is_object() {
-        return Err(ReadingFailure::raised(format!("{schema} is no schema")));
+        return Err(ReadingFailure::raised(format!("{schema} is not a schema")));
     }
     let text = |key: &str| schema.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     match text("type") {
@@ -118,7 +118,7 @@ fn array(value: &Value, wanted: &SchemaItem<'_>, reading: &ReadingOptions<'_>) -
     };
     let value = parsed.as_ref().unwrap_or(value);
     let Value::Array(items) = value else {
-        return or_raw(Err(ReadingFailure::raised(format!("{value} is no list"))), value, reading);
+        return or_raw(Err(ReadingFailure::raised(format!("{value} is not a list"))), value, reading);
     };
     match wanted {
         SchemaItem::Object(schema) => object_or_array(value, schema, reading),
@@ -150,7 +150,7 @@ fn object(value: &Value, schema: &Value, reading: &ReadingOptions<'_>) -> Result
         _ => None,
     };
     let Some(entries) = entries else {
-        return or_raw(Err(ReadingFailure::raised(format!("{value} is no object"))), value, reading);
+        return or_raw(Err(ReadingFailure::raised(format!("{value} is not an object"))), value, reading);
     };
     let read = |(name, value): (&String, &Value)| Ok((name.clone(), property(name, value, schema, reading)?));
     entries.iter().map(read).collect::<Result<_, _>>().map(ValueNode::Object)

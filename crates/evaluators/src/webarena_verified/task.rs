@@ -170,7 +170,7 @@ fn given<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Value>, D::Error>
 #[derive(Debug, thiserror::Error)]
 pub enum VerifiedFileError {
     /// The file is not a list of tasks.
-    #[error("the file is no list of tasks")]
+    #[error("the file is not a list of tasks")]
     Form(#[source] serde_json::Error),
     /// One task does not have the form of WebArena-Verified's tasks.
     #[error("task {number}")]
@@ -182,7 +182,7 @@ pub enum VerifiedFileError {
         cause: serde_json::Error,
     },
     /// The benchmark does not have a site that a task needs.
-    #[error("task {number} needs {site:?}, which is no site of WebArena-Verified")]
+    #[error("task {number} needs {site:?}, which is not a site of WebArena-Verified")]
     Site {
         /// The number of the task.
         number: u32,

@@ -160,7 +160,7 @@ mod tests {
     fn place(folder: &std::path::Path) -> ArchivePaths {
         let archive = SourceArchive { file: "x.tar".to_owned(), size_bytes: None, sha256: None, mirrors: Vec::new() };
         let place = Shelf::new(folder).place(&archive);
-        drop(place.take_turn().expect("nobody else works on it"));
+        drop(place.take_turn().expect("no other task works on it"));
         place
     }
 

@@ -30,7 +30,8 @@ pub(crate) async fn sign_in(
         match accounts::log_in(shared.prober.http(), &place, account, login).await {
             Ok(session) => sessions.push((account.name.clone(), session)),
             Err(failure) => {
-                let message = format!("{} of {} has no session in the baseline: {failure}", account.name, site.name);
+                let message =
+                    format!("the account {} of {} has no session in the baseline: {failure}", account.name, site.name);
                 shared.events.note("account.no_session", None, &message).await;
             }
         }

@@ -105,7 +105,7 @@ impl Instance {
             unless(cancel, plan.stages.time("verify", kept)).await?
         };
         if is_kept {
-            return self.leave(&plan, ResetWay::Keep, "it is only read, and as its snapshot").await;
+            return self.leave(&plan, ResetWay::Keep, "it is read-only and equals its snapshot").await;
         }
         self.progress.commit();
         self.pool.expect_resets();
@@ -161,7 +161,7 @@ impl Instance {
         if is_dirty {
             return self.reset(plan, None, cancel).await;
         }
-        self.leave(&plan, ResetWay::Untouched, "it is proven to be as its snapshot").await
+        self.leave(&plan, ResetWay::Untouched, "it is proven to equal its snapshot").await
     }
 
     /// Brings the instance to the snapshot: in place if that is possible and succeeds, by new containers otherwise.
@@ -178,7 +178,8 @@ impl Instance {
                     OperationFailure::Reset(ResetError::Uncovered(gaps)) => ("no rewind", coverage::told(gaps)),
                     _ => ("the rewind failed", describe(&error)),
                 };
-                let message = format!("{} could not be rewound and is made anew: {reason}", self.context.id);
+                let message =
+                    format!("{} could not be rewound, so its containers are recreated: {reason}", self.context.id);
                 plan.fall_back(format!("{what}: {reason}"));
                 self.context.note("instance.rewind_failed", &message).await;
             }

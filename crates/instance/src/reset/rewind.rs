@@ -75,7 +75,7 @@ impl Instance {
             return Some("it serves another snapshot".to_owned());
         }
         if self.service.was_entered() {
-            return Some("somebody has run commands in its containers".to_owned());
+            return Some("an operator has run commands in its containers".to_owned());
         }
         if serving.renewals >= MOST_RENEWALS {
             return Some(format!("its containers have been brought back {} times", serving.renewals));

@@ -36,10 +36,10 @@ impl Instance {
         while let Some((made, chosen)) = self.pool.choose(&target.id) {
             if let Err(error) = self.wake(&chosen, target, asked, plan).await {
                 let reason = describe(&error);
-                let message = format!("standby {made} of {} is given up: {reason}", self.context.id);
+                let message = format!("standby {made} of {} was discarded: {reason}", self.context.id);
                 self.context.note("standby.failed", &message).await;
                 self.pool.reject(chosen.incarnation, &target.id);
-                plan.fall_back(format!("a standby was given up: {reason}"));
+                plan.fall_back(format!("a standby was discarded: {reason}"));
                 continue;
             }
             self.take_over(plan, chosen, target, asked).await?;

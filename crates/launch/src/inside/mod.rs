@@ -55,7 +55,7 @@ pub enum InsideError {
         cause: io::Error,
     },
     /// The content of the containers before the first client is unknown.
-    #[error("nobody knows what its containers held outside of the stores before the first client")]
+    #[error("the content of its containers outside of the stores before the first client is unknown")]
     NotNoted,
     /// The container has more content than is ever compared.
     #[error("look into {service}: more than {limit} outside of its stores")]

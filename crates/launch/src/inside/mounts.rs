@@ -159,7 +159,7 @@ mod tests {
 ";
         let mounts = read(&format!("{ROOT}{USUAL}{more}"));
         assert_eq!(mounts.stores, BTreeSet::from([150]));
-        assert!(mounts.memory.contains(&"/data/tmp".to_owned()), "memory in a store is no part of it");
+        assert!(mounts.memory.contains(&"/data/tmp".to_owned()), "a memory file system in a store is not part of it");
         let others: Vec<(&str, &str)> =
             mounts.others.iter().map(|(path, what)| (path.as_str(), what.as_str())).collect();
         assert_eq!(others, [("/srv/bind", "folder of the host"), ("/srv/extra", "volume")]);

@@ -38,7 +38,7 @@ pub(super) async fn run(
 ) -> Result<FoundValue, LocateError> {
     let origin = origin(scene)?;
     let url = origin.join(&locator.path).ok().filter(|url| url.origin() == origin.origin());
-    let url = url.ok_or_else(|| LocateError::Refused(format!("{} is no path of the site", locator.path)))?;
+    let url = url.ok_or_else(|| LocateError::Refused(format!("{} is not a path of the site", locator.path)))?;
     let ran = format!("{} {url}", locator.method);
     let mut visitor =
         SiteVisitor { client, scene, origin, cookies: cookies(session)?, headers: headers(locator, session)? };

@@ -46,7 +46,7 @@ pub(super) async fn take(selection: &Selection, answer: FinalResponse, limit: Du
 }
 
 fn text(answer: FinalResponse) -> Result<String, LocateError> {
-    String::from_utf8(answer.body).map_err(|_| LocateError::Failed("the answer is no text in UTF-8".to_owned()))
+    String::from_utf8(answer.body).map_err(|_| LocateError::Failed("the response is not valid UTF-8".to_owned()))
 }
 
 /// Name of the hidden command that runs this program as the process that parses a page. A confined process is needed
@@ -106,7 +106,7 @@ pub fn of_page(page: &str, selector: &str, attribute: Option<&str>, all: bool) -
 fn css(page: &str, selector: &str, attribute: Option<&str>, all: bool) -> SelectionResult {
     let parsed = match Selector::parse(selector) {
         Ok(parsed) => parsed,
-        Err(error) => return SelectionResult::NoSelector(format!("`{selector}` is no CSS selector: {error}")),
+        Err(error) => return SelectionResult::NoSelector(format!("invalid CSS selector `{selector}`: {error}")),
     };
     let page = Html::parse_document(page);
     let mut found = page.select(&parsed).map(|element| match attribute {

@@ -66,7 +66,7 @@ pub(super) async fn look(
 
 /// Parses the browser's address: `http://HOST:PORT`, or the WebSocket address that the browser prints.
 fn browser(address: &str) -> Result<Url, LocateError> {
-    let wrong = || LocateError::Unknown(format!("`{address}` is no CDP address, such as http://127.0.0.1:9222"));
+    let wrong = || LocateError::Unknown(format!("`{address}` is not a CDP address such as http://127.0.0.1:9222"));
     let mut url = Url::parse(address).map_err(|_| wrong())?;
     if matches!(url.scheme(), "ws" | "http") && url.host_str().is_some() {
         url = Url::parse(&format!(

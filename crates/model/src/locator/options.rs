@@ -80,6 +80,6 @@ impl Options {
         };
         let known: Vec<String> = self.known.iter().map(|name| format!("`{name}`")).collect();
         let expected = if known.is_empty() { "none".to_owned() } else { format!("once at most: {}", known.join(", ")) };
-        Err(cursor.error_at(left.at, format!("`{shown}` is no option here"), expected))
+        Err(cursor.error_at(left.at, format!("unknown option `{shown}`"), expected))
     }
 }

@@ -40,8 +40,8 @@ pub fn parse(text: &str) -> Result<Locator, SyntaxError> {
         "exec" => LocatorKind::Exec(exec(&mut cursor, options)?),
         "file" => LocatorKind::File(file(&mut cursor, options)?),
         "trace" => LocatorKind::Trace(trace(&mut cursor, options)?),
-        "" => return Err(cursor.error_at(at, "nothing says what kind of locator this is", KINDS)),
-        other => return Err(cursor.error_at(at, format!("`{other}` is no kind of locator"), KINDS)),
+        "" => return Err(cursor.error_at(at, "the locator has no kind", KINDS)),
+        other => return Err(cursor.error_at(at, format!("unknown locator kind `{other}`"), KINDS)),
     };
     Ok(Locator { kind, timeout })
 }
@@ -53,7 +53,7 @@ fn timeout(cursor: &Cursor<'_>, given: &LocatorOption) -> Result<Duration, Synta
     let expected = "a time such as `500ms` or `10s`, two minutes at most";
     match humantime::parse_duration(text) {
         Ok(limit) if !limit.is_zero() && limit <= TIMEOUT_MAX => Ok(limit),
-        _ => Err(cursor.error_at(given.at, format!("`{text}` is no time limit"), expected)),
+        _ => Err(cursor.error_at(given.at, format!("invalid time limit `{text}`"), expected)),
     }
 }
 
@@ -94,7 +94,7 @@ fn http(cursor: &mut Cursor<'_>, mut options: Options) -> Result<HttpLocator, Sy
             return Err(cursor.error_at(at, format!("a `{method}` writes"), "`GET`: locators only read"));
         }
         other => {
-            return Err(cursor.error_at(at, format!("`{other}` is no method"), "`GET`, `HEAD`, `OPTIONS` or `POST`"));
+            return Err(cursor.error_at(at, format!("unknown method `{other}`"), "`GET`, `HEAD`, `OPTIONS` or `POST`"));
         }
     }
     cursor.skip_space();
@@ -119,7 +119,7 @@ fn header(cursor: &Cursor<'_>, given: &LocatorOption) -> Result<(String, String)
             }
             Ok((name.to_owned(), value.to_owned()))
         }
-        _ => Err(cursor.error_at(given.at, "this is no header", "`header=\"Name: value\"`")),
+        _ => Err(cursor.error_at(given.at, "invalid header", "`header=\"Name: value\"`")),
     }
 }
 
@@ -228,7 +228,7 @@ fn file(cursor: &mut Cursor<'_>, options: Options) -> Result<FileLocator, Syntax
     let at = cursor.at;
     let path = cursor.rest("a path such as `/etc/os-release`")?;
     if !path.starts_with('/') || path.contains('\0') {
-        return Err(cursor.error_at(at, "this is no absolute path", "a path such as `/etc/os-release`"));
+        return Err(cursor.error_at(at, "the path is not absolute", "a path such as `/etc/os-release`"));
     }
     Ok(FileLocator { service, path: path.to_owned() })
 }
@@ -525,15 +525,15 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_with_its_place() {
         let expected =
-            "column 1: `sqll` is no kind of locator; expected `sql:`, `http:`, `js:`, `exec:`, `file:` or `trace:`";
+            "column 1: unknown locator kind `sqll`; expected `sql:`, `http:`, `js:`, `exec:`, `file:` or `trace:`";
         assert_eq!(refused("sqll: x"), expected);
         assert_eq!(refused("sql"), "column 4: what is to be read is missing; expected `:` and what this kind reads");
         assert_eq!(refused("sql: "), "column 6: nothing follows; expected a statement such as `SELECT 1`");
         assert!(
             refused("sql(a, b=1): x")
-                .starts_with("column 8: `b=1` is no option here; expected once at most: `timeout`, `rows`")
+                .starts_with("column 8: unknown option `b=1`; expected once at most: `timeout`, `rows`")
         );
-        assert!(refused("sql(timeout=1h): x").starts_with("column 5: `1h` is no time limit"));
+        assert!(refused("sql(timeout=1h): x").starts_with("column 5: invalid time limit `1h`"));
         assert!(refused("http: GET x").starts_with("column 11: the path is missing"));
         assert!(refused("http: DELETE /x").starts_with("column 7: a `DELETE` writes"));
         assert!(refused("http: POST /x").starts_with("column 7: a `POST` may write"));
@@ -543,7 +543,7 @@ mod tests {
         assert!(refused("http(header='Host: x'): /").starts_with("column 6: the header `Host` cannot be given"));
         assert!(refused("http: /x y").starts_with("column 10: `y` does not belong here"));
         assert!(refused("exec: web: a 'b").starts_with("column 14: this quote is not closed"));
-        assert!(refused("file: x").starts_with("column 7: this is no absolute path"));
+        assert!(refused("file: x").starts_with("column 7: the path is not absolute"));
         assert!(refused("js: x @ live as me").contains("the agent's page has its own session"));
     }
 }

@@ -38,7 +38,7 @@ pub(super) fn rule(
     others: &[&'static str],
 ) -> Option<Rule> {
     let kinds: Vec<&str> = KINDS.iter().chain(others).copied().collect();
-    let kind = exactly_one(scope, &kinds, "what is expected")?;
+    let kind = exactly_one(scope, &kinds, "the expected value")?;
     extras(scope, kind, raw, subject);
     if others.contains(&kind) {
         return None;

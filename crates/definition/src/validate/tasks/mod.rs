@@ -16,7 +16,7 @@ use crate::raw::tasks::{RawTask, RawTaskKind};
 use crate::raw::values::{Entries, text_of};
 use crate::scope::Scope;
 use crate::tasks::is_name;
-use arenad_model::ids::{SNAPSHOT_NAME_MAX, SiteName, is_snapshot_name};
+use arenad_model::ids::{SNAPSHOT_NAME_RULE, SiteName, is_snapshot_name};
 use arenad_model::locator::Arguments;
 use arenad_model::site::{Environment, Site};
 use arenad_model::task::{Criterion, CriterionKind, Reading, Task, TaskKind};
@@ -193,11 +193,8 @@ fn snapshots(context: &TaskContext<'_>, scope: Scope<'_>, raw: Option<&Entries<S
         .map(|(site, name, scope)| {
             filled(scope, name, "the snapshot's name");
             if !name.trim().is_empty() && !is_snapshot_name(name) {
-                let draft = scope.error("value", format!("{name:?} is not a snapshot's name"));
-                let rule = format!(
-                    "1 to {SNAPSHOT_NAME_MAX} letters, digits, `-`, `_` and `.`, beginning with a letter or a digit"
-                );
-                draft.expected(&rule).report();
+                let draft = scope.error("value", format!("invalid snapshot name {name:?}"));
+                draft.expected(SNAPSHOT_NAME_RULE).report();
             }
             if name == "baseline" {
                 let draft = scope.error("value", "the baseline has no name");

@@ -138,7 +138,8 @@ impl TraceEvent {
             TraceEntry::Plain(plain) => Ok(plain.response.status),
             TraceEntry::Odd(entry) => {
                 let status = part(entry, ["response", "status"])?;
-                whole(status).ok_or_else(|| ReadingFailure::raised(format!("the status {status} is no whole number")))
+                whole(status)
+                    .ok_or_else(|| ReadingFailure::raised(format!("the status {status} is not a whole number")))
             }
         }
     }
@@ -225,7 +226,7 @@ impl TraceEvent {
                     Ok(content) => body::fields(&content),
                     Err(_) => match json::parse(content.get())? {
                         Some(content) => body::odd_fields(&content),
-                        None => Err(ReadingFailure::raised("the content of an answer is no JSON")),
+                        None => Err(ReadingFailure::raised("the content of a response is not JSON")),
                     },
                 }
             }
@@ -284,7 +285,7 @@ fn odd_headers(entry: &Value) -> Result<Vec<(String, &Value)>, ReadingFailure> {
         .iter()
         .map(|item| {
             let found = header(item).zip(item.get("value"));
-            found.ok_or_else(|| ReadingFailure::raised(format!("{item} is no header with a name and a value")))
+            found.ok_or_else(|| ReadingFailure::raised(format!("{item} is not a header with a name and a value")))
         })
         .collect()
 }

@@ -30,13 +30,13 @@ pub enum TraceError {
     #[error("no traffic was recorded")]
     Missing,
     /// The bytes are not a HAR.
-    #[error("the file is no HAR: it has no log.entries with a request and a response each")]
+    #[error("the file is not a HAR: it has no log.entries with a request and a response each")]
     Har(#[source] serde_json::Error),
     /// The HAR has no entries.
     #[error("the HAR has no entries")]
     Empty,
     /// The bytes are not a ZIP archive with a `trace.network`.
-    #[error("the file is no ZIP archive with a trace.network in it")]
+    #[error("the file is not a ZIP archive that contains trace.network")]
     Zip(#[source] zip::result::ZipError),
     /// The trace exceeds the limit, given in MiB.
     #[error("trace.network is larger than {0} MiB")]

@@ -133,7 +133,7 @@ impl PostalAddress {
 }
 
 pub(super) fn normalise(value: &Value, reading: &ReadingOptions<'_>) -> Result<Normal, ReadingFailure> {
-    let parts = value.as_object().ok_or_else(|| ReadingFailure::raised(format!("{value} is no address")))?;
+    let parts = value.as_object().ok_or_else(|| ReadingFailure::raised(format!("{value} is not an address")))?;
     // Python formats number and street as texts; it uses the other parts as they are.
     let pasted = |name: &str| part(parts, name).map(python::to_str);
     let (number, street) = (pasted("house_number")?, pasted("street")?);

@@ -23,7 +23,7 @@ pub(super) fn normalise(value: &Value) -> Result<Normal, ReadingFailure> {
         },
         _ => None,
     };
-    truth.map(Normal::Boolean).ok_or_else(|| ReadingFailure::raised(format!("{value} is no truth value")))
+    truth.map(Normal::Boolean).ok_or_else(|| ReadingFailure::raised(format!("{value} is not a truth value")))
 }
 
 /// Reads a `null`: an empty value, or one of the words for it. Zero is a number.

@@ -33,7 +33,7 @@ fn is_scalar(value: &Value) -> bool {
 }
 
 pub(super) fn normalise(value: &Value) -> Result<Normal, ReadingFailure> {
-    let wrong = || ReadingFailure::raised(format!("{value} is no coordinates"));
+    let wrong = || ReadingFailure::raised(format!("{value} is not a pair of coordinates"));
     match value {
         value if is_falsy(value) => Err(wrong()),
         Value::String(text) => parse(text).ok_or_else(wrong),
@@ -67,7 +67,7 @@ fn degrees(value: &Value) -> Result<f64, ReadingFailure> {
         Value::String(text) => numbers::float(text),
         other => json::beyond(other).and_then(|text| text.parse().ok()),
     };
-    degrees.ok_or_else(|| ReadingFailure::raised(format!("{value} is no number of degrees")))
+    degrees.ok_or_else(|| ReadingFailure::raised(format!("{value} is not a number of degrees")))
 }
 
 /// Wraps the longitude to -180..180 degrees. A latitude beyond 90 degrees is an error.

@@ -27,7 +27,7 @@ pub(super) fn normalise(value: &Value) -> Result<Normal, ReadingFailure> {
     let is_point_decimal = text.rfind('.') > text.rfind(',');
     let amount = amount(&text, is_point_decimal)
         .and_then(Decimal::of_float)
-        .ok_or_else(|| ReadingFailure::raised(format!("{value} is no amount")))?;
+        .ok_or_else(|| ReadingFailure::raised(format!("{value} is not an amount")))?;
     Ok(Normal::Decimal(if is_negative { amount.negated() } else { amount }))
 }
 

@@ -17,7 +17,7 @@ use arenad_verdict::Profile;
 pub(super) fn normalise(value: &Value, reading: &ReadingOptions<'_>) -> Result<Normal, ReadingFailure> {
     static COMMA: LazyLock<Regex> = LazyLock::new(|| Regex::new(",(?! )").expect("a pattern of ours"));
     let text = value.as_str().filter(|text| !text.is_empty());
-    let text = text.ok_or_else(|| ReadingFailure::raised(format!("{value} is no date")))?;
+    let text = text.ok_or_else(|| ReadingFailure::raised(format!("{value} is not a date")))?;
     let text = COMMA.replace_all(text, ", ");
     let parsed = dates::parse(&text, reading.today, reading.today.0);
     let is_whole = |parsed: &ParsedDate| parsed.year.is_some() && parsed.month.is_some() && parsed.day.is_some();
@@ -26,7 +26,7 @@ pub(super) fn normalise(value: &Value, reading: &ReadingOptions<'_>) -> Result<N
     let day = parsed
         .filter(|parsed| reading.profile == Profile::Compat || is_whole(parsed))
         .and_then(|parsed| parsed.completed(reading.today));
-    let (year, month, day) = day.ok_or_else(|| ReadingFailure::raised(format!("{text:?} is no date")))?;
+    let (year, month, day) = day.ok_or_else(|| ReadingFailure::raised(format!("{text:?} is not a date")))?;
     Ok(Normal::Text(format!("{year:04}-{month:02}-{day:02}")))
 }
 
@@ -47,7 +47,7 @@ const MONTHS: [&str; 12] = [
 
 /// Reads a `month` and returns its English name.
 pub(super) fn month(value: &Value, reading: &ReadingOptions<'_>) -> Result<Normal, ReadingFailure> {
-    let wrong = || ReadingFailure::raised(format!("{value} is no month"));
+    let wrong = || ReadingFailure::raised(format!("{value} is not a month"));
     let number = match value {
         Value::Bool(value) => Some(i128::from(*value)),
         Value::Number(number) => Some(number.as_f64().filter(|float| float.fract() == 0.0).map_or(0, |float| {

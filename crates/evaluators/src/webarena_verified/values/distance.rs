@@ -18,7 +18,7 @@ use crate::webarena_verified::failure::ReadingFailure;
 pub(super) fn normalise(value: &Value) -> Result<Normal, ReadingFailure> {
     static KILO: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"(?i)(\d+(?:\.\d+)?)\s*k(?=\s|$)").expect("a pattern of ours"));
-    let wrong = || ReadingFailure::raised(format!("{value} is no distance with a unit"));
+    let wrong = || ReadingFailure::raised(format!("{value} is not a distance with a unit"));
     refuse_empty(value)?;
     let text = python::to_str(value);
     let text = KILO.replace_all(&text, "${1} km");

@@ -52,7 +52,7 @@ static FORMATS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
 
 pub(super) fn normalise(value: &Value) -> Result<Normal, ReadingFailure> {
     static HOURS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(\d+):(\d+)\s*hours?").expect("a pattern of ours"));
-    let wrong = || ReadingFailure::raised(format!("{value} is no duration with a unit"));
+    let wrong = || ReadingFailure::raised(format!("{value} is not a duration with a unit"));
     if is_falsy(value) {
         return Err(wrong());
     }

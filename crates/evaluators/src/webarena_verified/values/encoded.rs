@@ -23,14 +23,15 @@ const STANDARD: GeneralPurpose = GeneralPurpose::new(
 
 /// Reads a `json`: a JSON document in a text. Its keys are sorted.
 pub(super) fn json_text(value: &Value) -> Result<Normal, ReadingFailure> {
-    let text = value.as_str().ok_or_else(|| ReadingFailure::raised(format!("{value} is no JSON in a text")))?;
-    let document = json::parse(text)?.ok_or_else(|| ReadingFailure::raised(format!("{text:?} is no JSON")))?;
+    let text =
+        value.as_str().ok_or_else(|| ReadingFailure::raised(format!("{value} is not a text that contains JSON")))?;
+    let document = json::parse(text)?.ok_or_else(|| ReadingFailure::raised(format!("{text:?} is not JSON")))?;
     Ok(Normal::Text(json::dump_sorted(&document)))
 }
 
 /// Reads a `base64`: the decoded text, or a pattern for that text.
 pub(super) fn base64(value: &Value, reading: &ReadingOptions<'_>) -> Result<Normal, ReadingFailure> {
-    let wrong = || ReadingFailure::raised(format!("{value} is no text in Base64"));
+    let wrong = || ReadingFailure::raised(format!("{value} is not Base64"));
     let text = value.as_str().map(python::strip).filter(|text| !text.is_empty()).ok_or_else(wrong)?;
     if reading.is_pattern(text) {
         return Ok(Normal::Text(text.to_owned()));

@@ -13,7 +13,7 @@ const THRESHOLD: f64 = 80.0;
 
 pub(super) fn normalise(value: &Value) -> Result<Normal, ReadingFailure> {
     match value {
-        Value::Null => Err(ReadingFailure::raised("nothing is no name")),
+        Value::Null => Err(ReadingFailure::raised("the name is missing")),
         value if is_falsy(value) => Ok(Normal::Text(String::new())),
         value => Ok(Normal::Text(python::strip(&python::to_str(value).to_lowercase()).to_owned())),
     }

@@ -25,7 +25,7 @@ pub(super) fn normalise(value: &Value) -> Result<Normal, ReadingFailure> {
     static LINK_TEXT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\[([^\]]+)\]").expect("a pattern of ours"));
     static LINK_URL: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\(\s*([^)]+?)\s*\)").expect("a pattern of ours"));
     let text = value.as_str().map(python::strip).filter(|text| !text.is_empty());
-    let text = text.ok_or_else(|| ReadingFailure::raised(format!("{value} is no Markdown")))?;
+    let text = text.ok_or_else(|| ReadingFailure::raised(format!("{value} is not Markdown")))?;
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let text = STEPS.iter().fold(text, |text, (pattern, with)| pattern.replace_all(&text, *with).into_owned());
     let text = LINK_TEXT.replace_all(&text, |found: &Captures<'_, str>| {

@@ -135,7 +135,7 @@ impl TypedValue {
         }
         let alternatives = match value {
             Value::Array(_) if reading.is_literal() => {
-                return Err(ReadingFailure::raised("a list is no alternative here"));
+                return Err(ReadingFailure::raised("a list cannot be an alternative here"));
             }
             Value::Array(items) if items.len() < 2 => {
                 return Err(ReadingFailure::raised("alternatives are two and more"));

@@ -28,7 +28,7 @@ pub(super) fn normalise(value: &Value) -> Result<Normal, ReadingFailure> {
     numbers::float(&digits)
         .or_else(|| words(&text))
         .map(Normal::Number)
-        .ok_or_else(|| ReadingFailure::raised(format!("{value} is no number")))
+        .ok_or_else(|| ReadingFailure::raised(format!("{value} is not a number")))
 }
 
 /// Returns the value of a word. `point` has none and is handled by the caller.

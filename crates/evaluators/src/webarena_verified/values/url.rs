@@ -60,7 +60,7 @@ impl fmt::Display for Url {
 /// Reads a URL, or a pattern for URLs.
 pub(super) fn normalise(value: &Value, reading: &ReadingOptions<'_>) -> Result<Url, ReadingFailure> {
     let text = value.as_str().map(python::strip).filter(|text| !text.is_empty());
-    let text = text.ok_or_else(|| ReadingFailure::raised(format!("{value} is no URL")))?;
+    let text = text.ok_or_else(|| ReadingFailure::raised(format!("{value} is not a URL")))?;
     if reading.is_pattern(text) {
         let query = match reading.url.query {
             Some(query) => wanted_query(query, reading)?,
@@ -202,7 +202,7 @@ fn own_query(query: &str, reading: &ReadingOptions<'_>) -> Result<Vec<(String, V
 /// schema if there is one.
 fn wanted_query(query: &Value, reading: &ReadingOptions<'_>) -> Result<Vec<(String, ValueNode)>, ReadingFailure> {
     let Value::Object(entries) = query else {
-        return Err(ReadingFailure::raised(format!("{query} is no query")));
+        return Err(ReadingFailure::raised(format!("{query} is not a query")));
     };
     let mut kept = Map::new();
     for (name, values) in entries {
@@ -226,7 +226,7 @@ fn wanted_query(query: &Value, reading: &ReadingOptions<'_>) -> Result<Vec<(Stri
     match node {
         ValueNode::None => Ok(Vec::new()),
         ValueNode::Object(entries) => Ok(entries),
-        other => Err(ReadingFailure::raised(format!("{} is no query", other.to_json()))),
+        other => Err(ReadingFailure::raised(format!("{} is not a query", other.to_json()))),
     }
 }
 
@@ -237,7 +237,7 @@ fn lower_sorted(values: &Value) -> Result<Value, ReadingFailure> {
         Value::String(text) => Some(text.chars().map(|c| c.to_lowercase().collect()).collect()),
         _ => None,
     };
-    let texts = texts.ok_or_else(|| ReadingFailure::unsupported(format!("{values} are no texts of a query")))?;
+    let texts = texts.ok_or_else(|| ReadingFailure::unsupported(format!("{values} are not texts of a query")))?;
     let mut texts: Vec<String> = texts.iter().map(|text| python::strip(text).to_owned()).collect();
     texts.sort();
     Ok(Value::from(texts))

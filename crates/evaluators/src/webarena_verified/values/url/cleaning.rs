@@ -74,7 +74,7 @@ fn clean_host(host: &str) -> Result<String, ReadingFailure> {
         return Ok(labels.into_iter().filter(|label| !label.is_empty()).collect::<Vec<_>>().join("."));
     }
     if labels.iter().any(|label| label.is_empty() || label.len() > 63) {
-        return Err(ReadingFailure::raised(format!("{host:?} is no host")));
+        return Err(ReadingFailure::raised(format!("invalid host {host:?}")));
     }
     Ok(host.to_owned())
 }
