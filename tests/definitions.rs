@@ -3,7 +3,7 @@
 //! Each folder in `tests/definitions/bad/` and `tests/definitions/good/` is a root folder. `UPDATE_EXPECTED=1` rewrites
 //! the golden files; review the diff before a commit.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use arenad_model::schedule::Schedule;
 use arenad_model::site::MountSpec;
 use arenad_model::store::StoreKind;
 use arenad_model::task::{CriterionKind, Matcher};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 fn cases(kind: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/definitions").join(kind);
@@ -189,6 +189,137 @@ fn what_is_resolved_loads_again_and_means_the_same() {
         };
         assert_eq!(at_home(&first), at_home(&second), "{}", root.display());
     }
+}
+
+/// The settings that the resolved form states by other keys, or that have no effect, by their type and key.
+const RESTATED: [(&str, &str); 28] = [
+    // Only the selected values, sites and services are left.
+    ("RawChoice", "default"),
+    ("RawChoice", "description"),
+    ("RawChoice", "values"),
+    ("RawEnvironment", "choices"),
+    ("RawEnvironment", "only"),
+    ("RawEnvironment", "profiles"),
+    ("RawService", "profiles"),
+    // A site that is not reset in place has no stores.
+    ("RawReset", "in_place"),
+    // `environment`.
+    ("RawEnvFile", "path"),
+    ("RawEnvFile", "required"),
+    ("RawService", "env_file"),
+    // `mem_limit`, `cpus` and `pids_limit`.
+    ("RawDeploy", "resources"),
+    ("RawLimits", "cpus"),
+    ("RawLimits", "memory"),
+    ("RawLimits", "pids"),
+    ("RawResources", "limits"),
+    ("RawService", "deploy"),
+    // The text form of `ports`.
+    ("RawPortSpec", "host_ip"),
+    ("RawPortSpec", "protocol"),
+    ("RawPortSpec", "published"),
+    ("RawPortSpec", "target"),
+    // `volumes`, and `test: [NONE]`.
+    ("RawService", "tmpfs"),
+    ("RawHealthCheck", "disable"),
+    // Accepted without effect.
+    ("RawCompose", "name"),
+    ("RawCompose", "networks"),
+    ("RawCompose", "version"),
+    ("RawService", "expose"),
+    ("RawService", "restart"),
+];
+
+/// Settings as the name of their type and their key.
+type Settings = BTreeSet<(String, String)>;
+
+/// A schema and its types by name.
+struct SchemaTypes<'a> {
+    schema: &'a Value,
+    name: &'a str,
+    types: &'a Map<String, Value>,
+}
+
+impl<'a> SchemaTypes<'a> {
+    fn new(schema: &'a Value, name: &'a str) -> Self {
+        Self { schema, name, types: schema["$defs"].as_object().expect("types") }
+    }
+
+    /// Returns all settings of the schema.
+    fn all(&self) -> Settings {
+        let mut found = Settings::new();
+        self.add_all(self.schema, self.name, &mut found);
+        for (name, part) in self.types {
+            self.add_all(part, name, &mut found);
+        }
+        found
+    }
+
+    fn add_all(&self, part: &Value, name: &str, found: &mut Settings) {
+        for form in forms(part).chain(["items", "additionalProperties"].iter().filter_map(|key| part.get(key))) {
+            self.add_all(form, name, found);
+        }
+        for (key, property) in part["properties"].as_object().into_iter().flatten() {
+            found.insert((name.to_owned(), key.clone()));
+            self.add_all(property, &self.name_of(property, name, key), found);
+        }
+    }
+
+    /// Adds the settings that a value has.
+    fn add_used(&self, part: &Value, name: &str, value: &Value, found: &mut Settings) {
+        if let Some(name) = part["$ref"].as_str().and_then(|name| name.strip_prefix("#/$defs/")) {
+            self.add_used(&self.types[name], name, value, found);
+        }
+        for form in forms(part) {
+            self.add_used(form, name, value, found);
+        }
+        for item in value.as_array().into_iter().flatten() {
+            self.add_used(&part["items"], name, item, found);
+        }
+        for (key, value) in value.as_object().into_iter().flatten() {
+            let property = &part["properties"][key];
+            if property.is_null() {
+                self.add_used(&part["additionalProperties"], name, value, found);
+            } else {
+                found.insert((name.to_owned(), key.clone()));
+                self.add_used(property, &self.name_of(property, name, key), value, found);
+            }
+        }
+    }
+
+    /// Returns the name of a property's type. Required properties contain their types, which may have no name.
+    fn name_of(&self, property: &Value, parent: &str, key: &str) -> String {
+        let is_it = |part: &Value| part["properties"].is_object() && part["properties"] == property["properties"];
+        let name = self.types.iter().find(|(_, part)| is_it(part)).map(|(name, _)| name.clone());
+        name.unwrap_or_else(|| format!("{parent}.{key}"))
+    }
+}
+
+/// Returns the alternative forms of a schema.
+fn forms(part: &Value) -> impl Iterator<Item = &Value> {
+    ["anyOf", "oneOf"].into_iter().filter_map(|key| part[key].as_array()).flatten()
+}
+
+/// Together with the round trip above, this shows that `arenad config` prints every setting that a file can have. A new
+/// setting must be used by a good definition, and printed or listed in [`RESTATED`].
+#[test]
+fn every_setting_of_the_schemas_is_printed_for_some_good_definition() {
+    let loaded: Vec<LoadedEnvironment> = cases("good").iter().map(|root| load(root).expect("it loads")).collect();
+    let (mut all, mut used) = (Settings::new(), Settings::new());
+    for (file, name, schema) in [
+        ("environment", "RawEnvironment", definition::environment_schema()),
+        ("compose", "RawCompose", definition::compose_schema()),
+    ] {
+        let types = SchemaTypes::new(&schema, name);
+        all.append(&mut types.all());
+        for loaded in &loaded {
+            types.add_used(&schema, name, &loaded.resolved[file], &mut used);
+        }
+    }
+    let missing: BTreeSet<(&str, &str)> =
+        all.difference(&used).map(|(name, key)| (name.as_str(), key.as_str())).collect();
+    assert_eq!(missing, BTreeSet::from(RESTATED));
+    assert!(all.len() > 150, "only {} settings", all.len());
 }
 
 fn good(name: &str) -> LoadedEnvironment {
