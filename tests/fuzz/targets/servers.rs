@@ -8,8 +8,9 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use arenad_locators::sql::guard::{SqlDialect, StatementPiece, guard};
+use arenad_locators::sql::guard::{StatementPiece, guard};
 use arenad_model::locator::Arguments;
+use arenad_model::site::DatabaseEngine;
 use futures_util::{Stream, TryStreamExt};
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgSslMode};
@@ -183,17 +184,19 @@ fn open() -> InputCheck {
         let text = String::from_utf8_lossy(input);
         let passes = |dialect| guard(dialect, &text, &arguments).ok().map(|pieces| statement(dialect, &pieces));
         let on_postgres =
-            passes(SqlDialect::Postgres).map(|statement| tried(&runtime, postgres.try_on(&statement), &statement));
+            passes(DatabaseEngine::Postgres).map(|statement| tried(&runtime, postgres.try_on(&statement), &statement));
         let on_mariadb =
-            passes(SqlDialect::Mysql).map(|statement| tried(&runtime, mariadb.try_on(&statement), &statement));
+            passes(DatabaseEngine::Mysql).map(|statement| tried(&runtime, mariadb.try_on(&statement), &statement));
         format!("{on_postgres:?} / {on_mariadb:?}")
     })
 }
 
 /// Returns a statement as the client in a container receives it, with its arguments as texts.
-fn statement(dialect: SqlDialect, pieces: &[StatementPiece<'_>]) -> String {
+fn statement(dialect: DatabaseEngine, pieces: &[StatementPiece<'_>]) -> String {
     let quoted = match dialect {
-        SqlDialect::Mysql => format!("x'{}'", ARGUMENT.bytes().map(|byte| format!("{byte:02x}")).collect::<String>()),
+        DatabaseEngine::Mysql => {
+            format!("x'{}'", ARGUMENT.bytes().map(|byte| format!("{byte:02x}")).collect::<String>())
+        }
         _ => format!("'{}'", ARGUMENT.replace('\'', "''")),
     };
     pieces.iter().map(|piece| if let StatementPiece::Text(text) = piece { *text } else { quoted.as_str() }).collect()

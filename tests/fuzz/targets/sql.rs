@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
-use arenad_locators::sql::guard::{SqlDialect, StatementPiece, guard};
+use arenad_locators::sql::guard::{StatementPiece, guard};
 use arenad_model::locator::Arguments;
+use arenad_model::site::DatabaseEngine;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, Row};
 use tokio::runtime::Runtime;
@@ -110,11 +111,11 @@ fn open() -> InputCheck {
     Box::new(move |input| {
         let text = String::from_utf8_lossy(input);
         let mut answers = Vec::new();
-        for dialect in [SqlDialect::Mysql, SqlDialect::Postgres, SqlDialect::Sqlite] {
+        for dialect in [DatabaseEngine::Mysql, DatabaseEngine::Postgres, DatabaseEngine::Sqlite] {
             answers.push(match guard(dialect, &text, &arguments) {
                 Ok(pieces) => {
                     check_pieces(&text, &pieces);
-                    if dialect == SqlDialect::Sqlite {
+                    if dialect == DatabaseEngine::Sqlite {
                         changed_nothing(&runtime, &mut database, &pieces)
                     } else {
                         "passes"

@@ -9,17 +9,7 @@
 //! other statements, or reach the server's files and network for an account that has the right.
 
 use arenad_model::locator::Arguments;
-
-/// The server whose quoting rules apply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SqlDialect {
-    /// MySQL and MariaDB, without `ANSI_QUOTES` and `NO_BACKSLASH_ESCAPES`.
-    Mysql,
-    /// PostgreSQL with `standard_conforming_strings`, where only `E'…'` has backslash escapes.
-    Postgres,
-    /// SQLite, which also quotes names in square brackets and has no backslash escapes.
-    Sqlite,
-}
+use arenad_model::site::DatabaseEngine;
 
 /// A part of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,11 +130,15 @@ const FAMILIES: [&str; 44] = [
     "sys_",
 ];
 
-/// Splits a statement into its pieces.
+/// Splits a statement into its pieces, by the quoting rules of `dialect`:
+///
+/// - MySQL and MariaDB, without `ANSI_QUOTES` and `NO_BACKSLASH_ESCAPES`;
+/// - PostgreSQL with `standard_conforming_strings`, where only `E'…'` has backslash escapes;
+/// - SQLite, which also quotes names in square brackets and has no backslash escapes.
 ///
 /// Errors: the column, and the reason for the refusal.
 pub fn guard<'a>(
-    dialect: SqlDialect,
+    dialect: DatabaseEngine,
     statement: &'a str,
     arguments: &Arguments,
 ) -> Result<Vec<StatementPiece<'a>>, (usize, StatementRefusal)> {
@@ -161,7 +155,7 @@ arenad_model::text_error! {
 }
 
 struct StatementReader<'a, 'b> {
-    dialect: SqlDialect,
+    dialect: DatabaseEngine,
     text: &'a str,
     at: usize,
     arguments: &'b Arguments,
@@ -233,15 +227,15 @@ impl<'a> StatementReader<'a, '_> {
                 continue;
             }
             match c {
-                '`' if self.dialect == SqlDialect::Postgres => return Err("names are quoted by `\"` here".into()),
+                '`' if self.dialect == DatabaseEngine::Postgres => return Err("names are quoted by `\"` here".into()),
                 '\'' | '"' | '`' => self.quoted(c)?,
-                '[' if self.dialect == SqlDialect::Sqlite => self.quoted(']')?,
-                '$' if self.dialect == SqlDialect::Postgres => self.dollar()?,
+                '[' if self.dialect == DatabaseEngine::Sqlite => self.quoted(']')?,
+                '$' if self.dialect == DatabaseEngine::Postgres => self.dollar()?,
                 '{' => self.place()?,
                 ';' => return self.end(),
                 '\\' => return Err("a backslash stands outside of a text".into()),
-                '?' if self.dialect != SqlDialect::Postgres => return Err(unnamed()),
-                '@' | ':' | '$' if self.dialect == SqlDialect::Sqlite => return Err(unnamed()),
+                '?' if self.dialect != DatabaseEngine::Postgres => return Err(unnamed()),
+                '@' | ':' | '$' if self.dialect == DatabaseEngine::Sqlite => return Err(unnamed()),
                 '(' => self.at += 1,
                 c if !c.is_ascii() => return Err(format!("`{}` stands outside of quotes", c.escape_debug()).into()),
                 c if is_first => {
@@ -266,7 +260,7 @@ impl<'a> StatementReader<'a, '_> {
             )
             .into());
         }
-        if self.dialect == SqlDialect::Postgres && word == "u" && (self.starts("&\"") || self.starts("&'")) {
+        if self.dialect == DatabaseEngine::Postgres && word == "u" && (self.starts("&\"") || self.starts("&'")) {
             return Err("names and texts with Unicode escapes are not understood".into());
         }
         self.refuse_file(word)?;
@@ -291,7 +285,7 @@ impl<'a> StatementReader<'a, '_> {
 
     /// Refuses views through which PostgreSQL reads its own files.
     fn refuse_file(&self, name: &str) -> Result<(), StatementRefusal> {
-        if self.dialect == SqlDialect::Postgres && FILES.contains(&name) {
+        if self.dialect == DatabaseEngine::Postgres && FILES.contains(&name) {
             return Err(format!("a locator only reads tables: `{name}` reads a file of the server's").into());
         }
         Ok(())
@@ -314,7 +308,7 @@ impl<'a> StatementReader<'a, '_> {
     fn word(&mut self) -> &'a str {
         let rest = self.rest();
         let is_part =
-            |c: char| is_word_start(c) || c.is_ascii_digit() || (c == '$' && self.dialect != SqlDialect::Sqlite);
+            |c: char| is_word_start(c) || c.is_ascii_digit() || (c == '$' && self.dialect != DatabaseEngine::Sqlite);
         let end = rest.find(|c: char| !is_part(c)).unwrap_or(rest.len());
         self.at += end;
         &rest[..end]
@@ -322,14 +316,14 @@ impl<'a> StatementReader<'a, '_> {
 
     /// Returns whether a PostgreSQL string literal with backslash escapes begins here.
     fn begins_escaped(&self) -> bool {
-        self.dialect == SqlDialect::Postgres && (self.starts("e'") || self.starts("E'"))
+        self.dialect == DatabaseEngine::Postgres && (self.starts("e'") || self.starts("E'"))
     }
 
     /// Returns whether a string literal begins here, except one that a word introduces.
     fn begins_text(&self) -> bool {
-        let is_dollar = || self.dialect == SqlDialect::Postgres && self.starts("$");
+        let is_dollar = || self.dialect == DatabaseEngine::Postgres && self.starts("$");
         self.starts("'")
-            || (self.dialect == SqlDialect::Mysql && self.starts("\""))
+            || (self.dialect == DatabaseEngine::Mysql && self.starts("\""))
             || self.begins_escaped()
             || is_dollar()
     }
@@ -363,8 +357,8 @@ impl<'a> StatementReader<'a, '_> {
     fn quoted(&mut self, close: char) -> Result<(), StatementRefusal> {
         let start = self.at;
         self.at += 1;
-        let is_text = close == '\'' || (close == '"' && self.dialect == SqlDialect::Mysql);
-        let inner = self.skip_text(close, is_text && self.dialect == SqlDialect::Mysql)?;
+        let is_text = close == '\'' || (close == '"' && self.dialect == DatabaseEngine::Mysql);
+        let inner = self.skip_text(close, is_text && self.dialect == DatabaseEngine::Mysql)?;
         let name = inner.to_ascii_lowercase();
         let mut read = if is_text { Ok(()) } else { self.refuse_file(&name) };
         if read.is_ok() && self.is_called() {
@@ -459,7 +453,7 @@ impl<'a> StatementReader<'a, '_> {
             let rest = self.rest();
             self.at = self.text.len() - rest.trim_start_matches(is_blank).len();
             let rest = self.rest();
-            let is_mysql = self.dialect == SqlDialect::Mysql;
+            let is_mysql = self.dialect == DatabaseEngine::Mysql;
             if is_mysql && rest.strip_prefix("--").is_some_and(|rest| rest.starts_with(|c| !is_blank(c))) {
                 // Some clients read a comment here, the server two signs.
                 return Err("two minus signs without a space; put one between or behind them".into());
@@ -490,7 +484,7 @@ impl<'a> StatementReader<'a, '_> {
         while at < rest.len() {
             let here = &rest[at..];
             if here.starts_with("/*") {
-                if depth > 0 && self.dialect != SqlDialect::Postgres {
+                if depth > 0 && self.dialect != DatabaseEngine::Postgres {
                     return Err("a comment begins within a comment".into());
                 }
                 depth += 1;
@@ -534,19 +528,19 @@ fn refuse_function(name: &str) -> Result<(), StatementRefusal> {
 
 #[cfg(test)]
 mod tests {
-    use super::SqlDialect::{Mysql, Postgres, Sqlite};
+    use super::DatabaseEngine::{Mysql, Postgres, Sqlite};
     use super::*;
 
     fn arguments() -> Arguments {
         Arguments(vec![("sku".to_owned(), "x".to_owned())])
     }
 
-    fn passes(dialect: SqlDialect, statement: &str) {
+    fn passes(dialect: DatabaseEngine, statement: &str) {
         let pieces = guard(dialect, statement, &arguments());
         assert!(pieces.is_ok(), "{dialect:?} {statement}: {pieces:?}");
     }
 
-    fn refused(dialect: SqlDialect, statement: &str) -> String {
+    fn refused(dialect: DatabaseEngine, statement: &str) -> String {
         guard(dialect, statement, &arguments())
             .map(|pieces| panic!("{dialect:?} {statement}: {pieces:?}"))
             .unwrap_or_else(|(_, reason)| reason.to_string())
@@ -712,7 +706,7 @@ mod tests {
 
     /// Reads a statement by the rules of the servers' own sources (`sql_lex.cc`, `scan.l`, `tokenize.c`), and refuses
     /// nothing. Returns its code: literals and comments become a space, and quotes around names are removed.
-    fn code(dialect: SqlDialect, statement: &str) -> String {
+    fn code(dialect: DatabaseEngine, statement: &str) -> String {
         let all: Vec<char> = statement.chars().collect();
         let at = |index: usize| all.get(index).copied().unwrap_or('\0');
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii();
@@ -788,7 +782,7 @@ mod tests {
 
     /// Returns the end of the literal that begins at `start`. PostgreSQL continues it with a literal on a later line,
     /// by the rules of the first.
-    fn text_end(dialect: SqlDialect, all: &[char], start: usize, is_escaped: bool) -> usize {
+    fn text_end(dialect: DatabaseEngine, all: &[char], start: usize, is_escaped: bool) -> usize {
         let at = |index: usize| all.get(index).copied().unwrap_or('\0');
         let quote = at(start);
         let mut i = start + 1;

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
 
-use self::guard::{SqlDialect, StatementPiece, guard};
+use self::guard::{StatementPiece, guard};
 use super::{FoundValue, LocateError, SIZE_MAX, Scene};
 use arenad_engine::Engine;
 use arenad_model::locator::{Arguments, Rows, SqlLocator, Value};
@@ -39,12 +39,7 @@ pub(super) async fn run(
     limit: Duration,
 ) -> Result<FoundValue, LocateError> {
     let database = scene.database(locator.database.as_deref())?;
-    let dialect = match database.engine {
-        DatabaseEngine::Mysql => SqlDialect::Mysql,
-        DatabaseEngine::Postgres => SqlDialect::Postgres,
-        DatabaseEngine::Sqlite => SqlDialect::Sqlite,
-    };
-    let pieces = guard(dialect, &locator.statement, &locator.arguments)
+    let pieces = guard(database.engine, &locator.statement, &locator.arguments)
         .map_err(|(column, reason)| LocateError::Refused(format!("{reason} (column {column} of the statement)")))?;
     let query = Query { pieces, arguments: &locator.arguments, limit };
     let asked = async {
