@@ -11,7 +11,7 @@ use arenad_evaluators::visualwebarena::sources;
 use arenad_instance::InstanceHandle;
 use arenad_instance::shared::SharedParts;
 use arenad_locators::LocateError;
-use arenad_model::helper::{Helper, HelperCall};
+use arenad_model::helper::Helper;
 use arenad_model::locator::json;
 use arenad_model::locator::{HttpLocator, JsLocator, JsPage, Locator, LocatorKind, Selection, Value};
 use arenad_verdict::LookedAt;
@@ -191,7 +191,6 @@ impl<'a> Witness<'a> {
         let known = first.into_iter().chain(self.handles).find_map(|handle| Some((handle, named(handle, &call.name)?)));
         let (handle, helper) = known
             .ok_or_else(|| Doubt::Unsupported(format!("no site of the environment has a helper `{}`", call.name)))?;
-        let call = HelperCall { name: call.name.clone(), arguments: call.arguments.clone() };
         let arguments = helper.arguments(&call.arguments).map_err(|error| Doubt::Unsupported(error.to_string()))?;
         let mut locator = helper.locator.clone().with(&arguments);
         let mut path = None;
