@@ -26,7 +26,7 @@ use arenad_instance::baseline::{BaselineError, snapshot};
 use arenad_instance::shared::SharedParts;
 use arenad_launch as launch;
 use arenad_model::hex::hex;
-use arenad_model::snapshot::Snapshot;
+use arenad_model::snapshot::{Snapshot, SnapshotId};
 use arenad_storage::{ArchiveLimits, StorageError, StoreTree};
 use arenad_store::{StoreError, StoredImport};
 
@@ -386,7 +386,7 @@ async fn begun(shared: &SharedParts, id: &str) -> Result<StoredImport, ImportErr
 #[derive(Debug, Default)]
 pub(crate) struct Awaited {
     /// The ids of the snapshots.
-    pub snapshots: BTreeSet<String>,
+    pub snapshots: BTreeSet<SnapshotId>,
     /// The ids of the snapshots' images.
     pub images: BTreeSet<String>,
     /// The file names of the snapshots' volume archives.
@@ -406,7 +406,7 @@ pub(crate) async fn awaited(shared: &SharedParts) -> Result<Awaited, StoreError>
 
 /// Abandons the imports without recent progress. Returns those that could not be abandoned, by snapshot; they are tried
 /// again.
-pub(crate) async fn tend(shared: &SharedParts) -> Result<Vec<(String, BaselineError)>, StoreError> {
+pub(crate) async fn tend(shared: &SharedParts) -> Result<Vec<(SnapshotId, BaselineError)>, StoreError> {
     let mut failures = Vec::new();
     for import in shared.store.imports().await? {
         let age = Duration::try_from(Timestamp::now().duration_since(import.touched_at)).unwrap_or_default();

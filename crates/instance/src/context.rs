@@ -18,12 +18,12 @@ pub(super) struct InstanceContext {
 impl InstanceContext {
     /// Stores an event about the instance and waits until it is stored.
     pub(super) async fn note(&self, kind: &str, message: &str) {
-        self.shared.events.note(kind, Some(&self.id.to_string()), message).await;
+        self.shared.events.note(kind, Some(&self.id), message).await;
     }
 
     /// Stores an event in the background, where a client waits for the work that follows.
     pub(super) fn note_later(&self, kind: &'static str, message: String) {
-        let (shared, id) = (self.shared.clone(), self.id.to_string());
+        let (shared, id) = (self.shared.clone(), self.id.clone());
         self.shared.tasks.spawn(async move { shared.events.note(kind, Some(&id), &message).await });
     }
 }

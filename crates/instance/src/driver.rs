@@ -217,7 +217,7 @@ impl DriverQueue {
     }
 
     fn error(&self, refusal: RequestRefusal) -> AskError {
-        let instance = self.context.id.to_string();
+        let instance = self.context.id.clone();
         match refusal {
             RequestRefusal::NotUp { state } => AskError::NotUp { instance, state },
             RequestRefusal::Busy { doing } => AskError::Busy { instance, doing },

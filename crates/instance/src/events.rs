@@ -3,6 +3,7 @@
 //! Listeners read the events from the store. They receive each event once, however slow they are, and no memory is used
 //! for them.
 
+use arenad_model::instance::InstanceId;
 use arenad_seams::ordered_watch as watch;
 use arenad_store::{DaemonStore, StoredEvent};
 
@@ -42,9 +43,9 @@ impl EventLog {
     }
 
     /// Stores an event. `kind` is a stable word, `message` a complete sentence.
-    pub async fn note(&self, kind: &str, instance: Option<&str>, message: &str) {
+    pub async fn note(&self, kind: &str, instance: Option<&InstanceId>, message: &str) {
         let message = bounded(message);
-        tracing::info!(kind, instance.id = instance, "{message}");
+        tracing::info!(kind, instance.id = instance.map(tracing::field::display), "{message}");
         match self.store.append_event(kind, instance, &message).await {
             // Two events that are stored at the same time may be announced in any order.
             Ok(StoredEvent { seq, .. }) => drop(self.newest.send_if_modified(|newest| {

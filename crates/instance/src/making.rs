@@ -151,7 +151,7 @@ pub(super) async fn renew(
         // This does not count as a failure, so the next standby is made without a pause.
         Ok(Renewed::Uncovered(reason)) => {
             let message = format!("the used containers of {id} are removed instead of rewound: {reason}");
-            shared.events.note("standby.discarded", Some(&id.to_string()), &message).await;
+            shared.events.note("standby.discarded", Some(&id), &message).await;
             remove(&shared, &id, made).await?;
             Ok(PoolTaskOutcome::Removed)
         }

@@ -263,7 +263,7 @@ impl Instance {
 
     async fn record_up(&mut self, proven: Proven) -> Result<(), OperationFailure> {
         let baseline = self.baseline.as_ref().map(|baseline| baseline.id.clone());
-        let recorded = proven.record_up(&self.context, baseline.as_deref()).await.map_err(|(_, failure)| failure)?;
+        let recorded = proven.record_up(&self.context, baseline.as_ref()).await.map_err(|(_, failure)| failure)?;
         self.switch(recorded)?;
         fault::reach(Point::Routed).await;
         Ok(())

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::{DaemonStore, Doing, Retention, StoreError, time_text, timestamp};
+use super::{DaemonStore, Doing, Retention, StoreError, instance_id, time_text, timestamp};
+use arenad_model::instance::InstanceId;
 
 /// One entry of the event log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +17,7 @@ pub struct StoredEvent {
     /// The kind of event, a stable identifier such as `instance.ready`.
     pub kind: String,
     /// The id of the instance that the event concerns; `None` if it concerns none.
-    pub instance: Option<String>,
+    pub instance: Option<InstanceId>,
     /// A sentence that can be read without context.
     pub message: String,
 }
@@ -26,7 +27,7 @@ fn from_row(row: &SqliteRow) -> Result<StoredEvent, StoreError> {
         seq: row.get("seq"),
         at: timestamp(row.get("at"))?,
         kind: row.get("kind"),
-        instance: row.get("instance"),
+        instance: row.get::<Option<&str>, _>("instance").map(instance_id).transpose()?,
         message: row.get("message"),
     })
 }
@@ -36,13 +37,13 @@ impl DaemonStore {
     pub async fn append_event(
         &self,
         kind: &str,
-        instance: Option<&str>,
+        instance: Option<&InstanceId>,
         message: &str,
     ) -> Result<StoredEvent, StoreError> {
         let row = sqlx::query("INSERT INTO events (at, kind, instance, message) VALUES (?, ?, ?, ?) RETURNING *")
             .bind(self.now())
             .bind(kind)
-            .bind(instance)
+            .bind(instance.map(InstanceId::to_string))
             .bind(message)
             .fetch_one(&self.quick)
             .await

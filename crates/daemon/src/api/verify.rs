@@ -25,7 +25,7 @@ pub(super) async fn verify(
     let handle = handles.into_iter().next().ok_or_else(|| ApiError::not_found("this site"))?;
     let report = handle.report();
     let (Some(incarnation), Some(snapshot)) = (&report.incarnation, &report.snapshot) else {
-        return Err(AskError::NotUp { instance: handle.id.to_string(), state: report.state.name() }.into());
+        return Err(AskError::NotUp { instance: handle.id.clone(), state: report.state.name() }.into());
     };
     let stored = api.shared.store.snapshot(snapshot).await?;
     let stored = stored.ok_or_else(|| ApiError::not_found(&format!("snapshot {snapshot}")))?;

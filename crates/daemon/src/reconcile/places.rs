@@ -37,7 +37,7 @@ async fn place_instances(shared: &SharedParts, found: &ObjectInventory) -> Resul
 async fn place_snapshots(shared: &SharedParts, engine: &str, images: &[String]) -> Result<(), ReconcileError> {
     let places = shared.store.snapshot_places().await?;
     for stored in shared.store.snapshots().await? {
-        let place = places.get(stored.id.as_str()).cloned().unwrap_or_default();
+        let place = places.get(&stored.id).cloned().unwrap_or_default();
         let are_listed = stored.images.values().all(|image| images.contains(image));
         // Images of imported snapshots carry the label of the installation that made them, so they are not in the list.
         if are_listed || snapshot::is_whole(shared, &stored).await? {

@@ -143,7 +143,7 @@ pub(crate) async fn store(
     shared.store.save_snapshot(&snapshot).await?;
     let what = if snapshot.is_baseline() { "baseline" } else { "snapshot" };
     let message = format!("{what} {} of {}/{} is stored", snapshot.id, id.environment, site.name);
-    shared.events.note("snapshot.stored", Some(&id.to_string()), &message).await;
+    shared.events.note("snapshot.stored", Some(id), &message).await;
     Ok(snapshot)
 }
 

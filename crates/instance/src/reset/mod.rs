@@ -142,7 +142,7 @@ impl Instance {
         fault::reach(Point::ResetHeld).await;
         let extent = self.context.site.reset.verify.extent(plan.number, false);
         let (way, proven) = unless(cancel, self.bring_back(plan, &target, extent)).await??;
-        let baseline = self.baseline.as_ref().map(|baseline| baseline.id.as_str());
+        let baseline = self.baseline.as_ref().map(|baseline| &baseline.id);
         let recorded = proven.record(&self.context, plan, way, baseline).await.map_err(|(_, failure)| failure)?;
         self.switch(recorded)?;
         fault::reach(Point::Routed).await;
