@@ -80,7 +80,7 @@ fn shown(depth: Depth, health: &HealthProbes, rounds: Vec<StoredRound>) -> wire:
     let mut durations: Vec<f64> = rounds.iter().map(|round| round.duration_ms).collect();
     durations.sort_by(f64::total_cmp);
     wire::ProbeRounds {
-        kind: depth.name().to_owned(),
+        kind: words::probes(depth),
         schedule: health.schedule.to_string(),
         names: health.probes.iter().map(|probe| probe.name.clone()).collect(),
         failures: health.failures,

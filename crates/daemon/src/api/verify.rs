@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 
 use super::Api;
 use super::error::ApiError;
+use super::words;
 use arenad_api as wire;
 use arenad_digest as digest;
 use arenad_instance::AskError;
@@ -67,7 +68,7 @@ pub(super) async fn verify(
 pub(super) fn difference(found: &digest::ItemDifference) -> wire::StoreDifference {
     wire::StoreDifference {
         store: found.store.clone(),
-        kind: found.kind.name().to_owned(),
+        kind: words::difference(found.kind),
         name: found.name.clone(),
         before: found.before.clone(),
         now: found.now.clone(),
