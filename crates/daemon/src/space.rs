@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::environments::EnvironmentRegistry;
-use arenad_api::{Df, DfFile, DfImage, DfInstance, DfRoot, DfSnapshot, Pruned, PrunedItem, Space};
+use arenad_api::{Df, DfFile, DfImage, DfInstance, DfRoot, DfSnapshot, Pruned, PrunedItem, PrunedKind, Space};
 use arenad_engine::{EngineError, Image, labels};
 use arenad_instance::baseline::{BaselineError, snapshot};
 use arenad_instance::shared::SharedParts;
@@ -81,7 +81,7 @@ pub(crate) async fn prune(
             snapshot::remove(shared, snapshot).await?;
         }
         items.push(PrunedItem {
-            kind: "snapshot".to_owned(),
+            kind: PrunedKind::Snapshot,
             name: snapshot.id.to_string(),
             of: format!("{}/{}", snapshot.environment, snapshot.site),
             bytes: candidates[index].bytes,
@@ -120,7 +120,7 @@ async fn kept_builds(
             shared.kept_builds.forget(&id);
         }
         items.push(PrunedItem {
-            kind: "container".to_owned(),
+            kind: PrunedKind::Container,
             of: format!("{}/{}", id.environment, id.site),
             bytes: 0,
             reason: "kept from a baseline that could not be made".to_owned(),
@@ -132,7 +132,7 @@ async fn kept_builds(
 
 fn nameless(image: Image) -> PrunedItem {
     PrunedItem {
-        kind: "image".to_owned(),
+        kind: PrunedKind::Image,
         bytes: image.size_bytes,
         of: NAMELESS.to_owned(),
         reason: "a newer build has taken its name".to_owned(),
