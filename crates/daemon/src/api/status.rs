@@ -116,7 +116,7 @@ async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Si
         }),
         has_been_entered: handle.was_entered(),
         conditions: vec![wire::Condition {
-            kind: "Ready".to_owned(),
+            kind: wire::ConditionKind::Ready,
             status,
             reason: camel(report.state.name()),
             message,
@@ -154,7 +154,7 @@ fn stranded(stranded: Stranded) -> wire::EnvironmentStatus {
             written: None,
             has_been_entered: false,
             conditions: vec![wire::Condition {
-                kind: "Ready".to_owned(),
+                kind: wire::ConditionKind::Ready,
                 status: wire::ConditionStatus::False,
                 reason: "Stranded".to_owned(),
                 message: stranded.trouble.reason.clone(),
