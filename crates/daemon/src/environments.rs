@@ -21,6 +21,7 @@ use arenad_instance::shared::SharedParts;
 use arenad_instance::{self as instance, AskError, InstanceHandle, OperationOutcome, Ticket};
 use arenad_launch::{GenerationSelector, Remains, RemoveError};
 use arenad_model::error::describe;
+use arenad_model::event::EventKind;
 use arenad_model::ids::SiteName;
 use arenad_model::instance::{InstanceFailure, InstanceId, InstanceState, InstanceStatus};
 use arenad_model::request_queue::{InstanceRequest, Purpose, Want};
@@ -562,7 +563,7 @@ impl EnvironmentRegistry {
             self.shared.store.forget_environment(name).await?;
             self.write(|running| running.remove(name));
             let message = format!("environment {name} is down");
-            self.shared.events.note("environment.down", None, &message).await;
+            self.shared.events.note(EventKind::EnvironmentDown, None, &message).await;
         }
         if troubled.is_empty() { Ok(()) } else { Err(EnvironmentError::NotDown(troubled)) }
     }
@@ -713,7 +714,7 @@ impl EnvironmentRegistry {
                     let stranded = Stranded::on_other_engine(&name, definition.ok(), rows, &other.endpoint);
                     let message = format!("environment {name} was not restored: {}", stranded.trouble.reason);
                     if self.stranded.keep(stranded) {
-                        self.shared.events.note("environment.elsewhere", None, &message).await;
+                        self.shared.events.note(EventKind::EnvironmentElsewhere, None, &message).await;
                     }
                     continue;
                 }
@@ -722,7 +723,7 @@ impl EnvironmentRegistry {
                     elsewhere.join(", "),
                     other.endpoint
                 );
-                self.shared.events.note("environment.elsewhere", None, &message).await;
+                self.shared.events.note(EventKind::EnvironmentElsewhere, None, &message).await;
             }
             let known = definition.as_ref().ok().cloned();
             let begun = match definition {
@@ -737,7 +738,7 @@ impl EnvironmentRegistry {
                 let stranded = Stranded::new(&name, known, rows, &error);
                 let message = format!("environment {name} could not be restored: {}", describe(&error));
                 if self.stranded.keep(stranded) {
-                    self.shared.events.note("environment.failed", None, &message).await;
+                    self.shared.events.note(EventKind::EnvironmentFailed, None, &message).await;
                 }
             }
         }

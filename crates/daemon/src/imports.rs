@@ -25,6 +25,7 @@ use arenad_images::space::{self, Need};
 use arenad_instance::baseline::{BaselineError, snapshot};
 use arenad_instance::shared::SharedParts;
 use arenad_launch as launch;
+use arenad_model::event::EventKind;
 use arenad_model::hex::hex;
 use arenad_model::snapshot::{Snapshot, SnapshotId};
 use arenad_storage::{ArchiveLimits, StorageError, StoreTree};
@@ -374,7 +375,7 @@ pub(crate) async fn finish(shared: &SharedParts, id: &str) -> Result<Snapshot, I
     shared.store.unpack_sessions(id, &manifest.sessions).await?;
     shared.store.forget_import(id).await?;
     let message = format!("snapshot {id} of {}/{} was imported", snapshot.environment, snapshot.site);
-    shared.events.note("snapshot.imported", None, &message).await;
+    shared.events.note(EventKind::SnapshotImported, None, &message).await;
     Ok(snapshot)
 }
 
@@ -442,6 +443,6 @@ async fn give_up(shared: &SharedParts, id: &str, images: &BTreeSet<String>) -> R
     }
     shared.store.forget_import(id).await?;
     let message = format!("the import of snapshot {id} was abandoned");
-    shared.events.note("snapshot.given_up", None, &message).await;
+    shared.events.note(EventKind::SnapshotGivenUp, None, &message).await;
     Ok(())
 }

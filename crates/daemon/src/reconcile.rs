@@ -19,6 +19,7 @@ use arenad_instance::MeetError;
 use arenad_instance::baseline::{BaselineError, snapshot};
 use arenad_instance::shared::SharedParts;
 use arenad_model::error::describe;
+use arenad_model::event::EventKind;
 use arenad_model::instance::InstanceId;
 use arenad_model::reconcile::{Claims, Judgement, ObjectKind, Suspects, Thing, plan};
 use arenad_storage::StorageError;
@@ -202,7 +203,7 @@ async fn claims(shared: &SharedParts, hands: &(impl Fn() -> Hands + Send)) -> Re
 async fn tell(shared: &SharedParts, memory: &mut Memory, findings: Findings) {
     if !findings.removed.is_empty() {
         let message = format!("removed left-over objects: {}", findings.removed.join(", "));
-        shared.events.note("reconcile.removed", None, &message).await;
+        shared.events.note(EventKind::ReconcileRemoved, None, &message).await;
     }
     let mut failing = BTreeSet::new();
     for (what, error) in findings.failures {
@@ -211,7 +212,7 @@ async fn tell(shared: &SharedParts, memory: &mut Memory, findings: Findings) {
         }
         if !memory.failing.contains(&what) {
             let message = format!("reconciliation failed at {what}: {}; it is retried every minute", describe(&error));
-            shared.events.note("reconcile.failed", None, &message).await;
+            shared.events.note(EventKind::ReconcileFailed, None, &message).await;
         }
         failing.insert(what);
     }

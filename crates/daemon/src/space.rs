@@ -12,6 +12,7 @@ use arenad_engine::{EngineError, Image, labels};
 use arenad_instance::baseline::{BaselineError, snapshot};
 use arenad_instance::shared::SharedParts;
 use arenad_launch::{GenerationSelector, Remains};
+use arenad_model::event::EventKind;
 use arenad_model::instance::InstanceId;
 use arenad_model::prune::{self, PruneBudget, PruneCandidate};
 use arenad_model::snapshot::{Snapshot, SnapshotId};
@@ -99,7 +100,7 @@ pub(crate) async fn prune(
     }
     if !is_trial && !items.is_empty() {
         let names: Vec<String> = items.iter().map(|item| format!("{} {}", item.kind, item.name)).collect();
-        shared.events.note("pruned", None, &format!("removed to free space: {}", names.join(", "))).await;
+        shared.events.note(EventKind::Pruned, None, &format!("removed to free space: {}", names.join(", "))).await;
     }
     Ok(Pruned { items, is_trial })
 }

@@ -28,6 +28,7 @@ use arenad_engine::{CpuWeight, labels};
 use arenad_gateway::Route;
 use arenad_launch::{self as launch, GenerationSelector, Remains, RemoveError};
 use arenad_model::error::describe;
+use arenad_model::event::EventKind;
 use arenad_model::instance::InstanceState;
 use arenad_model::request_queue::{InstanceRequest, Purpose, Want};
 use arenad_model::reset::ResetWay;
@@ -131,7 +132,7 @@ impl Instance {
         }
         let work = supervised(self.attempt(request, operation, cancel)).await;
         let result = work.unwrap_or_else(|panicked| {
-            self.context.note_later("instance.panicked", format!("{}: {panicked}", self.context.id));
+            self.context.note_later(EventKind::InstancePanicked, format!("{}: {panicked}", self.context.id));
             Err(panicked.into())
         });
         self.service.report().send_modify(|report| report.stage = None);

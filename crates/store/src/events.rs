@@ -5,6 +5,7 @@ use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
 use super::{DaemonStore, Doing, Retention, StoreError, instance_id, time_text, timestamp};
+use arenad_model::event::EventKind;
 use arenad_model::instance::InstanceId;
 
 /// One entry of the event log.
@@ -14,7 +15,7 @@ pub struct StoredEvent {
     pub seq: i64,
     /// The time of the event.
     pub at: Timestamp,
-    /// The kind of event, a stable identifier such as `instance.ready`.
+    /// The kind of event, such as `instance.ready`; another version may have recorded one that [`EventKind`] lacks.
     pub kind: String,
     /// The id of the instance that the event concerns; `None` if it concerns none.
     pub instance: Option<InstanceId>,
@@ -36,13 +37,13 @@ impl DaemonStore {
     /// Appends an event with the current time.
     pub async fn append_event(
         &self,
-        kind: &str,
+        kind: EventKind,
         instance: Option<&InstanceId>,
         message: &str,
     ) -> Result<StoredEvent, StoreError> {
         let row = sqlx::query("INSERT INTO events (at, kind, instance, message) VALUES (?, ?, ?, ?) RETURNING *")
             .bind(self.now())
-            .bind(kind)
+            .bind(kind.name())
             .bind(instance.map(InstanceId::to_string))
             .bind(message)
             .fetch_one(&self.quick)

@@ -9,6 +9,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 
 use super::connection::Connection;
 use super::{DaemonStore, NewGeneration, Retention, SnapshotPlace, time_text};
+use arenad_model::event::EventKind;
 use arenad_model::ids::{EnvironmentName, SiteName};
 use arenad_model::instance::{InstanceFailure, InstanceId, InstanceState};
 use arenad_model::snapshot::SnapshotId;
@@ -150,7 +151,7 @@ async fn events_and_rounds_are_kept_by_number_and_age() {
     let store = store(&folder).await;
     with_instance(&store).await;
     for number in 0..20 {
-        store.append_event("x", None, &number.to_string()).await.expect("an event");
+        store.append_event(EventKind::DaemonStarted, None, &number.to_string()).await.expect("an event");
     }
     store
         .durable
@@ -265,7 +266,7 @@ async fn what_was_moved_is_in_the_database_itself() {
     let store = store(&folder).await;
     let message = "m".repeat(1000);
     for _ in 0..6 * 1024 {
-        store.append_event("test", None, &message).await.expect("an event");
+        store.append_event(EventKind::DaemonStarted, None, &message).await.expect("an event");
     }
     store.checkpoint().await.expect("moved");
     // The database is copied without its WAL.

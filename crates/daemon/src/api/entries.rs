@@ -15,6 +15,7 @@ use super::error::ApiError;
 use arenad_api::{ContainerEntry, EntryRequest};
 use arenad_engine::{ContainerState, EngineHandle, labels};
 use arenad_instance::{AskError, InstanceHandle};
+use arenad_model::event::EventKind;
 
 /// `POST /v1/environments/{environment}/sites/{site}/entries`: returns the container to enter, and notes the entry.
 pub(super) async fn enter(
@@ -45,7 +46,7 @@ pub(super) async fn enter(
     let message = format!(
         "{id} was entered: a command runs in the container of {service}; its next reset creates new containers"
     );
-    api.shared.events.note("instance.entered", Some(id), &message).await;
+    api.shared.events.note(EventKind::InstanceEntered, Some(id), &message).await;
     let engine = api.shared.engine.endpoint().to_owned();
     Ok(Json(ContainerEntry { environment, site, service, container, engine, generation: Some(report.generation) }))
 }

@@ -5,6 +5,7 @@ use super::found::ObjectInventory;
 use super::{Findings, ReconcileError};
 use arenad_instance::baseline::snapshot;
 use arenad_instance::shared::SharedParts;
+use arenad_model::event::EventKind;
 use arenad_model::reconcile::{ObjectKind, ObjectOwner};
 use arenad_model::snapshot::Snapshot;
 
@@ -46,7 +47,7 @@ async fn place_snapshots(shared: &SharedParts, engine: &str, images: &[String]) 
             }
             if place.missing_since.is_some() {
                 let message = format!("the images of {} are present again", described(&stored));
-                shared.events.note("snapshot.found", None, &message).await;
+                shared.events.note(EventKind::SnapshotFound, None, &message).await;
             }
         } else if place.engine.as_deref() == Some(engine) && place.missing_since.is_none() {
             shared.store.miss_snapshot(&stored.id).await?;
@@ -56,7 +57,7 @@ async fn place_snapshots(shared: &SharedParts, engine: &str, images: &[String]) 
                 described(&stored),
                 stored.id
             );
-            shared.events.note("snapshot.missing", None, &message).await;
+            shared.events.note(EventKind::SnapshotMissing, None, &message).await;
         }
     }
     Ok(())
