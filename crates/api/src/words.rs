@@ -178,7 +178,7 @@ words! {
     }
     /// The kind of an item that an environment needs.
     ImageItemKind {
-        /// An image.
+        /// An image of a container.
         Image = "image",
         /// Data that is mounted into containers.
         Data = "data",
@@ -211,9 +211,9 @@ words! {
     ImageOutcome {
         /// It was in its place already.
         Present = "present",
-        /// It was loaded.
+        /// It was loaded from its archive.
         Loaded = "loaded",
-        /// Nothing was done.
+        /// Nothing was done for it.
         Skipped = "skipped",
         /// It has been proven to be what the definition states.
         Proven = "proven",
@@ -222,7 +222,7 @@ words! {
     }
     /// The kind of an object that nothing needs any more.
     PrunedKind {
-        /// A snapshot.
+        /// A snapshot that no instance uses.
         Snapshot = "snapshot",
         /// The containers of a baseline that could not be made, which were kept for inspection.
         Container = "container",
@@ -240,23 +240,23 @@ words! {
     }
     /// The type of a value that a locator has read.
     ValueKind {
-        /// No value.
+        /// The absence of a value.
         Null = "null",
-        /// True or false.
+        /// A truth value, true or false.
         Bool = "bool",
-        /// An integer.
+        /// An integer of up to 128 bits.
         Integer = "integer",
         /// An exact decimal number.
         Decimal = "decimal",
-        /// A floating-point number.
+        /// A number in binary floating point.
         Float = "float",
-        /// A text.
+        /// A text in Unicode.
         Text = "text",
-        /// Bytes.
+        /// Bytes, which JSON shows in hexadecimal.
         Bytes = "bytes",
-        /// A time.
+        /// A time, which JSON shows in UTC.
         Timestamp = "timestamp",
-        /// A JSON document.
+        /// A document in JSON.
         Json = "json",
         /// The rows of a table.
         Rows = "rows",

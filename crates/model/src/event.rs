@@ -22,7 +22,7 @@ pub enum EventKind {
     InstanceStopping,
     /// The last attempt to bring an instance up or to reset it failed.
     InstanceFailed,
-    /// A reset ended.
+    /// A reset of an instance ended, with any outcome.
     InstanceReset,
     /// A rewind failed, and the containers are recreated.
     InstanceRewindFailed,
@@ -58,9 +58,9 @@ pub enum EventKind {
     EngineChanged,
     /// A log-in failed while a baseline was taken.
     AccountNoSession,
-    /// The daemon began.
+    /// The daemon has started and serves its API.
     DaemonStarted,
-    /// The daemon ended.
+    /// The daemon stopped in an orderly way.
     DaemonStopped,
     /// Objects that nothing needed were removed.
     Pruned,
@@ -70,7 +70,7 @@ pub enum EventKind {
     TrashGrows,
     /// The state root's trash is empty again.
     TrashEmptied,
-    /// Orphans were removed.
+    /// A pass of reconciliation removed orphans.
     ReconcileRemoved,
     /// A step of reconciliation failed.
     ReconcileFailed,
