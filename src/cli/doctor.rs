@@ -38,7 +38,7 @@ pub async fn run(global: &Global, args: &DoctorArgs) -> Result<u8, CommandFailur
     let worst = findings.iter().map(|finding| finding.level).max().unwrap_or(Level::Ok);
     if global.json {
         let findings = findings.iter().map(Into::into).collect();
-        output::print_json(&wire::Doctor { environment: name, level: worst.name().to_owned(), findings })?;
+        output::print_json(&wire::Doctor { environment: name, level: worst.into(), findings })?;
     } else {
         print(&findings, name.as_deref());
     }

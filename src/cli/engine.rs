@@ -4,7 +4,7 @@
 use super::client::ApiClient;
 use super::failure::CommandFailure;
 use super::{exit_code, say};
-use arenad_api::{Condition, ConditionStatus, Status};
+use arenad_api::{Condition, ConditionKind, ConditionStatus, Status};
 use arenad_doctor as doctor;
 use arenad_engine::docker::DockerEngine;
 use arenad_engine::{Engine, EngineError};
@@ -31,10 +31,9 @@ pub fn away(endpoint: &str, error: EngineError) -> CommandFailure {
 
 /// Returns the daemon's condition for an engine that it cannot reach.
 pub fn lost(status: &Status) -> Option<&Condition> {
-    status
-        .conditions
-        .iter()
-        .find(|condition| condition.kind == "EngineReachable" && condition.status == ConditionStatus::False)
+    status.conditions.iter().find(|condition| {
+        condition.kind == ConditionKind::EngineReachable && condition.status == ConditionStatus::False
+    })
 }
 
 /// Stops a running daemon that cannot reach its engine, for example because it was started before its user joined the

@@ -82,7 +82,7 @@ fn row(site: &str, probes: &ProbeRounds) -> Vec<Cell> {
     let shown = |ms: Option<f64>| ms.map_or_else(|| "-".to_owned(), milliseconds);
     vec![
         site.into(),
-        probes.kind.as_str().into(),
+        probes.kind.word().into(),
         probes.schedule.as_str().into(),
         outcome,
         last.map_or_else(|| "-".to_owned(), |round| age(&round.at)).into(),

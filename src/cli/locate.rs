@@ -14,7 +14,7 @@ use super::client::ApiClient;
 use super::failure::CommandFailure;
 use super::output::{self, milliseconds};
 use super::{exit_code, find};
-use arenad_api::{LocateRequest, LocateResponse};
+use arenad_api::{LocateRequest, LocateResponse, ValueKind};
 
 /// Reads a value and prints it: rows as a table, every other value as text.
 pub async fn run(global: &Global, args: &LocateArgs) -> Result<u8, CommandFailure> {
@@ -34,7 +34,7 @@ pub async fn run(global: &Global, args: &LocateArgs) -> Result<u8, CommandFailur
         output::print_json(&located)?;
         return Ok(exit_code::OK);
     }
-    if located.kind == "rows" {
+    if located.kind == ValueKind::Rows {
         print_rows(&located.value);
     } else {
         writeln!(std::io::stdout().lock(), "{}", shown(&located.value))?;

@@ -52,7 +52,7 @@ fn print(found: &Pruned) {
     let mut table = output::table(&["KIND", "NAME", "OF", "SIZE", "WHY"]);
     for item in &found.items {
         let name = item.name.strip_prefix("sha256:").and_then(|id| id.get(..12)).unwrap_or(&item.name);
-        table.add_row([item.kind.as_str(), name, &item.of, &output::bytes(item.bytes), &item.reason]);
+        table.add_row([item.kind.word(), name, &item.of, &output::bytes(item.bytes), &item.reason]);
     }
     output::print_fitted(&mut table, 4, output::width());
 }

@@ -140,7 +140,7 @@ impl SimulationRun {
         let is_user = |name: &&&str| {
             rows.iter().any(|row| {
                 let uses = [&row.snapshot, &row.baseline].into_iter().flatten().any(|used| used.as_str() == snapshot);
-                row.site == **name && row.state != InstanceStatus::Down && uses
+                row.id.site.as_str() == **name && row.state != InstanceStatus::Down && uses
             })
         };
         NAMES.iter().filter(is_user).copied().collect()
@@ -339,7 +339,7 @@ impl SimulationRun {
             let row = self.quietly(life.shared.store.instance(&id)).await.ok().flatten();
             // Generations that could not be adopted yet, or that are on another engine, are adopted by a later attempt.
             claimed.extend(row.iter().filter_map(|row| Some((site, row.serving.as_ref()?.made))));
-            for standby in self.quietly(life.shared.store.standbys(&id.to_string())).await.unwrap_or_default() {
+            for standby in self.quietly(life.shared.store.standbys(&id)).await.unwrap_or_default() {
                 claimed.insert((site, standby.made));
             }
             let Some(report) = life.report(site) else { continue };
@@ -385,7 +385,7 @@ impl SimulationRun {
     async fn elsewhere(&self, life: &DaemonLife) -> BTreeSet<(usize, u64)> {
         let all = self.quietly(life.shared.store.generations_elsewhere()).await.unwrap_or_default();
         let sited = all.into_iter().filter_map(|(instance, made)| {
-            let site = NAMES.iter().position(|name| instance.contains(&format!("/{name}/")))?;
+            let site = NAMES.iter().position(|name| instance.site.as_str() == *name)?;
             Some(made.into_iter().map(move |made| (site, made)))
         });
         sited.flatten().collect()
@@ -400,7 +400,7 @@ impl SimulationRun {
                     let site = NAMES.iter().position(|name| instance.site.as_str() == *name);
                     site.is_some_and(|site| claimed.contains(&(site, *generation)))
                 }
-                StoreTree::Snapshot { snapshot, .. } => rows.iter().any(|row| row.id.as_str() == snapshot),
+                StoreTree::Snapshot { snapshot, .. } => rows.iter().any(|row| row.id == *snapshot),
             };
             if !is_known {
                 self.violate(format!("tree {tree:?} has no owner after two passes of reconciliation"));

@@ -108,7 +108,7 @@ impl Machine for Plenty {
 
 fn condition() -> Condition {
     Condition {
-        kind: String::new(),
+        kind: arenad_api::ConditionKind::Ready,
         status: arenad_api::ConditionStatus::True,
         reason: String::new(),
         message: String::new(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::SourceText;
+use super::{SourceText, ValueKind};
 use arenad_verdict::Report;
 
 /// The body of `POST /v1/environments/{environment}/checks/begin`, which begins an episode of a task.
@@ -61,7 +61,7 @@ pub struct BegunSite {
 pub struct BegunValue {
     /// The type of the value, as in [`super::LocateResponse`].
     #[serde(rename = "type")]
-    pub kind: String,
+    pub kind: ValueKind,
     /// The value, as in [`super::LocateResponse`].
     pub value: Json,
     /// The query, request, script or command that ran.

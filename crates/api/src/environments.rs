@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ConditionStatus, InstanceState, Reset, SourceText, StandbyState};
+use super::{ConditionKind, ConditionStatus, InstanceState, Reset, SourceText, StandbyState};
 
 /// The body of `PUT /v1/environments/{environment}`: the definition, and the sites to bring up.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ pub struct DownRequest {
 pub struct Condition {
     /// The type of the condition: `Ready`, `EngineReachable` or `DiskSpace`.
     #[serde(rename = "type")]
-    pub kind: String,
+    pub kind: ConditionKind,
     /// The value of the condition: `True`, `False` or `Unknown`.
     pub status: ConditionStatus,
     /// The reason for the status, as a machine-readable word.

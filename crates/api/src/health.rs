@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::InstanceState;
+use super::{InstanceState, ProbeKind};
 
 /// The answer to `GET /v1/health`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ pub struct SiteHealth {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProbeRounds {
     /// The kind of probe: `shallow` or `deep`.
-    pub kind: String,
+    pub kind: ProbeKind,
     /// The schedule of the rounds: `every 3s`, or a cron expression with its time zone.
     pub schedule: String,
     /// The names of the probes.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{ImageItemKind, ImageOrigin, ImageOutcome, ImageState};
+
 /// The output of `arenad images ls|pull|load|verify --json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageList {
@@ -17,13 +19,13 @@ pub struct ImageItem {
     /// The reference of an image, or the name of data.
     pub name: String,
     /// The kind of the item: `image` or `data`.
-    pub kind: String,
+    pub kind: ImageItemKind,
     /// The origin of the item: `built`, `registry` or `archive`.
-    pub origin: String,
+    pub origin: ImageOrigin,
     /// The names of the sites that need the item.
     pub sites: Vec<String>,
     /// The item's state: `present`, `unverified`, `different`, `downloaded`, `partial` or `missing`.
-    pub state: String,
+    pub state: ImageState,
     /// The image's id in the engine.
     pub id: Option<String>,
     /// The item's size once it is loaded, in bytes: exact if it is present, otherwise as the definition states it.
@@ -32,7 +34,7 @@ pub struct ImageItem {
     pub archive: Option<ImageArchive>,
     /// The result of the command: `present`, `loaded`, `skipped`, `proven` or `failed`; null for `ls`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub outcome: Option<String>,
+    pub outcome: Option<ImageOutcome>,
     /// The facts that `verify` has proven, as sentences.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub proven: Vec<String>,

@@ -43,8 +43,9 @@ pub use self::space::{
     StorageStatus,
 };
 pub use self::words::{
-    ConditionStatus, Extent, InstanceState, OperationKind, OperationState, ResetOutcome, ResetWay, SnapshotKind,
-    StandbyState,
+    ConditionKind, ConditionStatus, DifferenceKind, Extent, FindingArea, FindingLevel, ImageItemKind, ImageOrigin,
+    ImageOutcome, ImageState, InstanceState, OperationKind, OperationState, ProbeKind, PrunedKind, ResetOutcome,
+    ResetWay, SnapshotKind, StandbyState, ValueKind,
 };
 
 /// A file as text, with the path that it was read from.

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::ValueKind;
+
 /// The body of `POST /v1/environments/{environment}/sites/{site}/locate`, which reads one value.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,7 +32,7 @@ pub struct LocateRequest {
 pub struct LocateResponse {
     /// `null`, `bool`, `integer`, `decimal`, `float`, `text`, `bytes`, `timestamp`, `json` or `rows`.
     #[serde(rename = "type")]
-    pub kind: String,
+    pub kind: ValueKind,
     /// The value: exact decimals as text, bytes in hexadecimal, times in RFC 3339 and UTC; rows as `{"columns": […],
     /// "rows": [[{"type", "value"}, …], …]}`.
     pub value: serde_json::Value,

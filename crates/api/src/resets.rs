@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Extent, ResetOutcome, ResetWay};
+use super::{DifferenceKind, Extent, ResetOutcome, ResetWay};
 
 /// The body of `POST /v1/environments/{environment}/resets`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -50,7 +50,7 @@ pub struct StoreDifference {
     /// The name of the store.
     pub store: String,
     /// The kind of object: `table`, `counter`, `object`, `file`, `key` or `store`.
-    pub kind: String,
+    pub kind: DifferenceKind,
     /// The name of the object that differs.
     pub name: String,
     /// The content in the snapshot; null if the object did not exist.

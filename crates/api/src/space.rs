@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::PrunedKind;
+
 /// The output of `arenad storage status`: the place that holds the sites' state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StorageStatus {
@@ -162,7 +164,7 @@ pub struct Pruned {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrunedItem {
     /// The kind of object: `snapshot`, `container` (kept from a failed build) or `image`.
-    pub kind: String,
+    pub kind: PrunedKind,
     /// The id of the object.
     pub name: String,
     /// The environment and site that the object belongs to.

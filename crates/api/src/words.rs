@@ -128,4 +128,137 @@ words! {
         /// It is not known whether the condition holds.
         Unknown = "Unknown",
     }
+    /// The kind of an item that differs from the snapshot.
+    DifferenceKind {
+        /// A store that only one of the two has.
+        Store = "store",
+        /// The rows of a table.
+        Table = "table",
+        /// The number of a sequence, or a table's next number.
+        Counter = "counter",
+        /// The definition of a table, an index, a trigger or another object.
+        Object = "object",
+        /// A file or folder, with its attributes.
+        File = "file",
+        /// A key of a key-value server.
+        Key = "key",
+    }
+    /// The kind of the probes of a site that is up.
+    ProbeKind {
+        /// They show whether the site responds.
+        Shallow = "shallow",
+        /// They show whether the site works.
+        Deep = "deep",
+    }
+    /// The level of a finding of the doctor.
+    FindingLevel {
+        /// The fact is as it should be.
+        Ok = "ok",
+        /// The fact is worth knowing, but requires no action.
+        Note = "note",
+        /// A function works, but more slowly, or not in every case.
+        Warning = "warning",
+        /// A function will fail until the cause is removed.
+        Problem = "problem",
+    }
+    /// The area of a finding of the doctor.
+    FindingArea {
+        /// The container engine and the daemon that uses it.
+        Engine = "engine",
+        /// The file systems and their features.
+        Storage = "storage",
+        /// Disk space, memory and processors.
+        Capacity = "capacity",
+        /// Addresses, ports and packet filters.
+        Network = "network",
+        /// The system and its programs.
+        Host = "host",
+        /// The images of the environment.
+        Images = "images",
+    }
+    /// The kind of an item that an environment needs.
+    ImageItemKind {
+        /// An image of a container.
+        Image = "image",
+        /// Data that is mounted into containers.
+        Data = "data",
+    }
+    /// The origin of an image or of data.
+    ImageOrigin {
+        /// It is built on this host.
+        Built = "built",
+        /// It is pulled from a registry.
+        Registry = "registry",
+        /// It is loaded from an archive.
+        Archive = "archive",
+    }
+    /// The state of an image or of data.
+    ImageState {
+        /// It is in its place. If it comes from an archive, it has been compared with the archive.
+        Present = "present",
+        /// Content with its name is in its place, but has not been compared with an archive.
+        Unverified = "unverified",
+        /// Content with its name is in its place, but differs from the archive.
+        Different = "different",
+        /// Its archive is complete but has not been loaded.
+        Downloaded = "downloaded",
+        /// Only a part of its archive has been fetched.
+        Partial = "partial",
+        /// Neither its content nor any part of its archive is present.
+        Missing = "missing",
+    }
+    /// The result of a command for an image or for data.
+    ImageOutcome {
+        /// It was in its place already.
+        Present = "present",
+        /// It was loaded from its archive.
+        Loaded = "loaded",
+        /// Nothing was done for it.
+        Skipped = "skipped",
+        /// It has been proven to be what the definition states.
+        Proven = "proven",
+        /// The command failed for it, or it is not what the definition states.
+        Failed = "failed",
+    }
+    /// The kind of an object that nothing needs any more.
+    PrunedKind {
+        /// A snapshot that no instance uses.
+        Snapshot = "snapshot",
+        /// The containers of a baseline that could not be made, which were kept for inspection.
+        Container = "container",
+        /// An image whose name a newer build has taken.
+        Image = "image",
+    }
+    /// The type of a condition.
+    ConditionKind {
+        /// Whether a site is ready.
+        Ready = "Ready",
+        /// Whether the container engine answers.
+        EngineReachable = "EngineReachable",
+        /// Whether the disk has enough free space.
+        DiskSpace = "DiskSpace",
+    }
+    /// The type of a value that a locator has read.
+    ValueKind {
+        /// The absence of a value.
+        Null = "null",
+        /// A truth value, true or false.
+        Bool = "bool",
+        /// An integer of up to 128 bits.
+        Integer = "integer",
+        /// An exact decimal number.
+        Decimal = "decimal",
+        /// A number in binary floating point.
+        Float = "float",
+        /// A text in Unicode.
+        Text = "text",
+        /// Bytes, which JSON shows in hexadecimal.
+        Bytes = "bytes",
+        /// A time, which JSON shows in UTC.
+        Timestamp = "timestamp",
+        /// A document in JSON.
+        Json = "json",
+        /// The rows of a table.
+        Rows = "rows",
+    }
 }

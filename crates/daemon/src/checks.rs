@@ -222,7 +222,7 @@ impl TaskChecker<'_> {
         let handle = self.handle(site).ok_or_else(|| BeginError::NotUp(site.clone()))?;
         let report = handle.report();
         if !report.state.serves() {
-            return Err(AskError::NotUp { instance: handle.id.to_string(), state: report.state.name() }.into());
+            return Err(AskError::NotUp { instance: handle.id.clone(), state: report.state.name() }.into());
         }
         Ok(SiteGeneration { instance: handle.id.clone(), generation: report.generation, snapshot: report.snapshot })
     }

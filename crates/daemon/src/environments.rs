@@ -21,7 +21,8 @@ use arenad_instance::shared::SharedParts;
 use arenad_instance::{self as instance, AskError, InstanceHandle, OperationOutcome, Ticket};
 use arenad_launch::{GenerationSelector, Remains, RemoveError};
 use arenad_model::error::describe;
-use arenad_model::ids::{EnvironmentName, SiteName};
+use arenad_model::event::EventKind;
+use arenad_model::ids::SiteName;
 use arenad_model::instance::{InstanceFailure, InstanceId, InstanceState, InstanceStatus};
 use arenad_model::request_queue::{InstanceRequest, Purpose, Want};
 use arenad_model::site::{Environment, RecordedRequests, Site};
@@ -252,7 +253,7 @@ impl EnvironmentRegistry {
     fn hands(&self) -> Hands {
         let mut hands = Hands::default();
         for handle in self.read(|running| running.values().flat_map(RunningEnvironment::handles).collect::<Vec<_>>()) {
-            let id = handle.id.to_string();
+            let id = handle.id.clone();
             handle.with_report(|report| {
                 let works = matches!(
                     report.state.status(),
@@ -562,7 +563,7 @@ impl EnvironmentRegistry {
             self.shared.store.forget_environment(name).await?;
             self.write(|running| running.remove(name));
             let message = format!("environment {name} is down");
-            self.shared.events.note("environment.down", None, &message).await;
+            self.shared.events.note(EventKind::EnvironmentDown, None, &message).await;
         }
         if troubled.is_empty() { Ok(()) } else { Err(EnvironmentError::NotDown(troubled)) }
     }
@@ -644,16 +645,13 @@ impl EnvironmentRegistry {
         purge: bool,
     ) -> Result<(), EnvironmentError> {
         let is_meant = |site: &str| sites.is_empty() || sites.iter().any(|named| named == site);
-        let meant = stranded.instances.iter().filter(|row| is_meant(&row.site));
-        for row in meant {
-            let names = (EnvironmentName::parse(&stranded.name), SiteName::parse(&row.site));
-            let (Ok(environment), Ok(site)) = names else { continue };
-            let id = InstanceId::serving(&environment, &site);
-            self.shared.store.unwant_instance(&id).await?;
+        let meant = stranded.instances.iter().map(|row| &row.id).filter(|id| is_meant(id.site.as_str()));
+        for id in meant {
+            self.shared.store.unwant_instance(id).await?;
             for role in [labels::ROLE_BUILDER, labels::ROLE_INSTANCE] {
                 let remains = Remains {
                     installation: &self.shared.installation,
-                    instance: &id,
+                    instance: id,
                     role,
                     which: GenerationSelector::All,
                 };
@@ -666,12 +664,12 @@ impl EnvironmentRegistry {
                 defined.filter(|site| is_meant(site.name.as_str())).map(|site| Arc::new(site.clone())).collect();
             self.purge(&stranded.name, &gone).await?;
         }
-        if stranded.instances.iter().all(|row| is_meant(&row.site)) {
+        if stranded.instances.iter().all(|row| is_meant(row.id.site.as_str())) {
             self.shared.store.forget_environment(&stranded.name).await?;
             self.stranded.forget(&stranded.name);
         } else {
             let mut rest = stranded.clone();
-            rest.instances.retain(|row| !is_meant(&row.site));
+            rest.instances.retain(|row| !is_meant(row.id.site.as_str()));
             self.stranded.forget(&stranded.name);
             self.stranded.keep(rest);
         }
@@ -689,7 +687,7 @@ impl EnvironmentRegistry {
             // Some of the environment's sites may be up already: the others were on an engine that did not answer when
             // these came up.
             let is_up = self.read(|running| running.contains_key(&name));
-            rows.retain(|row| !self.has_driver(&name, &row.site));
+            rows.retain(|row| !self.has_driver(&row.id));
             if rows.is_empty() {
                 if !is_up {
                     self.shared.store.forget_environment(&name).await?;
@@ -701,9 +699,9 @@ impl EnvironmentRegistry {
             let (mut wanted, mut elsewhere, mut other) = (Vec::new(), Vec::new(), None);
             for row in &rows {
                 match self.shared.store.other_engine_of(&row.id).await? {
-                    None => wanted.push(row.site.clone()),
+                    None => wanted.push(row.id.site.to_string()),
                     Some(engine) => {
-                        elsewhere.push(row.site.as_str());
+                        elsewhere.push(row.id.site.as_str());
                         other = Some(engine);
                     }
                 }
@@ -716,7 +714,7 @@ impl EnvironmentRegistry {
                     let stranded = Stranded::on_other_engine(&name, definition.ok(), rows, &other.endpoint);
                     let message = format!("environment {name} was not restored: {}", stranded.trouble.reason);
                     if self.stranded.keep(stranded) {
-                        self.shared.events.note("environment.elsewhere", None, &message).await;
+                        self.shared.events.note(EventKind::EnvironmentElsewhere, None, &message).await;
                     }
                     continue;
                 }
@@ -725,7 +723,7 @@ impl EnvironmentRegistry {
                     elsewhere.join(", "),
                     other.endpoint
                 );
-                self.shared.events.note("environment.elsewhere", None, &message).await;
+                self.shared.events.note(EventKind::EnvironmentElsewhere, None, &message).await;
             }
             let known = definition.as_ref().ok().cloned();
             let begun = match definition {
@@ -740,16 +738,16 @@ impl EnvironmentRegistry {
                 let stranded = Stranded::new(&name, known, rows, &error);
                 let message = format!("environment {name} could not be restored: {}", describe(&error));
                 if self.stranded.keep(stranded) {
-                    self.shared.events.note("environment.failed", None, &message).await;
+                    self.shared.events.note(EventKind::EnvironmentFailed, None, &message).await;
                 }
             }
         }
         Ok(())
     }
 
-    fn has_driver(&self, environment: &str, site: &str) -> bool {
+    fn has_driver(&self, id: &InstanceId) -> bool {
         self.read(|running| {
-            running.get(environment).is_some_and(|found| found.instances.keys().any(|name| name.as_str() == site))
+            running.get(id.environment.as_str()).is_some_and(|found| found.instances.contains_key(&id.site))
         })
     }
 

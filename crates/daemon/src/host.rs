@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use arenad_api::{Condition, ConditionStatus};
+use arenad_api::{Condition, ConditionKind, ConditionStatus};
 use arenad_doctor as doctor;
 use arenad_doctor::judge::capacity::{LEAST_FREE_BYTES, LEAST_FREE_FILES};
 use arenad_engine::Engine;
@@ -27,7 +27,7 @@ pub struct HostReport {
 }
 
 fn condition(
-    kind: &str,
+    kind: ConditionKind,
     before: Option<&Condition>,
     status: ConditionStatus,
     reason: &str,
@@ -35,7 +35,7 @@ fn condition(
 ) -> Condition {
     let since = before.filter(|before| before.status == status).map(|before| before.last_transition_time.clone());
     Condition {
-        kind: kind.to_owned(),
+        kind,
         status,
         reason: reason.to_owned(),
         message,
@@ -46,22 +46,32 @@ fn condition(
 /// Determines the state of the host once.
 pub(crate) async fn look(engine: &dyn Engine, folders: &[PathBuf], before: Option<&HostReport>) -> HostReport {
     let engine = match engine.ping().await {
-        Ok(()) => {
-            condition("EngineReachable", before.map(|b| &b.engine), ConditionStatus::True, "Answers", String::new())
-        }
+        Ok(()) => condition(
+            ConditionKind::EngineReachable,
+            before.map(|b| &b.engine),
+            ConditionStatus::True,
+            "Answers",
+            String::new(),
+        ),
         Err(error) => {
             let found = doctor::away(engine.endpoint(), &error).and_then(|finding| finding.cure);
             let cure = found.unwrap_or_else(|| "see whether Docker is well: its log says more".to_owned());
             let message = format!("{}; {cure}", describe(&error));
-            condition("EngineReachable", before.map(|b| &b.engine), ConditionStatus::False, "Unreachable", message)
+            condition(
+                ConditionKind::EngineReachable,
+                before.map(|b| &b.engine),
+                ConditionStatus::False,
+                "Unreachable",
+                message,
+            )
         }
     };
     let full: Vec<String> = folders.iter().filter_map(|folder| shortage(folder)).collect();
     let disk = if full.is_empty() {
-        condition("DiskSpace", before.map(|b| &b.disk), ConditionStatus::True, "Enough", String::new())
+        condition(ConditionKind::DiskSpace, before.map(|b| &b.disk), ConditionStatus::True, "Enough", String::new())
     } else {
         let message = format!("{}; free some space (`docker system df` shows what Docker holds)", full.join(", "));
-        condition("DiskSpace", before.map(|b| &b.disk), ConditionStatus::False, "Low", message)
+        condition(ConditionKind::DiskSpace, before.map(|b| &b.disk), ConditionStatus::False, "Low", message)
     };
     HostReport { engine, disk }
 }

@@ -25,8 +25,9 @@ use arenad_images::space::{self, Need};
 use arenad_instance::baseline::{BaselineError, snapshot};
 use arenad_instance::shared::SharedParts;
 use arenad_launch as launch;
+use arenad_model::event::EventKind;
 use arenad_model::hex::hex;
-use arenad_model::snapshot::Snapshot;
+use arenad_model::snapshot::{Snapshot, SnapshotId};
 use arenad_storage::{ArchiveLimits, StorageError, StoreTree};
 use arenad_store::{StoreError, StoredImport};
 
@@ -374,7 +375,7 @@ pub(crate) async fn finish(shared: &SharedParts, id: &str) -> Result<Snapshot, I
     shared.store.unpack_sessions(id, &manifest.sessions).await?;
     shared.store.forget_import(id).await?;
     let message = format!("snapshot {id} of {}/{} was imported", snapshot.environment, snapshot.site);
-    shared.events.note("snapshot.imported", None, &message).await;
+    shared.events.note(EventKind::SnapshotImported, None, &message).await;
     Ok(snapshot)
 }
 
@@ -386,7 +387,7 @@ async fn begun(shared: &SharedParts, id: &str) -> Result<StoredImport, ImportErr
 #[derive(Debug, Default)]
 pub(crate) struct Awaited {
     /// The ids of the snapshots.
-    pub snapshots: BTreeSet<String>,
+    pub snapshots: BTreeSet<SnapshotId>,
     /// The ids of the snapshots' images.
     pub images: BTreeSet<String>,
     /// The file names of the snapshots' volume archives.
@@ -406,7 +407,7 @@ pub(crate) async fn awaited(shared: &SharedParts) -> Result<Awaited, StoreError>
 
 /// Abandons the imports without recent progress. Returns those that could not be abandoned, by snapshot; they are tried
 /// again.
-pub(crate) async fn tend(shared: &SharedParts) -> Result<Vec<(String, BaselineError)>, StoreError> {
+pub(crate) async fn tend(shared: &SharedParts) -> Result<Vec<(SnapshotId, BaselineError)>, StoreError> {
     let mut failures = Vec::new();
     for import in shared.store.imports().await? {
         let age = Duration::try_from(Timestamp::now().duration_since(import.touched_at)).unwrap_or_default();
@@ -442,6 +443,6 @@ async fn give_up(shared: &SharedParts, id: &str, images: &BTreeSet<String>) -> R
     }
     shared.store.forget_import(id).await?;
     let message = format!("the import of snapshot {id} was abandoned");
-    shared.events.note("snapshot.given_up", None, &message).await;
+    shared.events.note(EventKind::SnapshotGivenUp, None, &message).await;
     Ok(())
 }

@@ -59,6 +59,7 @@ use arenad_instance::shared::{ReadDefinition, SharedParts, StateDir};
 use arenad_instance::turns::Turns;
 use arenad_locators::{self as locators, Locators};
 use arenad_model::error::describe;
+use arenad_model::event::EventKind;
 use arenad_model::site::Secret;
 use arenad_model::subnet::Subnet;
 use arenad_probes::Prober;
@@ -275,7 +276,7 @@ impl Daemon {
             server::serve(&shared.tasks, listener, router, stop.clone());
         }
         let message = format!("arenad {} has started (pid {})", env!("CARGO_PKG_VERSION"), std::process::id());
-        shared.events.note("daemon.started", None, &message).await;
+        shared.events.note(EventKind::DaemonStarted, None, &message).await;
         shared.tasks.spawn(service_manager::answer_watchdog(environments, shared.shutdown.clone()));
         service_manager::notify_ready();
         Ok(Self { shared, stop, _lock: lock })
@@ -302,7 +303,7 @@ impl Daemon {
         if let Err(error) = std::fs::remove_file(self.shared.state_dir.socket()) {
             tracing::debug!(%error, "the socket was gone already");
         }
-        self.shared.events.note("daemon.stopped", None, "arenad has stopped").await;
+        self.shared.events.note(EventKind::DaemonStopped, None, "arenad has stopped").await;
         if let Err(error) = self.shared.health.flush().await {
             tracing::warn!(error = describe(&error), "the last health rounds could not be stored");
         }

@@ -42,7 +42,7 @@ pub(crate) async fn locate(
     look: LocateOptions,
 ) -> Result<LocatorReading, LocatingError> {
     let report = handle.report();
-    let not_up = || AskError::NotUp { instance: handle.id.to_string(), state: report.state.name() };
+    let not_up = || AskError::NotUp { instance: handle.id.clone(), state: report.state.name() };
     let incarnation = report.incarnation.as_ref().filter(|_| report.state.serves()).ok_or_else(not_up)?;
     let entry = incarnation.socket(&handle.site.entry.service, handle.site.entry.port).ok_or_else(not_up)?;
     let traffic = match (look.traffic, &locator.kind) {

@@ -19,6 +19,8 @@ use arenad_instance::MeetError;
 use arenad_instance::baseline::{BaselineError, snapshot};
 use arenad_instance::shared::SharedParts;
 use arenad_model::error::describe;
+use arenad_model::event::EventKind;
+use arenad_model::instance::InstanceId;
 use arenad_model::reconcile::{Claims, Judgement, ObjectKind, Suspects, Thing, plan};
 use arenad_storage::StorageError;
 use arenad_store::StoreError;
@@ -54,12 +56,12 @@ pub(crate) enum ReconcileError {
 #[derive(Debug, Default)]
 pub(crate) struct Hands {
     /// The ids of the instances that an operation is working on.
-    pub busy: BTreeSet<String>,
+    pub busy: BTreeSet<InstanceId>,
     /// The generations of each instance's standbys.
-    pub standbys: BTreeMap<String, BTreeSet<u64>>,
+    pub standbys: BTreeMap<InstanceId, BTreeSet<u64>>,
     /// The serving generation of each instance, even if the instance should be down: a generation that clients reach is
     /// no orphan.
-    pub serving: BTreeMap<String, u64>,
+    pub serving: BTreeMap<InstanceId, u64>,
 }
 
 /// The state that is kept between passes.
@@ -181,7 +183,7 @@ async fn claims(shared: &SharedParts, hands: &(impl Fn() -> Hands + Send)) -> Re
     claims.images = awaited.images;
     claims.archives = awaited.volumes;
     for stored in shared.store.snapshots().await? {
-        claims.snapshots.insert(stored.id.into());
+        claims.snapshots.insert(stored.id);
         claims.images.extend(stored.images.into_values());
         claims.archives.extend(stored.volumes.into_values().flat_map(BTreeMap::into_values));
     }
@@ -201,7 +203,7 @@ async fn claims(shared: &SharedParts, hands: &(impl Fn() -> Hands + Send)) -> Re
 async fn tell(shared: &SharedParts, memory: &mut Memory, findings: Findings) {
     if !findings.removed.is_empty() {
         let message = format!("removed left-over objects: {}", findings.removed.join(", "));
-        shared.events.note("reconcile.removed", None, &message).await;
+        shared.events.note(EventKind::ReconcileRemoved, None, &message).await;
     }
     let mut failing = BTreeSet::new();
     for (what, error) in findings.failures {
@@ -210,7 +212,7 @@ async fn tell(shared: &SharedParts, memory: &mut Memory, findings: Findings) {
         }
         if !memory.failing.contains(&what) {
             let message = format!("reconciliation failed at {what}: {}; it is retried every minute", describe(&error));
-            shared.events.note("reconcile.failed", None, &message).await;
+            shared.events.note(EventKind::ReconcileFailed, None, &message).await;
         }
         failing.insert(what);
     }

@@ -7,15 +7,15 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::environments::EnvironmentRegistry;
-use arenad_api::{Df, DfFile, DfImage, DfInstance, DfRoot, DfSnapshot, Pruned, PrunedItem, Space};
+use arenad_api::{Df, DfFile, DfImage, DfInstance, DfRoot, DfSnapshot, Pruned, PrunedItem, PrunedKind, Space};
 use arenad_engine::{EngineError, Image, labels};
 use arenad_instance::baseline::{BaselineError, snapshot};
 use arenad_instance::shared::SharedParts;
 use arenad_launch::{GenerationSelector, Remains};
-use arenad_model::ids::{EnvironmentName, SiteName};
+use arenad_model::event::EventKind;
 use arenad_model::instance::InstanceId;
 use arenad_model::prune::{self, PruneBudget, PruneCandidate};
-use arenad_model::snapshot::Snapshot;
+use arenad_model::snapshot::{Snapshot, SnapshotId};
 use arenad_storage::{Storage, StorageError, StoreTree, TreeUsage, trial};
 
 /// The name that is shown for images that have lost their tags to newer ones.
@@ -27,7 +27,7 @@ pub(crate) async fn df(shared: &SharedParts) -> Result<Df, BaselineError> {
     let mut snapshots = Vec::new();
     for stored in shared.store.snapshots().await? {
         let used_by = shared.store.snapshot_users(&stored.id).await?;
-        snapshots.push(shown(shared, stored, used_by, &trees));
+        snapshots.push(shown(shared, stored, &used_by, &trees));
     }
     let mut images = built(shared).await?;
     images.sort_by(|a, b| a.tags.cmp(&b.tags));
@@ -62,8 +62,7 @@ pub(crate) async fn prune(
     let stored = shared.store.snapshots().await?;
     let mut candidates = Vec::new();
     for snapshot in &stored {
-        let is_in_hand =
-            hands.busy.iter().any(|id| id.starts_with(&format!("{}/{}/", snapshot.environment, snapshot.site)));
+        let is_in_hand = hands.busy.iter().any(|id| id.environment == snapshot.environment && id.site == snapshot.site);
         candidates.push(PruneCandidate {
             site: (snapshot.environment.to_string(), snapshot.site.to_string()),
             is_named: snapshot.name.is_some() || !snapshot.is_baseline(),
@@ -83,7 +82,7 @@ pub(crate) async fn prune(
             snapshot::remove(shared, snapshot).await?;
         }
         items.push(PrunedItem {
-            kind: "snapshot".to_owned(),
+            kind: PrunedKind::Snapshot,
             name: snapshot.id.to_string(),
             of: format!("{}/{}", snapshot.environment, snapshot.site),
             bytes: candidates[index].bytes,
@@ -101,7 +100,7 @@ pub(crate) async fn prune(
     }
     if !is_trial && !items.is_empty() {
         let names: Vec<String> = items.iter().map(|item| format!("{} {}", item.kind, item.name)).collect();
-        shared.events.note("pruned", None, &format!("removed to free space: {}", names.join(", "))).await;
+        shared.events.note(EventKind::Pruned, None, &format!("removed to free space: {}", names.join(", "))).await;
     }
     Ok(Pruned { items, is_trial })
 }
@@ -109,28 +108,24 @@ pub(crate) async fn prune(
 /// Removes, or only lists, the containers of baselines that could not be made, which were kept for inspection.
 async fn kept_builds(
     shared: &SharedParts,
-    busy: &BTreeSet<String>,
+    busy: &BTreeSet<InstanceId>,
     may_go: &impl Fn(&str) -> bool,
     is_trial: bool,
 ) -> Result<Vec<PrunedItem>, BaselineError> {
     let mut items = Vec::new();
-    let is_free = |id: &String| !busy.contains(id) && may_go(id);
-    for kept in shared.kept_builds.list().into_iter().filter(is_free) {
-        let mut parts = kept.split('/');
-        let names = (parts.next().map(EnvironmentName::parse), parts.next().map(SiteName::parse));
-        let (Some(Ok(environment)), Some(Ok(site))) = names else { continue };
+    let is_free = |id: &InstanceId| !busy.contains(id) && may_go(&id.to_string());
+    for id in shared.kept_builds.list().into_iter().filter(is_free) {
         if !is_trial {
-            let id = InstanceId::serving(&environment, &site);
             let (installation, role) = (&shared.installation, labels::ROLE_BUILDER);
             shared.remove(Remains { installation, instance: &id, role, which: GenerationSelector::All }).await?;
             shared.kept_builds.forget(&id);
         }
         items.push(PrunedItem {
-            kind: "container".to_owned(),
-            of: format!("{environment}/{site}"),
+            kind: PrunedKind::Container,
+            of: format!("{}/{}", id.environment, id.site),
             bytes: 0,
             reason: "kept from a baseline that could not be made".to_owned(),
-            name: kept,
+            name: id.to_string(),
         });
     }
     Ok(items)
@@ -138,7 +133,7 @@ async fn kept_builds(
 
 fn nameless(image: Image) -> PrunedItem {
     PrunedItem {
-        kind: "image".to_owned(),
+        kind: PrunedKind::Image,
         bytes: image.size_bytes,
         of: NAMELESS.to_owned(),
         reason: "a newer build has taken its name".to_owned(),
@@ -194,7 +189,12 @@ async fn measured(shared: &SharedParts) -> Result<Vec<(StoreTree, TreeUsage)>, S
     Ok(measured)
 }
 
-fn shown(shared: &SharedParts, stored: Snapshot, used_by: Vec<String>, trees: &[(StoreTree, TreeUsage)]) -> DfSnapshot {
+fn shown(
+    shared: &SharedParts,
+    stored: Snapshot,
+    used_by: &[InstanceId],
+    trees: &[(StoreTree, TreeUsage)],
+) -> DfSnapshot {
     let size = |file: &String| shared.state_dir.volumes().join(file).metadata().map_or(0, |found| found.len());
     DfSnapshot {
         state: of_snapshot(&stored.id, trees),
@@ -204,11 +204,11 @@ fn shown(shared: &SharedParts, stored: Snapshot, used_by: Vec<String>, trees: &[
         site: stored.site.to_string(),
         name: stored.name,
         image_bytes: stored.size_bytes,
-        used_by,
+        used_by: used_by.iter().map(InstanceId::to_string).collect(),
     }
 }
 
-fn of_snapshot(id: &str, trees: &[(StoreTree, TreeUsage)]) -> Space {
+fn of_snapshot(id: &SnapshotId, trees: &[(StoreTree, TreeUsage)]) -> Space {
     let mut space = Space::default();
     for (tree, usage) in trees {
         if matches!(tree, StoreTree::Snapshot { snapshot, .. } if snapshot == id) {

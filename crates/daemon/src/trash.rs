@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use arenad_instance::shared::SharedParts;
 use arenad_model::error::describe;
+use arenad_model::event::EventKind;
 use arenad_storage::Storage;
 
 /// The pause between two rounds.
@@ -56,12 +57,12 @@ struct Backlog {
 
 impl Backlog {
     /// Records the result of a round and returns the event to report, if any.
-    fn note(&mut self, failure: Option<&str>, bytes: u64) -> Option<(&'static str, String)> {
+    fn note(&mut self, failure: Option<&str>, bytes: u64) -> Option<(EventKind, String)> {
         self.failures = if failure.is_some() { self.failures.saturating_add(1) } else { 0 };
         if failure.is_none() && bytes < MUCH {
             let told = self.told.take()?;
             return Some((
-                "trash.emptied",
+                EventKind::TrashEmptied,
                 format!("the state root's trash was emptied; it had held {} MiB", told >> 20),
             ));
         }
@@ -72,9 +73,9 @@ impl Backlog {
         let held = format!("it holds {} MiB", bytes >> 20);
         Some(match failure {
             Some(failure) => {
-                ("trash.stuck", format!("the state root's trash could not be emptied ({held}): {failure}"))
+                (EventKind::TrashStuck, format!("the state root's trash could not be emptied ({held}): {failure}"))
             }
-            None => ("trash.grows", format!("the state root's trash grows faster than it is emptied ({held})")),
+            None => (EventKind::TrashGrows, format!("the state root's trash grows faster than it is emptied ({held})")),
         })
     }
 
@@ -93,13 +94,17 @@ mod tests {
         assert_eq!(backlog.note(None, 0), None);
         assert_eq!(backlog.pause(), EVERY);
         let (kind, message) = backlog.note(Some("no"), 10 << 20).expect("news");
-        assert_eq!((kind, message.contains("10 MiB") && message.ends_with(": no")), ("trash.stuck", true), "{message}");
+        assert_eq!(
+            (kind, message.contains("10 MiB") && message.ends_with(": no")),
+            (EventKind::TrashStuck, true),
+            "{message}"
+        );
         for _ in 0..100 {
             assert_eq!(backlog.note(Some("no"), 19 << 20), None);
         }
         assert_eq!(backlog.pause(), LONGEST);
-        assert_eq!(backlog.note(Some("no"), 20 << 20).expect("news").0, "trash.stuck");
-        assert_eq!(backlog.note(None, 0).expect("news").0, "trash.emptied");
+        assert_eq!(backlog.note(Some("no"), 20 << 20).expect("news").0, EventKind::TrashStuck);
+        assert_eq!(backlog.note(None, 0).expect("news").0, EventKind::TrashEmptied);
         assert_eq!((backlog.note(None, 0), backlog.pause()), (None, EVERY));
     }
 
@@ -107,8 +112,8 @@ mod tests {
     fn one_that_fills_faster_than_it_is_emptied_is_told() {
         let mut backlog = Backlog::default();
         assert_eq!(backlog.note(None, MUCH - 1), None);
-        assert_eq!(backlog.note(None, MUCH).expect("news").0, "trash.grows");
+        assert_eq!(backlog.note(None, MUCH).expect("news").0, EventKind::TrashGrows);
         assert_eq!(backlog.note(None, MUCH + 1), None);
-        assert_eq!(backlog.note(None, MUCH * 2).expect("news").0, "trash.grows");
+        assert_eq!(backlog.note(None, MUCH * 2).expect("news").0, EventKind::TrashGrows);
     }
 }

@@ -100,12 +100,36 @@ impl Finding {
     }
 }
 
+impl From<Level> for arenad_api::FindingLevel {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Ok => Self::Ok,
+            Level::Note => Self::Note,
+            Level::Warning => Self::Warning,
+            Level::Problem => Self::Problem,
+        }
+    }
+}
+
+impl From<Area> for arenad_api::FindingArea {
+    fn from(area: Area) -> Self {
+        match area {
+            Area::Engine => Self::Engine,
+            Area::Storage => Self::Storage,
+            Area::Capacity => Self::Capacity,
+            Area::Network => Self::Network,
+            Area::Host => Self::Host,
+            Area::Images => Self::Images,
+        }
+    }
+}
+
 impl From<&Finding> for arenad_api::ReportedFinding {
     fn from(finding: &Finding) -> Self {
         Self {
             id: finding.id.to_owned(),
-            area: finding.area.name().to_owned(),
-            level: finding.level.name().to_owned(),
+            area: finding.area.into(),
+            level: finding.level.into(),
             subject: finding.subject.clone(),
             seen: finding.seen.clone(),
             consequence: finding.consequence.clone(),

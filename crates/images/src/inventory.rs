@@ -26,20 +26,6 @@ pub enum InventoryState {
     Missing,
 }
 
-impl InventoryState {
-    /// Returns the word for tables and JSON output.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Present => "present",
-            Self::Unverified => "unverified",
-            Self::Different => "different",
-            Self::Downloaded => "downloaded",
-            Self::Partial => "partial",
-            Self::Missing => "missing",
-        }
-    }
-}
-
 /// The status of an image or data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InventoryStatus {

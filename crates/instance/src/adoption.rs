@@ -100,8 +100,7 @@ impl Instance {
     pub(super) async fn take_up_standbys(&mut self) -> Result<(), OperationFailure> {
         let Some(wanted) = self.baseline.clone() else { return Ok(()) };
         let context = self.context.clone();
-        for StoredStandby { made, snapshot, renewals } in context.shared.store.standbys(&context.id.to_string()).await?
-        {
+        for StoredStandby { made, snapshot, renewals } in context.shared.store.standbys(&context.id).await? {
             let is_wanted = snapshot == wanted.id;
             let standing = if is_wanted { Standing::Making } else { Standing::Used { renewals: WORN } };
             self.pool.add(made, PooledGeneration { renewals, ..PooledGeneration::new(&snapshot, standing) });

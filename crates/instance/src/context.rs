@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::shared::SharedParts;
+use arenad_model::event::EventKind;
 use arenad_model::instance::InstanceId;
 use arenad_model::request_queue::Cover;
 use arenad_model::site::Site;
@@ -17,13 +18,13 @@ pub(super) struct InstanceContext {
 
 impl InstanceContext {
     /// Stores an event about the instance and waits until it is stored.
-    pub(super) async fn note(&self, kind: &str, message: &str) {
-        self.shared.events.note(kind, Some(&self.id.to_string()), message).await;
+    pub(super) async fn note(&self, kind: EventKind, message: &str) {
+        self.shared.events.note(kind, Some(&self.id), message).await;
     }
 
     /// Stores an event in the background, where a client waits for the work that follows.
-    pub(super) fn note_later(&self, kind: &'static str, message: String) {
-        let (shared, id) = (self.shared.clone(), self.id.to_string());
+    pub(super) fn note_later(&self, kind: EventKind, message: String) {
+        let (shared, id) = (self.shared.clone(), self.id.clone());
         self.shared.tasks.spawn(async move { shared.events.note(kind, Some(&id), &message).await });
     }
 }

@@ -17,6 +17,7 @@ use super::{AskError, DriverMessage, EVENTS, INBOX, InstanceHandle, OperationOut
 use crate::shared::SharedParts;
 use arenad_engine::EngineEvent;
 use arenad_gateway::Route;
+use arenad_model::event::EventKind;
 use arenad_model::instance::{InstanceFailure, InstanceId};
 use arenad_model::request_queue::{InstanceRequest, Purpose, RequestQueue, RequestRefusal};
 use arenad_model::site::Site;
@@ -104,7 +105,7 @@ impl Driver {
     /// left, and the next reset brings it back.
     async fn survive(&mut self, panicked: &Panicked) {
         let id = &self.desk.context.id;
-        self.desk.context.note_later("instance.panicked", format!("{id}: {panicked}"));
+        self.desk.context.note_later(EventKind::InstancePanicked, format!("{id}: {panicked}"));
         if let Some((_, operation)) = self.desk.queue.current() {
             let hint = format!("`arenad reset {}` brings it back", id.site);
             operation.end(OperationOutcome::Failed(InstanceFailure { reason: panicked.to_string(), hint }));
@@ -217,7 +218,7 @@ impl DriverQueue {
     }
 
     fn error(&self, refusal: RequestRefusal) -> AskError {
-        let instance = self.context.id.to_string();
+        let instance = self.context.id.clone();
         match refusal {
             RequestRefusal::NotUp { state } => AskError::NotUp { instance, state },
             RequestRefusal::Busy { doing } => AskError::Busy { instance, doing },

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use crate::shared::SharedParts;
 use arenad_engine::{EngineDetails, EngineError};
+use arenad_model::event::EventKind;
 use arenad_store::{StoreError, StoredEngine};
 
 /// The reason why the identity of the engine is unknown.
@@ -57,6 +58,6 @@ async fn tell_of_change(shared: &SharedParts, engine: &str, before: &StoredEngin
         shared.engine.endpoint(),
         before.endpoint
     );
-    shared.events.note("engine.changed", None, &message).await;
+    shared.events.note(EventKind::EngineChanged, None, &message).await;
     Ok(())
 }

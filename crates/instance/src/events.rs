@@ -3,6 +3,8 @@
 //! Listeners read the events from the store. They receive each event once, however slow they are, and no memory is used
 //! for them.
 
+use arenad_model::event::EventKind;
+use arenad_model::instance::InstanceId;
 use arenad_seams::ordered_watch as watch;
 use arenad_store::{DaemonStore, StoredEvent};
 
@@ -41,10 +43,10 @@ impl EventLog {
         Self { store, newest: watch::Sender::new(0) }
     }
 
-    /// Stores an event. `kind` is a stable word, `message` a complete sentence.
-    pub async fn note(&self, kind: &str, instance: Option<&str>, message: &str) {
+    /// Stores an event; `message` is a complete sentence.
+    pub async fn note(&self, kind: EventKind, instance: Option<&InstanceId>, message: &str) {
         let message = bounded(message);
-        tracing::info!(kind, instance.id = instance, "{message}");
+        tracing::info!(kind = kind.name(), instance.id = instance.map(tracing::field::display), "{message}");
         match self.store.append_event(kind, instance, &message).await {
             // Two events that are stored at the same time may be announced in any order.
             Ok(StoredEvent { seq, .. }) => drop(self.newest.send_if_modified(|newest| {
@@ -119,7 +121,7 @@ mod tests {
 
     async fn note(log: &EventLog, count: usize) {
         for number in 0..count {
-            log.note("test", None, &number.to_string()).await;
+            log.note(EventKind::DaemonStarted, None, &number.to_string()).await;
         }
     }
 

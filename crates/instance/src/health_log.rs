@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use arenad_model::error::describe;
 use arenad_model::health::Depth;
+use arenad_model::instance::InstanceId;
 use arenad_store::{DaemonStore, NewRound, StoreError, StoredRound};
 
 /// The number of rounds that are collected before they are stored. A crash loses at most these, and all of them passed.
@@ -45,7 +46,12 @@ impl HealthLog {
     }
 
     /// Returns the newest rounds of an instance, newest first.
-    pub async fn newest(&self, instance: &str, depth: Depth, limit: u32) -> Result<Vec<StoredRound>, StoreError> {
+    pub async fn newest(
+        &self,
+        instance: &InstanceId,
+        depth: Depth,
+        limit: u32,
+    ) -> Result<Vec<StoredRound>, StoreError> {
         self.flush().await?;
         self.store.rounds(instance, depth, limit).await
     }

@@ -174,7 +174,7 @@ pub enum AskError {
     #[error("{instance} is busy: {doing}")]
     Busy {
         /// The name of the instance.
-        instance: String,
+        instance: InstanceId,
         /// The work of the current operation, as a phrase that follows "is".
         doing: &'static str,
     },
@@ -182,7 +182,7 @@ pub enum AskError {
     #[error("{instance} is {state}")]
     NotUp {
         /// The name of the instance.
-        instance: String,
+        instance: InstanceId,
         /// The name of the state.
         state: &'static str,
     },
@@ -190,7 +190,7 @@ pub enum AskError {
     #[error("too many requests wait for {instance}")]
     Full {
         /// The name of the instance.
-        instance: String,
+        instance: InstanceId,
     },
     /// The daemon is stopping.
     #[error("the daemon is stopping")]
@@ -258,7 +258,7 @@ impl InstanceHandle {
     pub async fn ask_for(&self, request: InstanceRequest) -> Result<Ticket, AskError> {
         let (reply, answer) = oneshot::channel();
         self.inbox.try_send(DriverMessage::Ask { request, reply }).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => AskError::Full { instance: self.id.to_string() },
+            mpsc::error::TrySendError::Full(_) => AskError::Full { instance: self.id.clone() },
             mpsc::error::TrySendError::Closed(_) => AskError::Stopping,
         })?;
         answer.await.map_err(|_| AskError::Stopping)?

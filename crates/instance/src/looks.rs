@@ -12,6 +12,7 @@ use super::operations::Instance;
 use super::pool::{PoolTaskOutcome, WORN};
 use crate::proof::{ProofCandidate, ProofError};
 use arenad_model::error::describe;
+use arenad_model::event::EventKind;
 use arenad_model::pool::Standing;
 use arenad_model::snapshot::Snapshot;
 
@@ -104,7 +105,7 @@ impl Instance {
         if let Err(error) = look.shown {
             standby.standing = Standing::Used { renewals: WORN };
             let message = format!("standby {made} of {} was discarded: {}", self.context.id, describe(&error));
-            self.context.note_later("standby.failed", message);
+            self.context.note_later(EventKind::StandbyFailed, message);
         }
         self.show_standbys();
     }

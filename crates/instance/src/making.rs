@@ -18,6 +18,7 @@ use arenad_engine::labels::{self, Ownership};
 use arenad_launch::{Blueprint, GenerationSelector, Incarnation, Remains, RemoveError};
 use arenad_model::coverage;
 use arenad_model::error::describe;
+use arenad_model::event::EventKind;
 use arenad_model::instance::InstanceId;
 use arenad_model::probe::ProbeKind;
 use arenad_model::site::{HttpStep, Site};
@@ -151,7 +152,7 @@ pub(super) async fn renew(
         // This does not count as a failure, so the next standby is made without a pause.
         Ok(Renewed::Uncovered(reason)) => {
             let message = format!("the used containers of {id} are removed instead of rewound: {reason}");
-            shared.events.note("standby.discarded", Some(&id.to_string()), &message).await;
+            shared.events.note(EventKind::StandbyDiscarded, Some(&id), &message).await;
             remove(&shared, &id, made).await?;
             Ok(PoolTaskOutcome::Removed)
         }

@@ -28,6 +28,7 @@ use arenad_engine::{CpuWeight, labels};
 use arenad_gateway::Route;
 use arenad_launch::{self as launch, GenerationSelector, Remains, RemoveError};
 use arenad_model::error::describe;
+use arenad_model::event::EventKind;
 use arenad_model::instance::InstanceState;
 use arenad_model::request_queue::{InstanceRequest, Purpose, Want};
 use arenad_model::reset::ResetWay;
@@ -131,7 +132,7 @@ impl Instance {
         }
         let work = supervised(self.attempt(request, operation, cancel)).await;
         let result = work.unwrap_or_else(|panicked| {
-            self.context.note_later("instance.panicked", format!("{}: {panicked}", self.context.id));
+            self.context.note_later(EventKind::InstancePanicked, format!("{}: {panicked}", self.context.id));
             Err(panicked.into())
         });
         self.service.report().send_modify(|report| report.stage = None);
@@ -263,7 +264,7 @@ impl Instance {
 
     async fn record_up(&mut self, proven: Proven) -> Result<(), OperationFailure> {
         let baseline = self.baseline.as_ref().map(|baseline| baseline.id.clone());
-        let recorded = proven.record_up(&self.context, baseline.as_deref()).await.map_err(|(_, failure)| failure)?;
+        let recorded = proven.record_up(&self.context, baseline.as_ref()).await.map_err(|(_, failure)| failure)?;
         self.switch(recorded)?;
         fault::reach(Point::Routed).await;
         Ok(())

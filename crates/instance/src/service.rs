@@ -20,6 +20,7 @@ use arenad_digest::Taken;
 use arenad_gateway::{Route, RouteStats, Target};
 use arenad_launch::Incarnation;
 use arenad_model::error::describe;
+use arenad_model::event::EventKind;
 use arenad_model::instance::{InstanceEvent, InstanceFailure, InstanceState};
 use arenad_model::snapshot::Snapshot;
 use arenad_seams::ordered_watch as channel;
@@ -162,7 +163,7 @@ impl InstanceService {
         next: InstanceState,
         since: Timestamp,
         change: impl FnOnce(&mut InstanceReport),
-    ) -> Option<(&'static str, String)> {
+    ) -> Option<(EventKind, String)> {
         let before = self.state();
         // A new reason for the same state does not change when the state began.
         let since = if before.name() == next.name() { self.report.borrow().since } else { since };
@@ -181,14 +182,14 @@ impl InstanceService {
         Some((kind(&next), format!("{} is {}{because}", self.context.id, next.name())))
     }
 
-    async fn announce(&self, event: Option<(&'static str, String)>) {
+    async fn announce(&self, event: Option<(EventKind, String)>) {
         if let Some((kind, message)) = event {
             self.context.note(kind, &message).await;
         }
     }
 
     /// Stores the event in the background, where a client waits.
-    fn announce_later(&self, event: Option<(&'static str, String)>) {
+    fn announce_later(&self, event: Option<(EventKind, String)>) {
         if let Some((kind, message)) = event {
             self.context.note_later(kind, message);
         }
@@ -444,15 +445,15 @@ pub(super) fn tell(report: &channel::Sender<InstanceReport>, stage: &str) {
 }
 
 /// The kind of the event that announces a state.
-fn kind(state: &InstanceState) -> &'static str {
+fn kind(state: &InstanceState) -> EventKind {
     match state {
-        InstanceState::Down => "instance.down",
-        InstanceState::Preparing => "instance.preparing",
-        InstanceState::Starting => "instance.starting",
-        InstanceState::Ready => "instance.ready",
-        InstanceState::Unhealthy(_) => "instance.unhealthy",
-        InstanceState::Resetting => "instance.resetting",
-        InstanceState::Stopping => "instance.stopping",
-        InstanceState::Failed(_) => "instance.failed",
+        InstanceState::Down => EventKind::InstanceDown,
+        InstanceState::Preparing => EventKind::InstancePreparing,
+        InstanceState::Starting => EventKind::InstanceStarting,
+        InstanceState::Ready => EventKind::InstanceReady,
+        InstanceState::Unhealthy(_) => EventKind::InstanceUnhealthy,
+        InstanceState::Resetting => EventKind::InstanceResetting,
+        InstanceState::Stopping => EventKind::InstanceStopping,
+        InstanceState::Failed(_) => EventKind::InstanceFailed,
     }
 }

@@ -16,6 +16,7 @@ use super::pool::{Finished, MOST_RENEWALS, PoolTaskOutcome, PooledGeneration, WO
 use crate::baseline::snapshot;
 use arenad_launch as launch;
 use arenad_model::error::describe;
+use arenad_model::event::EventKind;
 use arenad_model::pool::{self, PoolAction, PoolBudget, PoolIntent, StandbyShortage, Standing};
 use arenad_model::site::Site;
 use arenad_model::snapshot::{Snapshot, SnapshotId};
@@ -68,7 +69,7 @@ impl Instance {
             && !matches!(lacked, Some(StandbyShortage::Memory { .. }))
         {
             let message = format!("{} has too few standbys: {}", self.context.id, told(lack));
-            self.context.note_later("standby.lacking", message);
+            self.context.note_later(EventKind::StandbyLacking, message);
         }
         for action in plan.actions {
             self.act(action, &current).await;
@@ -236,7 +237,7 @@ impl Instance {
                 self.pool.drop_member(made);
                 self.forget_standby(made).await;
                 let message = format!("a standby of {} could not be created: {}", self.context.id, describe(&error));
-                self.context.note_later("standby.failed", message);
+                self.context.note_later(EventKind::StandbyFailed, message);
             }
         }
         self.show_standbys();

@@ -242,7 +242,7 @@ impl Instance {
         let trouble = reported.map(|miss| InstanceFailure { hint: failure::hint(miss.cause, id), reason: miss.reason });
         self.service.judge(trouble).await;
         self.watch_the_row();
-        let instance = self.context.id.to_string();
+        let instance = self.context.id.clone();
         self.context.shared.health.note(NewRound { instance, generation, depth, at, took, reason }).await;
     }
 }

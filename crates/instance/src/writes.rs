@@ -15,6 +15,7 @@ use crate::proof::{ProofCandidate, ProofError};
 use arenad_digest::{StoreConnections, Taken};
 use arenad_launch::Incarnation;
 use arenad_model::error::describe;
+use arenad_model::event::EventKind;
 use arenad_model::health::Depth;
 use arenad_model::instance::InstanceState;
 use arenad_model::site::ResetStrategyName;
@@ -170,7 +171,7 @@ impl Instance {
     }
 
     async fn note_written(&self, what: &str) {
-        self.context.note("instance.written", &format!("{} is read-only, but {what}", self.context.id)).await;
+        self.context.note(EventKind::InstanceWritten, &format!("{} is read-only, but {what}", self.context.id)).await;
     }
 
     async fn publish_writes(&mut self, writes: StoredWrites) {

@@ -39,6 +39,29 @@ impl InstanceId {
     }
 }
 
+/// The error for a text that is not the name of an instance.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` does not name an instance; names of instances have the form ENVIRONMENT/SITE/NUMBER")]
+pub struct InvalidInstanceId(String);
+
+/// Parses the form that `Display` writes.
+impl std::str::FromStr for InstanceId {
+    type Err = InvalidInstanceId;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parse = || {
+            let mut parts = text.split('/');
+            let environment = EnvironmentName::parse(parts.next()?).ok()?;
+            let site = SiteName::parse(parts.next()?).ok()?;
+            let number = parts.next()?.parse().ok()?;
+            Some(Self { environment, site, number })
+        };
+        // An id has one form only: neither a fourth part nor `+1` or `01` as number.
+        let parsed = parse().filter(|id: &Self| id.to_string() == text);
+        parsed.ok_or_else(|| InvalidInstanceId(text.to_owned()))
+    }
+}
+
 impl fmt::Display for InstanceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}/{}", self.environment, self.site, self.number)
@@ -390,6 +413,25 @@ mod tests {
     fn the_diagram_is_the_one_that_after_draws() {
         let drawn = drawn();
         assert!(include_str!("instance_states.md") == drawn, "crates/model/src/instance_states.md has to be:\n{drawn}");
+    }
+
+    #[test]
+    fn ids_are_read_as_they_are_written() {
+        let environment = EnvironmentName::parse("mini").expect("valid");
+        let id = InstanceId::serving(&environment, &SiteName::parse("shopping").expect("valid"));
+        assert_eq!(id.to_string().parse(), Ok(id));
+        for text in [
+            "",
+            "mini",
+            "mini/shopping",
+            "mini/shopping/",
+            "mini/shopping/01",
+            "mini/shopping/+1",
+            "Mini/a/1",
+            "mini/a/1/2",
+        ] {
+            assert!(text.parse::<InstanceId>().is_err(), "{text}");
+        }
     }
 
     #[test]

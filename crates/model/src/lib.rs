@@ -11,6 +11,7 @@ pub mod cause;
 pub mod clock;
 pub mod coverage;
 pub mod error;
+pub mod event;
 pub mod flow;
 pub mod health;
 pub mod helper;

@@ -15,6 +15,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use crate::instance::InstanceId;
+use crate::snapshot::SnapshotId;
+
 /// The kind of an object, in the order of removal: networks and volumes are removed after the containers that use them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ObjectKind {
@@ -51,17 +54,17 @@ pub enum ObjectOwner {
     /// A generation of an instance, by the number under which its containers were created.
     Generation {
         /// The id of the instance.
-        instance: String,
+        instance: InstanceId,
         /// The number of the generation for which the object was created.
         made: u64,
     },
     /// The build of an instance's baseline.
     Builder {
         /// The id of the instance.
-        instance: String,
+        instance: InstanceId,
     },
     /// A snapshot, by its id.
-    Snapshot(String),
+    Snapshot(SnapshotId),
     /// The snapshots whose rows name the object.
     SnapshotsThatNameIt,
 }
@@ -90,15 +93,15 @@ impl Thing {
 #[derive(Debug, Clone, Default)]
 pub struct Claims {
     /// The generations that rows request or that a driver of this daemon serves or keeps as standbys, by instance.
-    pub generations: BTreeMap<String, BTreeSet<u64>>,
+    pub generations: BTreeMap<InstanceId, BTreeSet<u64>>,
     /// The instances that an operation is working on.
-    pub busy: BTreeSet<String>,
+    pub busy: BTreeSet<InstanceId>,
     /// The instances whose baseline could not be built, and whose containers are kept for inspection.
-    pub kept_builders: BTreeSet<String>,
+    pub kept_builders: BTreeSet<InstanceId>,
     /// The generations whose containers are on engines that are not in use, by instance.
-    pub elsewhere: BTreeMap<String, BTreeSet<u64>>,
+    pub elsewhere: BTreeMap<InstanceId, BTreeSet<u64>>,
     /// The ids of the snapshots that have rows or are being imported.
-    pub snapshots: BTreeSet<String>,
+    pub snapshots: BTreeSet<SnapshotId>,
     /// The images that those snapshots name.
     pub images: BTreeSet<String>,
     /// The archives that those snapshots name.
@@ -120,13 +123,13 @@ pub enum Judgement {
 
 impl Claims {
     /// Adds a generation of an instance to the claims.
-    pub fn claim(&mut self, instance: &str, made: u64) {
-        self.generations.entry(instance.to_owned()).or_default().insert(made);
+    pub fn claim(&mut self, instance: &InstanceId, made: u64) {
+        self.generations.entry(instance.clone()).or_default().insert(made);
     }
 
     /// Judges an object by the claims.
     pub fn judge(&self, thing: &Thing) -> Judgement {
-        let has = |generations: &BTreeMap<String, BTreeSet<u64>>, instance: &str, made: u64| {
+        let has = |generations: &BTreeMap<InstanceId, BTreeSet<u64>>, instance: &InstanceId, made: u64| {
             generations.get(instance).is_some_and(|known| known.contains(&made))
         };
         let is_claimed = match &thing.owner {
@@ -217,13 +220,17 @@ mod tests {
         Thing { kind, id: name.to_owned(), name: name.to_owned(), owner }
     }
 
+    fn id(text: &str) -> InstanceId {
+        text.parse().expect("an id")
+    }
+
     fn of(kind: ObjectKind, instance: &str, made: u64) -> Thing {
-        let owner = ObjectOwner::Generation { instance: instance.into(), made };
+        let owner = ObjectOwner::Generation { instance: id(instance), made };
         thing(kind, &format!("{instance}-g{made}"), owner)
     }
 
     fn builder(instance: &str) -> Thing {
-        let owner = ObjectOwner::Builder { instance: instance.into() };
+        let owner = ObjectOwner::Builder { instance: id(instance) };
         thing(ObjectKind::Container, &format!("{instance}-builder"), owner)
     }
 
@@ -236,16 +243,16 @@ mod tests {
     }
 
     fn snapshot_tree(id: &str) -> Thing {
-        thing(ObjectKind::Tree, &format!("{id}/db"), ObjectOwner::Snapshot(id.into()))
+        thing(ObjectKind::Tree, &format!("{id}/db"), ObjectOwner::Snapshot(id.to_owned().into()))
     }
 
     fn claims() -> Claims {
         Claims {
-            generations: BTreeMap::from([("mini/a/1".into(), [3, 5].into()), ("mini/b/1".into(), [1].into())]),
-            busy: ["mini/b/1".into()].into(),
+            generations: BTreeMap::from([(id("mini/a/1"), [3, 5].into()), (id("mini/b/1"), [1].into())]),
+            busy: [id("mini/b/1")].into(),
             kept_builders: BTreeSet::new(),
-            elsewhere: BTreeMap::from([("mini/a/1".into(), [2].into())]),
-            snapshots: ["kept".into()].into(),
+            elsewhere: BTreeMap::from([(id("mini/a/1"), [2].into())]),
+            snapshots: [SnapshotId::from("kept".to_owned())].into(),
             images: ["sha256:kept".into()].into(),
             archives: ["kept.tar".into()].into(),
             awaits_archives: false,
@@ -338,6 +345,10 @@ mod tests {
         (0..4_u8).prop_map(|number| format!("mini/{number}/1"))
     }
 
+    fn ids() -> impl Strategy<Value = InstanceId> {
+        instances().prop_map(|instance| id(&instance))
+    }
+
     fn things() -> impl Strategy<Value = Thing> {
         let kinds = prop::sample::select(vec![
             ObjectKind::Container,
@@ -357,17 +368,17 @@ mod tests {
 
     #[test]
     fn builders_that_somebody_looks_into_stay() {
-        let claims = Claims { kept_builders: ["mini/a/1".into()].into(), ..claims() };
+        let claims = Claims { kept_builders: [id("mini/a/1")].into(), ..claims() };
         assert_eq!(claims.judge(&builder("mini/a/1")), Judgement::Claimed);
         assert_eq!(claims.judge(&builder("mini/c/1")), Judgement::LeftOver);
     }
 
     fn any_claims() -> impl Strategy<Value = Claims> {
-        let generations =
-            || prop::collection::btree_map(instances(), prop::collection::btree_set(0..5_u64, 0..4), 0..4);
+        let generations = || prop::collection::btree_map(ids(), prop::collection::btree_set(0..5_u64, 0..4), 0..4);
         let names = || prop::collection::btree_set((0..6_u8).prop_map(|number| number.to_string()), 0..5);
-        let busy = prop_oneof![Just(BTreeSet::new()), prop::collection::btree_set(instances(), 0..3)];
-        (generations(), busy, generations(), names(), names(), names(), any::<bool>()).prop_map(
+        let busy = prop_oneof![Just(BTreeSet::new()), prop::collection::btree_set(ids(), 0..3)];
+        let snapshots = names().prop_map(|names| names.into_iter().map(SnapshotId::from).collect());
+        (generations(), busy, generations(), snapshots, names(), names(), any::<bool>()).prop_map(
             |(generations, busy, elsewhere, snapshots, images, archives, awaits_archives)| Claims {
                 generations,
                 busy,

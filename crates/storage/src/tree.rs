@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::StorageError;
 use arenad_model::instance::InstanceId;
+use arenad_model::snapshot::SnapshotId;
 
 /// The maximum length of a snapshot's or store's name, in bytes.
 const NAME_MAX: usize = 100;
@@ -15,7 +16,7 @@ pub enum StoreTree {
     /// `snapshots/SNAPSHOT/STORE`: never changes.
     Snapshot {
         /// The id of the snapshot.
-        snapshot: String,
+        snapshot: SnapshotId,
         /// The name of the store.
         store: String,
     },
@@ -35,7 +36,7 @@ impl StoreTree {
     ///
     /// Errors: [`StorageError::Name`] if a name is not valid for a folder.
     pub fn snapshot(snapshot: &str, store: &str) -> Result<Self, StorageError> {
-        Ok(Self::Snapshot { snapshot: name(snapshot)?, store: name(store)? })
+        Ok(Self::Snapshot { snapshot: name(snapshot)?.into(), store: name(store)? })
     }
 
     /// Creates the name of the tree of an instance's generation.
@@ -55,7 +56,7 @@ impl StoreTree {
     /// Returns the path of the tree's parent folder, relative to the state root.
     pub(super) fn parent(&self) -> PathBuf {
         match self {
-            Self::Snapshot { snapshot, .. } => Path::new(SNAPSHOTS).join(snapshot),
+            Self::Snapshot { snapshot, .. } => Path::new(SNAPSHOTS).join(snapshot.as_str()),
             Self::Instance { instance, generation, .. } => {
                 Path::new(INSTANCES).join(instance_folder(instance)).join(format!("g{generation}"))
             }

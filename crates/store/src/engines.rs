@@ -9,7 +9,9 @@ use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::{DaemonStore, Doing, StoreError, timestamp};
+use super::{DaemonStore, Doing, StoreError, instance_id, timestamp};
+use arenad_model::instance::InstanceId;
+use arenad_model::snapshot::SnapshotId;
 
 /// An engine that the installation has worked with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,12 +103,12 @@ impl DaemonStore {
     }
 
     /// Returns the engine that holds an instance's containers, if it is not the engine in use.
-    pub async fn other_engine_of(&self, instance: &str) -> Result<Option<StoredEngine>, StoreError> {
+    pub async fn other_engine_of(&self, instance: &InstanceId) -> Result<Option<StoredEngine>, StoreError> {
         let row = sqlx::query(
             "SELECT engines.id, engines.endpoint FROM instances JOIN engines ON engines.id = instances.engine \
              WHERE instances.id = ? AND instances.engine <> coalesce((SELECT engine FROM installation), instances.engine)",
         )
-        .bind(instance)
+        .bind(instance.to_string())
         .fetch_optional(&self.quick)
         .await
         .doing("look up which engine has an instance")?;
@@ -115,19 +117,19 @@ impl DaemonStore {
 
     /// Records that the engine in use holds the containers of a generation; an upgrade may have changed the engine's
     /// id. Returns whether the instance's row changed.
-    pub async fn place_instance(&self, instance: &str, made: u64) -> Result<bool, StoreError> {
+    pub async fn place_instance(&self, instance: &InstanceId, made: u64) -> Result<bool, StoreError> {
         let made = i64::try_from(made).unwrap_or(i64::MAX);
         let placed = sqlx::query(
             "UPDATE instances SET engine = (SELECT engine FROM installation) WHERE id = ? AND made = ? \
              AND engine IS NOT (SELECT engine FROM installation)",
         )
-        .bind(instance)
+        .bind(instance.to_string())
         .bind(made)
         .execute(&self.durable)
         .await
         .doing("note which engine has an instance")?;
         sqlx::query("DELETE FROM elsewhere WHERE instance = ? AND made = ?")
-            .bind(instance)
+            .bind(instance.to_string())
             .bind(made)
             .execute(&self.durable)
             .await
@@ -137,7 +139,7 @@ impl DaemonStore {
 
     /// Returns the generations, as instance and number, that [`DaemonStore::place_instance`] would update if the engine
     /// in use had their containers.
-    pub async fn misplaced(&self) -> Result<BTreeSet<(String, u64)>, StoreError> {
+    pub async fn misplaced(&self) -> Result<BTreeSet<(InstanceId, u64)>, StoreError> {
         let rows = sqlx::query(
             "SELECT id AS instance, made FROM instances WHERE made IS NOT NULL \
              AND engine IS NOT (SELECT engine FROM installation) UNION SELECT instance, made FROM elsewhere",
@@ -145,27 +147,33 @@ impl DaemonStore {
         .fetch_all(&self.quick)
         .await
         .doing("read which engine has what")?;
-        Ok(rows.iter().map(|row| (row.get("instance"), row.get::<i64, _>("made").unsigned_abs())).collect())
+        let generation =
+            |row: &SqliteRow| Ok((instance_id(row.get("instance"))?, row.get::<i64, _>("made").unsigned_abs()));
+        rows.iter().map(generation).collect()
     }
 
     /// Returns the generations whose containers are on engines that are not in use, by instance.
-    pub async fn generations_elsewhere(&self) -> Result<BTreeMap<String, BTreeSet<u64>>, StoreError> {
+    pub async fn generations_elsewhere(&self) -> Result<BTreeMap<InstanceId, BTreeSet<u64>>, StoreError> {
         let rows = sqlx::query("SELECT instance, made FROM elsewhere").fetch_all(&self.quick).await;
-        let mut elsewhere: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
+        let mut elsewhere: BTreeMap<InstanceId, BTreeSet<u64>> = BTreeMap::new();
         for row in rows.doing("read what is on other engines")? {
-            elsewhere.entry(row.get("instance")).or_default().insert(row.get::<i64, _>("made").unsigned_abs());
+            elsewhere
+                .entry(instance_id(row.get("instance"))?)
+                .or_default()
+                .insert(row.get::<i64, _>("made").unsigned_abs());
         }
         Ok(elsewhere)
     }
 
     /// Returns the location of each snapshot's images, by snapshot id.
-    pub async fn snapshot_places(&self) -> Result<BTreeMap<String, SnapshotPlace>, StoreError> {
+    pub async fn snapshot_places(&self) -> Result<BTreeMap<SnapshotId, SnapshotPlace>, StoreError> {
         let rows = sqlx::query("SELECT id, engine, missing_since FROM snapshots").fetch_all(&self.quick).await;
         let read = rows.doing("read where snapshots are")?;
         let places = read.iter().map(|row| {
             let missing_since: Option<String> = row.get("missing_since");
             let missing_since = missing_since.as_deref().map(timestamp).transpose()?;
-            Ok((row.get("id"), SnapshotPlace { engine: row.get("engine"), missing_since }))
+            let id = SnapshotId::from(row.get::<String, _>("id"));
+            Ok((id, SnapshotPlace { engine: row.get("engine"), missing_since }))
         });
         places.collect()
     }

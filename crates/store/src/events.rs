@@ -4,7 +4,9 @@ use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::{DaemonStore, Doing, Retention, StoreError, time_text, timestamp};
+use super::{DaemonStore, Doing, Retention, StoreError, instance_id, time_text, timestamp};
+use arenad_model::event::EventKind;
+use arenad_model::instance::InstanceId;
 
 /// One entry of the event log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,10 +15,10 @@ pub struct StoredEvent {
     pub seq: i64,
     /// The time of the event.
     pub at: Timestamp,
-    /// The kind of event, a stable identifier such as `instance.ready`.
+    /// The kind of event, such as `instance.ready`; another version may have recorded one that [`EventKind`] lacks.
     pub kind: String,
     /// The id of the instance that the event concerns; `None` if it concerns none.
-    pub instance: Option<String>,
+    pub instance: Option<InstanceId>,
     /// A sentence that can be read without context.
     pub message: String,
 }
@@ -26,7 +28,7 @@ fn from_row(row: &SqliteRow) -> Result<StoredEvent, StoreError> {
         seq: row.get("seq"),
         at: timestamp(row.get("at"))?,
         kind: row.get("kind"),
-        instance: row.get("instance"),
+        instance: row.get::<Option<&str>, _>("instance").map(instance_id).transpose()?,
         message: row.get("message"),
     })
 }
@@ -35,14 +37,14 @@ impl DaemonStore {
     /// Appends an event with the current time.
     pub async fn append_event(
         &self,
-        kind: &str,
-        instance: Option<&str>,
+        kind: EventKind,
+        instance: Option<&InstanceId>,
         message: &str,
     ) -> Result<StoredEvent, StoreError> {
         let row = sqlx::query("INSERT INTO events (at, kind, instance, message) VALUES (?, ?, ?, ?) RETURNING *")
             .bind(self.now())
-            .bind(kind)
-            .bind(instance)
+            .bind(kind.name())
+            .bind(instance.map(InstanceId::to_string))
             .bind(message)
             .fetch_one(&self.quick)
             .await

@@ -9,6 +9,7 @@ use sqlx::sqlite::SqliteRow;
 use super::sessions::StoredSession;
 use super::{DaemonStore, Doing, StoreError, json, timestamp, to_json};
 use arenad_export::{Manifest, RawJson};
+use arenad_model::snapshot::SnapshotId;
 
 /// An import that has begun but is not complete.
 #[derive(Debug, Clone)]
@@ -25,7 +26,7 @@ pub struct StoredImport {
 #[derive(Debug, Clone)]
 pub struct ImportOutline {
     /// The id of the snapshot.
-    pub snapshot: String,
+    pub snapshot: SnapshotId,
     /// The ids of the snapshot's images.
     pub images: BTreeSet<String>,
     /// The file names of the snapshot's volume archives.
@@ -36,7 +37,7 @@ pub struct ImportOutline {
 
 fn outline(row: &SqliteRow) -> Result<ImportOutline, StoreError> {
     Ok(ImportOutline {
-        snapshot: row.get("snapshot"),
+        snapshot: SnapshotId::from(row.get::<String, _>("snapshot")),
         images: json("an import's images", row.get("images"))?,
         volumes: json("an import's volumes", row.get("volumes"))?,
         touched_at: timestamp(row.get("touched_at"))?,

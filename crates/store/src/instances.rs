@@ -6,7 +6,7 @@ use sqlx::sqlite::SqliteRow;
 
 use super::connection::Transaction;
 use super::resets::{NewReset, insert_reset};
-use super::{DaemonStore, Doing, StoreError, time_text, timestamp, word};
+use super::{DaemonStore, Doing, StoreError, instance_id, time_text, timestamp, word};
 use arenad_model::instance::{InstanceId, InstanceState, InstanceStatus};
 use arenad_model::reset::ResetWay;
 use arenad_model::snapshot::SnapshotId;
@@ -14,10 +14,8 @@ use arenad_model::snapshot::SnapshotId;
 /// One row of the table of instances.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredInstance {
-    /// The instance's id, `environment/site/number`.
-    pub id: String,
-    /// The name of the site.
-    pub site: String,
+    /// The instance's id, which contains the names of its environment and site.
+    pub id: InstanceId,
     /// Whether the instance should be up.
     pub desired_up: bool,
     /// The last recorded state.
@@ -50,7 +48,7 @@ pub struct NewGeneration<'a> {
     /// Whether the generation gets containers of its own; otherwise the serving containers are rewound to the snapshot.
     pub has_new_containers: bool,
     /// The id of the snapshot that the generation is made from.
-    pub snapshot: &'a str,
+    pub snapshot: &'a SnapshotId,
     /// The instance's state from now on.
     pub state: &'a InstanceState,
     /// The time when that state begins.
@@ -78,9 +76,9 @@ pub struct NewServing<'a> {
     /// The generation that the containers were made for.
     pub made: u64,
     /// The id of the snapshot that the generation was made from.
-    pub snapshot: &'a str,
+    pub snapshot: &'a SnapshotId,
     /// The id of the snapshot that later resets lead to; `None` leaves the recorded one unchanged.
-    pub baseline: Option<&'a str>,
+    pub baseline: Option<&'a SnapshotId>,
     /// The time when the generation begins to serve.
     pub since: Timestamp,
     /// The reset that led to the generation; `None` if there was none.
@@ -89,8 +87,7 @@ pub struct NewServing<'a> {
 
 fn from_row(row: &SqliteRow) -> Result<StoredInstance, StoreError> {
     Ok(StoredInstance {
-        id: row.get("id"),
-        site: row.get("site"),
+        id: instance_id(row.get("id"))?,
         desired_up: row.get::<String, _>("desired") == "up",
         state: word("the state of an instance", row.get("state"), InstanceStatus::named)?,
         generation: row.get::<i64, _>("generation").unsigned_abs(),
@@ -211,7 +208,7 @@ impl DaemonStore {
              hint = NULL, engine = (SELECT engine FROM installation), reset_id = ?5, reset_strategy = ?6, reset_requested_at = ?7 WHERE id = ?8 RETURNING generation",
         )
         .bind(begun.has_new_containers)
-        .bind(begun.snapshot)
+        .bind(begun.snapshot.as_str())
         .bind(begun.state.name())
         .bind(time_text(begun.since))
         .bind(begun.reset.map(|reset| reset.id))
@@ -239,8 +236,8 @@ impl DaemonStore {
         )
         .bind(recorded.generation.map(as_integer))
         .bind(as_integer(recorded.made))
-        .bind(recorded.snapshot)
-        .bind(recorded.baseline)
+        .bind(recorded.snapshot.as_str())
+        .bind(recorded.baseline.map(SnapshotId::as_str))
         .bind(time_text(recorded.since))
         .bind(id.to_string())
         .fetch_one(&mut transaction)

@@ -39,7 +39,8 @@ use sqlx::sqlite::{
 
 use self::connection::{Connection, Flusher, InlineConnection};
 use arenad_model::cause::Cause;
-use arenad_model::ids::InvalidName;
+use arenad_model::instance::InstanceId;
+use arenad_model::snapshot::SnapshotId;
 use arenad_seams::inline::{self, Inline};
 use arenad_seams::wall_clock::WallClock;
 
@@ -84,12 +85,12 @@ pub enum StoreError {
         cause: sqlx::Error,
     },
     /// The snapshot is in use by instances that are not down.
-    #[error("remove snapshot {snapshot}: {} uses it", users.join(", "))]
+    #[error("remove snapshot {snapshot}: {} uses it", listed(users))]
     InUse {
         /// The id of the snapshot that was to be removed.
-        snapshot: String,
+        snapshot: SnapshotId,
         /// The ids of the instances that use the snapshot.
-        users: Vec<String>,
+        users: Vec<InstanceId>,
     },
     /// A row holds a value that this version cannot parse.
     #[error("understand `{text}` of {what} in the store")]
@@ -99,6 +100,11 @@ pub enum StoreError {
         /// The value that could not be parsed.
         text: String,
     },
+}
+
+fn listed(instances: &[InstanceId]) -> String {
+    let names: Vec<String> = instances.iter().map(InstanceId::to_string).collect();
+    names.join(", ")
 }
 
 impl StoreError {
@@ -309,12 +315,13 @@ fn word<T>(what: &'static str, text: &str, named: impl FnOnce(&str) -> Option<T>
 }
 
 /// Parses a name in a column.
-fn parsed<T>(
-    what: &'static str,
-    text: &str,
-    parse: impl FnOnce(&str) -> Result<T, InvalidName>,
-) -> Result<T, StoreError> {
+fn parsed<T, E>(what: &'static str, text: &str, parse: impl FnOnce(&str) -> Result<T, E>) -> Result<T, StoreError> {
     parse(text).map_err(|_| StoreError::Row { what, text: text.to_owned() })
+}
+
+/// Parses the id of an instance in a column.
+fn instance_id(text: &str) -> Result<InstanceId, StoreError> {
+    parsed("the id of an instance", text, str::parse)
 }
 
 fn json<T: serde::de::DeserializeOwned>(what: &'static str, text: &str) -> Result<T, StoreError> {

@@ -6,7 +6,7 @@ use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
 use super::connection::Transaction;
-use super::{DaemonStore, Doing, Retention, StoreError, json, time_text, timestamp, to_json, word};
+use super::{DaemonStore, Doing, Retention, StoreError, instance_id, json, time_text, timestamp, to_json, word};
 use arenad_model::instance::InstanceId;
 use arenad_model::reset::{ResetOutcome, ResetWay};
 use arenad_model::verify::{ComparisonExtent, Verified};
@@ -26,7 +26,7 @@ pub struct StoredReset {
     /// The id of the reset, which is that of its operation.
     pub id: String,
     /// The id of the instance that was reset.
-    pub instance: String,
+    pub instance: InstanceId,
     /// The way in which the reset was done.
     pub strategy: ResetWay,
     /// The time when the reset was requested.
@@ -135,7 +135,7 @@ fn from_row(row: &SqliteRow) -> Result<StoredReset, StoreError> {
     let verified = row.get::<Option<&str>, _>("verified");
     Ok(StoredReset {
         id: row.get("id"),
-        instance: row.get("instance"),
+        instance: instance_id(row.get("instance"))?,
         strategy: word("the way of a reset", row.get("strategy"), ResetWay::named)?,
         requested_at: timestamp(row.get("requested_at"))?,
         finished_at: row.get::<Option<String>, _>("finished_at").as_deref().map(timestamp).transpose()?,

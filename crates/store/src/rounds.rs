@@ -9,12 +9,13 @@ use sqlx::{Row, Sqlite};
 
 use super::{DaemonStore, Doing, Retention, StoreError, time_text, timestamp};
 use arenad_model::health::Depth;
+use arenad_model::instance::InstanceId;
 
 /// A round that has just ended and is to be recorded.
 #[derive(Debug, Clone)]
 pub struct NewRound {
     /// The id of the instance.
-    pub instance: String,
+    pub instance: InstanceId,
     /// The generation that was probed.
     pub generation: u64,
     /// The kind of probes that were run.
@@ -54,7 +55,7 @@ fn insert(round: &NewRound) -> Query<'_, Sqlite, SqliteArguments> {
     sqlx::query(
         "INSERT INTO health_rounds (instance, generation, kind, at, duration_ms, ok, reason) VALUES (?, ?, ?, ?, ?, ?, ?)",
     )
-    .bind(&round.instance)
+    .bind(round.instance.to_string())
     .bind(i64::try_from(round.generation).unwrap_or(i64::MAX))
     .bind(round.depth.name())
     .bind(time_text(round.at))
@@ -79,9 +80,14 @@ impl DaemonStore {
     }
 
     /// Returns at most `limit` rounds of an instance and kind, newest first.
-    pub async fn rounds(&self, instance: &str, depth: Depth, limit: u32) -> Result<Vec<StoredRound>, StoreError> {
+    pub async fn rounds(
+        &self,
+        instance: &InstanceId,
+        depth: Depth,
+        limit: u32,
+    ) -> Result<Vec<StoredRound>, StoreError> {
         let rows = sqlx::query("SELECT * FROM health_rounds WHERE instance = ? AND kind = ? ORDER BY seq DESC LIMIT ?")
-            .bind(instance)
+            .bind(instance.to_string())
             .bind(depth.name())
             .bind(limit)
             .fetch_all(&self.quick)

@@ -6,8 +6,9 @@ use serde::de::DeserializeOwned;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::{DaemonStore, Doing, StoreError, json, parsed, time_text, timestamp, to_json};
+use super::{DaemonStore, Doing, StoreError, instance_id, json, parsed, time_text, timestamp, to_json};
 use arenad_model::ids::{EnvironmentName, ServiceName, SiteName};
+use arenad_model::instance::InstanceId;
 use arenad_model::snapshot::{Snapshot, SnapshotId};
 
 /// Reads one row of the table.
@@ -136,14 +137,15 @@ impl DaemonStore {
     }
 
     /// Returns the ids of the instances that start from a snapshot, or are reset to it.
-    pub async fn snapshot_users(&self, id: &str) -> Result<Vec<String>, StoreError> {
-        sqlx::query_scalar(
+    pub async fn snapshot_users(&self, id: &str) -> Result<Vec<InstanceId>, StoreError> {
+        let users: Vec<String> = sqlx::query_scalar(
             "SELECT id FROM instances WHERE (snapshot = ?1 OR baseline = ?1) AND state <> 'down' ORDER BY id",
         )
         .bind(id)
         .fetch_all(&self.quick)
         .await
-        .doing("look up who uses a snapshot")
+        .doing("look up who uses a snapshot")?;
+        users.iter().map(|user| instance_id(user)).collect()
     }
 
     /// Removes the name of a snapshot but keeps the snapshot.
@@ -154,26 +156,31 @@ impl DaemonStore {
     }
 
     /// Deletes a snapshot's row, unless an instance that is not down starts from it or is reset to it.
-    pub async fn forget_snapshot(&self, id: &str) -> Result<(), StoreError> {
+    pub async fn forget_snapshot(&self, id: &SnapshotId) -> Result<(), StoreError> {
         let doing = "forget a snapshot";
         let mut transaction = self.durable.begin().await.doing(doing)?;
         for statement in [
             "UPDATE instances SET baseline = NULL WHERE baseline = ? AND state = 'down'",
             "UPDATE instances SET snapshot = NULL WHERE snapshot = ? AND state = 'down'",
         ] {
-            sqlx::query(statement).bind(id).execute(&mut transaction).await.doing(doing)?;
+            sqlx::query(statement).bind(id.as_str()).execute(&mut transaction).await.doing(doing)?;
         }
         // The check is repeated inside the transaction: a reset may have begun since the caller's check.
         let users: Vec<String> =
             sqlx::query_scalar("SELECT id FROM instances WHERE snapshot = ?1 OR baseline = ?1 ORDER BY id")
-                .bind(id)
+                .bind(id.as_str())
                 .fetch_all(&mut transaction)
                 .await
                 .doing(doing)?;
         if !users.is_empty() {
-            return Err(StoreError::InUse { snapshot: id.to_owned(), users });
+            let users = users.iter().map(|user| instance_id(user)).collect::<Result<_, _>>()?;
+            return Err(StoreError::InUse { snapshot: id.clone(), users });
         }
-        sqlx::query("DELETE FROM snapshots WHERE id = ?").bind(id).execute(&mut transaction).await.doing(doing)?;
+        sqlx::query("DELETE FROM snapshots WHERE id = ?")
+            .bind(id.as_str())
+            .execute(&mut transaction)
+            .await
+            .doing(doing)?;
         transaction.commit().await.doing(doing)
     }
 }

@@ -53,9 +53,9 @@ impl DaemonStore {
     }
 
     /// Returns the standbys of an instance, oldest first.
-    pub async fn standbys(&self, instance: &str) -> Result<Vec<StoredStandby>, StoreError> {
+    pub async fn standbys(&self, instance: &InstanceId) -> Result<Vec<StoredStandby>, StoreError> {
         let rows = sqlx::query("SELECT made, snapshot, renewals FROM standbys WHERE instance = ? ORDER BY made")
-            .bind(instance)
+            .bind(instance.to_string())
             .fetch_all(&self.quick)
             .await
             .doing("read the standbys")?;

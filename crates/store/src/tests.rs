@@ -9,12 +9,18 @@ use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 
 use super::connection::Connection;
 use super::{DaemonStore, NewGeneration, Retention, SnapshotPlace, time_text};
+use arenad_model::event::EventKind;
 use arenad_model::ids::{EnvironmentName, SiteName};
 use arenad_model::instance::{InstanceFailure, InstanceId, InstanceState};
+use arenad_model::snapshot::SnapshotId;
 use arenad_seams::wall_clock::WallClock;
 
 fn instance() -> InstanceId {
     InstanceId::serving(&EnvironmentName::parse("mini").expect("a name"), &SiteName::parse("shop").expect("a name"))
+}
+
+fn snapshot(id: &str) -> SnapshotId {
+    id.to_owned().into()
 }
 
 /// Opens a store that an installation has begun to use.
@@ -38,7 +44,7 @@ async fn with_instance(store: &DaemonStore) {
 async fn begin(store: &DaemonStore) -> u64 {
     let begun = NewGeneration {
         has_new_containers: true,
-        snapshot: "keep",
+        snapshot: &snapshot("keep"),
         state: &InstanceState::Starting,
         since: Timestamp::UNIX_EPOCH,
         reset: None,
@@ -106,7 +112,7 @@ async fn a_database_of_an_earlier_version_keeps_its_rows_in_order() {
     assert_eq!((last.id.as_str(), last.requested_at.to_string().as_str()), ("b", "2026-01-05T00:00:00Z"));
     let reset = store.reset("a").await.expect("a row").expect("a reset");
     assert_eq!((reset.verified, reset.duration_ms), (Some(arenad_model::verify::ComparisonExtent::Moved), Some(1.5)));
-    assert_eq!(store.rounds("mini/shop/1", arenad_model::health::Depth::Shallow, 9).await.expect("rows").len(), 1);
+    assert_eq!(store.rounds(&self::instance(), arenad_model::health::Depth::Shallow, 9).await.expect("rows").len(), 1);
     assert_eq!(store.engine_in_use().await.expect("a row"), None);
 }
 
@@ -145,7 +151,7 @@ async fn events_and_rounds_are_kept_by_number_and_age() {
     let store = store(&folder).await;
     with_instance(&store).await;
     for number in 0..20 {
-        store.append_event("x", None, &number.to_string()).await.expect("an event");
+        store.append_event(EventKind::DaemonStarted, None, &number.to_string()).await.expect("an event");
     }
     store
         .durable
@@ -180,41 +186,41 @@ async fn what_was_made_on_one_engine_stays_its_own_while_another_is_in_use() {
     with_snapshot(&store, "keep").await;
     let made = begin(&store).await;
     assert_eq!(store.meet_engine("A", "unix:///a").await.expect("met"), None, "no news");
-    assert_eq!(store.other_engine_of("mini/shop/1").await.expect("a row"), None);
+    assert_eq!(store.other_engine_of(&instance()).await.expect("a row"), None);
     assert!(store.misplaced().await.expect("rows").is_empty());
 
     let before = store.meet_engine("B", "unix:///b").await.expect("met").expect("another one");
     assert_eq!((before.id.as_str(), before.endpoint.as_str()), ("A", "unix:///a"));
-    let other = store.other_engine_of("mini/shop/1").await.expect("a row").expect("it is A's");
+    let other = store.other_engine_of(&instance()).await.expect("a row").expect("it is A's");
     assert_eq!(other.endpoint, "unix:///a");
-    assert_eq!(store.generations_elsewhere().await.expect("rows")["mini/shop/1"], [made].into());
-    assert_eq!(store.misplaced().await.expect("rows"), [("mini/shop/1".to_owned(), made)].into());
+    assert_eq!(store.generations_elsewhere().await.expect("rows")[&instance()], [made].into());
+    assert_eq!(store.misplaced().await.expect("rows"), [(instance(), made)].into());
     let place = |engine: &str| SnapshotPlace { engine: Some(engine.to_owned()), missing_since: None };
-    assert_eq!(store.snapshot_places().await.expect("rows")["keep"], place("A"));
+    assert_eq!(store.snapshot_places().await.expect("rows")[&snapshot("keep")], place("A"));
 
     let elsewhere = store.named_elsewhere("keep").await.expect("rows");
     assert_eq!(elsewhere, Some(("keep".to_owned(), "unix:///a".to_owned())));
     // Brought up on B, the instance now belongs to B; its objects on A are not forgotten.
     begin(&store).await;
-    assert_eq!(store.other_engine_of("mini/shop/1").await.expect("a row"), None);
-    assert_eq!(store.generations_elsewhere().await.expect("rows")["mini/shop/1"], [made].into());
+    assert_eq!(store.other_engine_of(&instance()).await.expect("a row"), None);
+    assert_eq!(store.generations_elsewhere().await.expect("rows")[&instance()], [made].into());
 
     store.meet_engine("A", "unix:///a").await.expect("met").expect("another one");
-    assert_eq!(store.generations_elsewhere().await.expect("rows")["mini/shop/1"], [made + 1].into());
-    assert_eq!(store.other_engine_of("mini/shop/1").await.expect("a row").expect("it is B's").id, "B");
-    assert_eq!(store.snapshot_places().await.expect("rows")["keep"], place("A"));
+    assert_eq!(store.generations_elsewhere().await.expect("rows")[&instance()], [made + 1].into());
+    assert_eq!(store.other_engine_of(&instance()).await.expect("a row").expect("it is B's").id, "B");
+    assert_eq!(store.snapshot_places().await.expect("rows")[&snapshot("keep")], place("A"));
     assert_eq!(store.named_elsewhere("keep").await.expect("rows"), None, "it is here");
     // The engine got a new id, and the containers are still there.
-    assert!(store.place_instance("mini/shop/1", made + 1).await.expect("a row"));
-    assert_eq!(store.other_engine_of("mini/shop/1").await.expect("a row"), None);
+    assert!(store.place_instance(&instance(), made + 1).await.expect("a row"));
+    assert_eq!(store.other_engine_of(&instance()).await.expect("a row"), None);
     assert!(store.generations_elsewhere().await.expect("rows").is_empty());
     assert!(store.misplaced().await.expect("rows").is_empty());
     store.miss_snapshot("keep").await.expect("a row");
-    let first = store.snapshot_places().await.expect("rows")["keep"].missing_since.expect("a time");
+    let first = store.snapshot_places().await.expect("rows")[&snapshot("keep")].missing_since.expect("a time");
     store.miss_snapshot("keep").await.expect("a row");
-    assert_eq!(store.snapshot_places().await.expect("rows")["keep"].missing_since, Some(first));
+    assert_eq!(store.snapshot_places().await.expect("rows")[&snapshot("keep")].missing_since, Some(first));
     store.place_snapshot("keep").await.expect("a row");
-    assert_eq!(store.snapshot_places().await.expect("rows")["keep"], place("A"));
+    assert_eq!(store.snapshot_places().await.expect("rows")[&snapshot("keep")], place("A"));
 }
 
 #[tokio::test]
@@ -260,7 +266,7 @@ async fn what_was_moved_is_in_the_database_itself() {
     let store = store(&folder).await;
     let message = "m".repeat(1000);
     for _ in 0..6 * 1024 {
-        store.append_event("test", None, &message).await.expect("an event");
+        store.append_event(EventKind::DaemonStarted, None, &message).await.expect("an event");
     }
     store.checkpoint().await.expect("moved");
     // The database is copied without its WAL.
@@ -313,7 +319,7 @@ async fn what_imports_await_is_known_without_their_manifests() {
         let mut imports = store.imports().await.expect("rows");
         let found = imports.pop().expect("an import");
         let list = |names: std::collections::BTreeSet<String>| names.into_iter().collect::<Vec<_>>().join(" ");
-        (imports.len(), found.snapshot, list(found.images), list(found.volumes))
+        (imports.len(), String::from(found.snapshot), list(found.images), list(found.volumes))
     };
     let expected = (0, "0123456789abcdef".to_owned(), "sha256:1 sha256:2".to_owned(), "a.tar b.tar".to_owned());
     assert_eq!(awaited().await, expected, "of an earlier version");

@@ -14,7 +14,7 @@ use self::work::{ImagesContext, ItemAction};
 use super::args::{Global, ImagesChoice, ImagesCommand, ImagesWriteArgs};
 use super::failure::CommandFailure;
 use super::{client, exit_code};
-use arenad_api::ImageList;
+use arenad_api::{ImageList, ImageOutcome};
 use arenad_engine::Engine;
 use arenad_engine::docker::DockerEngine;
 use arenad_images::ImagesError;
@@ -84,7 +84,7 @@ async fn work(
         let item = show::data(&choice.environment, data, &session.works.standing_of_data(data), &session.works);
         items.push(session.told(item, done, &mut errors)?);
     }
-    let is_sound = items.iter().all(|item| item.outcome.as_deref() != Some("failed"));
+    let is_sound = items.iter().all(|item| item.outcome != Some(ImageOutcome::Failed));
     if global.json {
         super::output::print_json(&ImageList { environment: choice.environment.name.to_string(), items })?;
     }

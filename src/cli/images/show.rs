@@ -3,7 +3,7 @@
 use comfy_table::Cell;
 
 use crate::cli::output::{self, bytes};
-use arenad_api::{ImageArchive, ImageItem, ImageList};
+use arenad_api::{ImageArchive, ImageItem, ImageItemKind, ImageList, ImageOrigin, ImageState};
 use arenad_images::inventory::{InventoryState, InventoryStatus};
 use arenad_images::load::Works;
 use arenad_images::shelf::ArchivePaths;
@@ -13,12 +13,14 @@ use arenad_model::site::Environment;
 /// Returns the description of an image.
 pub(super) fn image(image: &NeededImage, standing: &InventoryStatus, works: &Works) -> ImageItem {
     let (origin, archive) = match &image.origin {
-        ImageProvenance::Built => ("built", None),
-        ImageProvenance::Registry => ("registry", None),
-        ImageProvenance::Archive(known) => ("archive", Some(archive(known, &works.shelf.place(known), standing))),
+        ImageProvenance::Built => (ImageOrigin::Built, None),
+        ImageProvenance::Registry => (ImageOrigin::Registry, None),
+        ImageProvenance::Archive(known) => {
+            (ImageOrigin::Archive, Some(archive(known, &works.shelf.place(known), standing)))
+        }
     };
     let sites = image.sites.iter().map(ToString::to_string).collect();
-    item(&image.reference, "image", origin, sites, standing, archive)
+    item(&image.reference, ImageItemKind::Image, origin, sites, standing, archive)
 }
 
 /// Returns the description of a piece of data.
@@ -31,23 +33,24 @@ pub(super) fn data(
     let mut sites: Vec<String> = environment.users_of(data).iter().map(|(site, _)| site.to_string()).collect();
     sites.dedup();
     let place = works.shelf.place_of_data(data);
-    item(&data.name, "data", "archive", sites, standing, Some(archive(&data.archive, &place, standing)))
+    let archive = archive(&data.archive, &place, standing);
+    item(&data.name, ImageItemKind::Data, ImageOrigin::Archive, sites, standing, Some(archive))
 }
 
 fn item(
     name: &str,
-    kind: &str,
-    origin: &str,
+    kind: ImageItemKind,
+    origin: ImageOrigin,
     sites: Vec<String>,
     standing: &InventoryStatus,
     archive: Option<ImageArchive>,
 ) -> ImageItem {
     ImageItem {
         name: name.to_owned(),
-        kind: kind.to_owned(),
-        origin: origin.to_owned(),
+        kind,
+        origin,
         sites,
-        state: standing.state.word().to_owned(),
+        state: state(standing.state),
         id: standing.id.clone(),
         loaded_bytes: standing.loaded_bytes,
         archive,
@@ -55,6 +58,17 @@ fn item(
         proven: Vec::new(),
         reason: None,
         hint: None,
+    }
+}
+
+fn state(state: InventoryState) -> ImageState {
+    match state {
+        InventoryState::Present => ImageState::Present,
+        InventoryState::Unverified => ImageState::Unverified,
+        InventoryState::Different => ImageState::Different,
+        InventoryState::Downloaded => ImageState::Downloaded,
+        InventoryState::Partial => ImageState::Partial,
+        InventoryState::Missing => ImageState::Missing,
     }
 }
 
@@ -73,7 +87,7 @@ fn archive(archive: &SourceArchive, place: &ArchivePaths, standing: &InventorySt
 pub(super) fn table(listed: &ImageList) {
     let mut table = output::table(&["NAME", "SITES", "FROM", "STATE", "ARCHIVE", "LOADED", "ID"]);
     for item in &listed.items {
-        let from = item.archive.as_ref().map_or(item.origin.as_str(), |archive| archive.file.as_str());
+        let from = item.archive.as_ref().map_or(item.origin.word(), |archive| archive.file.as_str());
         let size = |size: Option<u64>| size.map_or_else(|| "-".to_owned(), bytes);
         table.add_row([
             Cell::new(&item.name),
@@ -86,8 +100,9 @@ pub(super) fn table(listed: &ImageList) {
         ]);
     }
     output::print_table(&table);
-    let fetched =
-        |item: &&ImageItem| item.origin != "built" && !matches!(item.state.as_str(), "present" | "unverified");
+    let fetched = |item: &&ImageItem| {
+        item.origin != ImageOrigin::Built && !matches!(item.state, ImageState::Present | ImageState::Unverified)
+    };
     let missing: Vec<&ImageItem> = listed.items.iter().filter(fetched).collect();
     if missing.is_empty() {
         return;
@@ -109,15 +124,15 @@ fn state_cell(item: &ImageItem) -> Cell {
         // A download that lacks a single byte must not show as 100 %.
         Some(percent.min(99))
     });
-    let text = match percent.filter(|_| item.state == InventoryState::Partial.word()) {
+    let text = match percent.filter(|_| item.state == ImageState::Partial) {
         Some(percent) => format!("{} {percent} %", item.state),
-        None => item.state.clone(),
+        None => item.state.to_string(),
     };
     let cell = Cell::new(text);
-    match item.state.as_str() {
-        "present" => cell.fg(comfy_table::Color::Green),
-        "different" | "missing" => cell.fg(comfy_table::Color::Red),
-        _ => cell.fg(comfy_table::Color::Yellow),
+    match item.state {
+        ImageState::Present => cell.fg(comfy_table::Color::Green),
+        ImageState::Different | ImageState::Missing => cell.fg(comfy_table::Color::Red),
+        ImageState::Unverified | ImageState::Downloaded | ImageState::Partial => cell.fg(comfy_table::Color::Yellow),
     }
 }
 

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::board;
 use super::choice::SelectedImages;
 use crate::cli::failure::CommandFailure;
-use arenad_api::ImageItem;
+use arenad_api::{ImageItem, ImageOutcome};
 use arenad_images::ImagesError;
 use arenad_images::fetch::{Fetcher, SpaceCheck};
 use arenad_images::inventory::InventoryState;
@@ -223,25 +223,25 @@ impl ImagesContext {
         errors: &mut Vec<(String, ImagesError)>,
     ) -> Result<ImageItem, CommandFailure> {
         let (outcome, said) = match done {
-            Ok(ItemResult::Done(LoadOutcome::Present)) => ("present", "already present".to_owned()),
-            Ok(ItemResult::Done(LoadOutcome::Loaded)) => ("loaded", format!("loaded{}", shown_id(&item))),
-            Ok(ItemResult::Skipped(why)) => ("skipped", format!("skipped: {why}")),
+            Ok(ItemResult::Done(LoadOutcome::Present)) => (ImageOutcome::Present, "already present".to_owned()),
+            Ok(ItemResult::Done(LoadOutcome::Loaded)) => (ImageOutcome::Loaded, format!("loaded{}", shown_id(&item))),
+            Ok(ItemResult::Skipped(why)) => (ImageOutcome::Skipped, format!("skipped: {why}")),
             Ok(ItemResult::Verified(report)) => {
                 let is_sound = report.problems.is_empty();
                 let said = if is_sound { report.proven.join("; ") } else { report.problems.join("; ") };
                 item.reason = (!is_sound).then(|| report.problems.join("; "));
                 item.proven = report.proven;
-                if is_sound { ("proven", said) } else { ("failed", format!("wrong: {said}")) }
+                if is_sound { (ImageOutcome::Proven, said) } else { (ImageOutcome::Failed, format!("wrong: {said}")) }
             }
             Err(ImagesError::Cancelled) => return Err(super::failure(ImagesError::Cancelled)),
             Err(error) => {
                 item.reason = Some(describe(&error));
                 item.hint = error.hint();
                 errors.push((item.name.clone(), error));
-                ("failed", String::new())
+                (ImageOutcome::Failed, String::new())
             }
         };
-        item.outcome = Some(outcome.to_owned());
+        item.outcome = Some(outcome);
         // Errors are printed at the end, where they are not overlooked.
         if !self.is_silent && !said.is_empty() {
             outln!("{}: {said}", item.name);

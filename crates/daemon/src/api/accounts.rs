@@ -52,7 +52,7 @@ pub(super) async fn log_in(
     let report = handle.report();
     let address = report.containers.get(site.entry.service.as_str()).and_then(|(_, address)| *address);
     let Some(address) = address.filter(|_| report.state.serves()) else {
-        return Err(AskError::NotUp { instance: handle.id.to_string(), state: report.state.name() }.into());
+        return Err(AskError::NotUp { instance: handle.id.clone(), state: report.state.name() }.into());
     };
     let place = VisitAddress { host, port: site.public.port, entry: (address, site.entry.port).into() };
     handle.note_look(report.generation);

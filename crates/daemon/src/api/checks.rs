@@ -14,6 +14,7 @@ use super::Api;
 use super::environments::{JsonRequest, body};
 use super::error::ApiError;
 use super::which::{self, RequestSubject};
+use super::words;
 use crate::checks::{BeginError, Beginning, EpisodeEnd, SiteGeneration, TaskChecker};
 use arenad_api::SourceText;
 use arenad_api::checks::{
@@ -285,7 +286,7 @@ fn shown(task: &Task, definition: &Environment, begun: Beginning) -> Begun {
     };
     let values = begun.values.into_iter().map(|(name, located)| {
         let value = BegunValue {
-            kind: located.value.type_name().to_owned(),
+            kind: words::value(&located.value),
             value: values::plain(&located.value),
             ran: located.evidence.ran,
             duration_ms: located.evidence.took.as_secs_f64() * 1e3,

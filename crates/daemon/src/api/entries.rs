@@ -15,6 +15,7 @@ use super::error::ApiError;
 use arenad_api::{ContainerEntry, EntryRequest};
 use arenad_engine::{ContainerState, EngineHandle, labels};
 use arenad_instance::{AskError, InstanceHandle};
+use arenad_model::event::EventKind;
 
 /// `POST /v1/environments/{environment}/sites/{site}/entries`: returns the container to enter, and notes the entry.
 pub(super) async fn enter(
@@ -38,14 +39,14 @@ pub(super) async fn enter(
     handle.note_look(report.generation);
     let now = handle.report();
     if !now.state.serves() || now.incarnation.as_ref().is_none_or(|now| now.made != incarnation.made) {
-        let error = AskError::Busy { instance: handle.id.to_string(), doing: "being reset" };
+        let error = AskError::Busy { instance: handle.id.clone(), doing: "being reset" };
         return Err(error.into());
     }
-    let id = handle.id.to_string();
+    let id = &handle.id;
     let message = format!(
         "{id} was entered: a command runs in the container of {service}; its next reset creates new containers"
     );
-    api.shared.events.note("instance.entered", Some(&id), &message).await;
+    api.shared.events.note(EventKind::InstanceEntered, Some(id), &message).await;
     let engine = api.shared.engine.endpoint().to_owned();
     Ok(Json(ContainerEntry { environment, site, service, container, engine, generation: Some(report.generation) }))
 }
@@ -67,7 +68,7 @@ fn service(handle: &InstanceHandle, named: Option<String>) -> Result<String, Api
 
 /// Returns the container of a baseline that could not be made and whose containers were kept.
 async fn kept(api: &Api, handle: &InstanceHandle, service: String) -> Result<Json<ContainerEntry>, ApiError> {
-    let (engine, id) = (api.shared.engine.as_ref(), handle.id.to_string());
+    let (engine, id) = (api.shared.engine.as_ref(), handle.id.clone());
     if !api.shared.kept_builds.has(&handle.id) {
         let error = AskError::NotUp { instance: id, state: handle.report().state.name() };
         let hint = format!(
@@ -76,7 +77,7 @@ async fn kept(api: &Api, handle: &InstanceHandle, service: String) -> Result<Jso
         );
         return Err(ApiError::from(error).hint(hint));
     }
-    let mut containers = engine.containers(labels::INSTANCE, &id).await?;
+    let mut containers = engine.containers(labels::INSTANCE, &id.to_string()).await?;
     let has = |labels: &std::collections::BTreeMap<String, String>, key: &str, value: &str| {
         labels.get(key).is_some_and(|found| found == value)
     };

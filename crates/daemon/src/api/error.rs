@@ -88,7 +88,8 @@ impl IntoResponse for ApiError {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         if let StoreError::InUse { snapshot, users } = &error {
-            let detail = format!("snapshot {snapshot} is in use by {}", users.join(", "));
+            let listed: Vec<String> = users.iter().map(ToString::to_string).collect();
+            let detail = format!("snapshot {snapshot} is in use by {}", listed.join(", "));
             return Self::new(StatusCode::CONFLICT, "in_use", detail).hint("take those down first with `arenad down`");
         }
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "store", describe(&error))

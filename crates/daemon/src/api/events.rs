@@ -44,7 +44,7 @@ fn shown(event: StoredEvent) -> wire::DaemonEvent {
         seq: event.seq,
         at: event.at.to_string(),
         kind: event.kind,
-        instance: event.instance,
+        instance: event.instance.map(|id| id.to_string()),
         message: event.message,
     }
 }

@@ -57,18 +57,17 @@ pub(super) async fn health(
 
 async fn site(api: &Api, handle: &InstanceHandle, limit: u32) -> Result<wire::SiteHealth, ApiError> {
     let report = handle.report();
-    let instance = handle.id.to_string();
     let mut probes = Vec::new();
     for depth in Depth::ALL {
         if let Some(health) = handle.site.health.at(depth) {
-            let rounds = api.shared.health.newest(&instance, depth, limit).await?;
+            let rounds = api.shared.health.newest(&handle.id, depth, limit).await?;
             probes.push(shown(depth, health, rounds));
         }
     }
     Ok(wire::SiteHealth {
         environment: handle.id.environment.to_string(),
         site: handle.site.name.to_string(),
-        instance,
+        instance: handle.id.to_string(),
         state: words::state(&report.state),
         since: report.since.to_string(),
         reason: report.state.trouble().map(|trouble| trouble.reason.clone()),
@@ -81,7 +80,7 @@ fn shown(depth: Depth, health: &HealthProbes, rounds: Vec<StoredRound>) -> wire:
     let mut durations: Vec<f64> = rounds.iter().map(|round| round.duration_ms).collect();
     durations.sort_by(f64::total_cmp);
     wire::ProbeRounds {
-        kind: depth.name().to_owned(),
+        kind: words::probes(depth),
         schedule: health.schedule.to_string(),
         names: health.probes.iter().map(|probe| probe.name.clone()).collect(),
         failures: health.failures,

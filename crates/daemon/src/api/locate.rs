@@ -9,6 +9,7 @@ use axum::http::StatusCode;
 use super::Api;
 use super::environments::{JsonRequest, body};
 use super::error::ApiError;
+use super::words;
 use crate::answers;
 use crate::locate::{self, LocateOptions, LocatingError};
 use arenad_api as wire;
@@ -108,7 +109,7 @@ fn misread(text: &str, error: &SyntaxError) -> ApiError {
 fn shown(handle: &InstanceHandle, kind: &str, located: LocatorReading) -> wire::LocateResponse {
     let evidence = located.evidence;
     wire::LocateResponse {
-        kind: located.value.type_name().to_owned(),
+        kind: words::value(&located.value),
         value: json::plain(&located.value),
         evidence: wire::LocateEvidence {
             locator: kind.to_owned(),

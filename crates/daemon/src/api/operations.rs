@@ -67,7 +67,7 @@ pub(super) async fn shown(
         Some(OperationOutcome::Done { took, snapshot }) => {
             shown.state = wire::OperationState::Done;
             shown.duration_ms = Some(took.as_secs_f64() * 1e3);
-            shown.snapshot = snapshot.map(|taken| snapshots::shown(*taken, Vec::new()));
+            shown.snapshot = snapshot.map(|taken| snapshots::shown(*taken, &[]));
         }
         Some(OperationOutcome::Failed(trouble)) => {
             shown.state = wire::OperationState::Failed;
@@ -91,7 +91,7 @@ pub(super) async fn shown(
 pub(super) fn shown_reset(reset: StoredReset) -> wire::Reset {
     wire::Reset {
         id: reset.id,
-        instance: reset.instance,
+        instance: reset.instance.to_string(),
         strategy: words::way(reset.strategy),
         requested_at: reset.requested_at.to_string(),
         finished_at: reset.finished_at.map(|at| at.to_string()),

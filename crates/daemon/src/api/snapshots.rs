@@ -15,11 +15,12 @@ use arenad_api::{self as wire, Accepted, SnapshotDifferences, Snapshots, TakeReq
 use arenad_digest::{self as digest, Digest};
 use arenad_instance::baseline::snapshot;
 use arenad_model::ids::{SNAPSHOT_NAME_RULE, is_snapshot_name};
+use arenad_model::instance::InstanceId;
 use arenad_model::request_queue::Want;
 use arenad_model::snapshot::Snapshot;
 
 /// Converts a snapshot to its form in the API.
-pub(super) fn shown(snapshot: Snapshot, used_by: Vec<String>) -> wire::StoredSnapshot {
+pub(super) fn shown(snapshot: Snapshot, used_by: &[InstanceId]) -> wire::StoredSnapshot {
     wire::StoredSnapshot {
         kind: if snapshot.is_baseline() { wire::SnapshotKind::Baseline } else { wire::SnapshotKind::Named },
         id: snapshot.id.into(),
@@ -29,7 +30,7 @@ pub(super) fn shown(snapshot: Snapshot, used_by: Vec<String>) -> wire::StoredSna
         images: snapshot.images.into_iter().map(|(service, image)| (service.to_string(), image)).collect(),
         size_bytes: snapshot.size_bytes,
         created_at: snapshot.created_at.to_string(),
-        used_by,
+        used_by: used_by.iter().map(InstanceId::to_string).collect(),
         other_engine: None,
         missing_since: None,
     }
@@ -43,8 +44,8 @@ async fn placed(api: &Api, stored: Vec<Snapshot>) -> Result<Vec<wire::StoredSnap
     let mut snapshots = Vec::new();
     for stored in stored {
         let used_by = store.snapshot_users(&stored.id).await?;
-        let mut snapshot = shown(stored, used_by);
-        let place = places.get(&snapshot.id).cloned().unwrap_or_default();
+        let place = places.get(&stored.id).cloned().unwrap_or_default();
+        let mut snapshot = shown(stored, &used_by);
         let other = place.engine.filter(|engine| in_use.as_ref() != Some(engine));
         snapshot.other_engine = other.map(|engine| engines.get(&engine).cloned().unwrap_or(engine));
         snapshot.missing_since = place.missing_since.map(|since| since.to_string());

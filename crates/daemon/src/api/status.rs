@@ -116,7 +116,7 @@ async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Si
         }),
         has_been_entered: handle.was_entered(),
         conditions: vec![wire::Condition {
-            kind: "Ready".to_owned(),
+            kind: wire::ConditionKind::Ready,
             status,
             reason: camel(report.state.name()),
             message,
@@ -131,14 +131,14 @@ fn stranded(stranded: Stranded) -> wire::EnvironmentStatus {
     let definition = stranded.definition.as_ref();
     let host = definition.map(|definition| definition.host.clone()).unwrap_or_default();
     let sites = stranded.instances.iter().map(|row| {
-        let site = definition.and_then(|known| known.sites.iter().find(|site| site.name.as_str() == row.site));
+        let site = definition.and_then(|known| known.sites.iter().find(|site| site.name == row.id.site));
         wire::SiteStatus {
             environment: stranded.name.clone(),
-            name: row.site.clone(),
-            title: site.map_or_else(|| row.site.clone(), |site| site.title.clone()),
+            name: row.id.site.to_string(),
+            title: site.map_or_else(|| row.id.site.to_string(), |site| site.title.clone()),
             url: site.map(|site| site.url(&host)).unwrap_or_default(),
             variable: site.and_then(|site| site.public.variable.clone()),
-            instance: row.id.clone(),
+            instance: row.id.to_string(),
             state: wire::InstanceState::Failed,
             since: stranded.since.to_string(),
             stage: None,
@@ -154,7 +154,7 @@ fn stranded(stranded: Stranded) -> wire::EnvironmentStatus {
             written: None,
             has_been_entered: false,
             conditions: vec![wire::Condition {
-                kind: "Ready".to_owned(),
+                kind: wire::ConditionKind::Ready,
                 status: wire::ConditionStatus::False,
                 reason: "Stranded".to_owned(),
                 message: stranded.trouble.reason.clone(),

@@ -78,7 +78,7 @@ pub(super) async fn finish(
     let shared = api.shared.clone();
     let finished = api.shared.tasks.spawn(async move { imports::finish(&shared, &id).await }).await;
     match finished {
-        Ok(snapshot) => Ok(Json(snapshots::shown(snapshot?, Vec::new()))),
+        Ok(snapshot) => Ok(Json(snapshots::shown(snapshot?, &[]))),
         Err(error) => Err(ApiError::internal(error)),
     }
 }

@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 
 use super::Api;
 use super::error::ApiError;
+use super::words;
 use arenad_api as wire;
 use arenad_digest as digest;
 use arenad_instance::AskError;
@@ -25,7 +26,7 @@ pub(super) async fn verify(
     let handle = handles.into_iter().next().ok_or_else(|| ApiError::not_found("this site"))?;
     let report = handle.report();
     let (Some(incarnation), Some(snapshot)) = (&report.incarnation, &report.snapshot) else {
-        return Err(AskError::NotUp { instance: handle.id.to_string(), state: report.state.name() }.into());
+        return Err(AskError::NotUp { instance: handle.id.clone(), state: report.state.name() }.into());
     };
     let stored = api.shared.store.snapshot(snapshot).await?;
     let stored = stored.ok_or_else(|| ApiError::not_found(&format!("snapshot {snapshot}")))?;
@@ -67,7 +68,7 @@ pub(super) async fn verify(
 pub(super) fn difference(found: &digest::ItemDifference) -> wire::StoreDifference {
     wire::StoreDifference {
         store: found.store.clone(),
-        kind: found.kind.name().to_owned(),
+        kind: words::difference(found.kind),
         name: found.name.clone(),
         before: found.before.clone(),
         now: found.now.clone(),

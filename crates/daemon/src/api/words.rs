@@ -1,7 +1,10 @@
-//! Converts states, ways and outcomes of the model to the words of the API.
+//! Converts states, kinds, ways and outcomes of the daemon to the words of the API.
 
 use arenad_api as wire;
+use arenad_digest::ItemKind;
+use arenad_model::health::Depth;
 use arenad_model::instance::InstanceState;
+use arenad_model::locator::Value;
 use arenad_model::pool::Standing;
 use arenad_model::reset::{ResetOutcome, ResetWay};
 use arenad_model::verify::ComparisonExtent;
@@ -55,6 +58,39 @@ pub(super) fn extent(extent: ComparisonExtent) -> wire::Extent {
     }
 }
 
+pub(super) fn difference(kind: ItemKind) -> wire::DifferenceKind {
+    match kind {
+        ItemKind::Store => wire::DifferenceKind::Store,
+        ItemKind::Table => wire::DifferenceKind::Table,
+        ItemKind::Counter => wire::DifferenceKind::Counter,
+        ItemKind::Object => wire::DifferenceKind::Object,
+        ItemKind::File => wire::DifferenceKind::File,
+        ItemKind::Key => wire::DifferenceKind::Key,
+    }
+}
+
+pub(super) fn probes(depth: Depth) -> wire::ProbeKind {
+    match depth {
+        Depth::Shallow => wire::ProbeKind::Shallow,
+        Depth::Deep => wire::ProbeKind::Deep,
+    }
+}
+
+pub(super) fn value(value: &Value) -> wire::ValueKind {
+    match value {
+        Value::Null => wire::ValueKind::Null,
+        Value::Bool(_) => wire::ValueKind::Bool,
+        Value::Integer(_) => wire::ValueKind::Integer,
+        Value::Decimal(_) => wire::ValueKind::Decimal,
+        Value::Float(_) => wire::ValueKind::Float,
+        Value::Text(_) => wire::ValueKind::Text,
+        Value::Bytes(_) => wire::ValueKind::Bytes,
+        Value::Timestamp(_) => wire::ValueKind::Timestamp,
+        Value::Json(_) => wire::ValueKind::Json,
+        Value::Rows(_) => wire::ValueKind::Rows,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,6 +119,13 @@ mod tests {
         }
         for known in [ComparisonExtent::Everything, ComparisonExtent::Moved, ComparisonExtent::Nothing] {
             assert_eq!(extent(known).word(), known.name());
+        }
+        use ItemKind as K;
+        for known in [K::Store, K::Table, K::Counter, K::Object, K::File, K::Key] {
+            assert_eq!(difference(known).word(), known.name());
+        }
+        for known in Depth::ALL {
+            assert_eq!(probes(known).word(), known.name());
         }
     }
 }

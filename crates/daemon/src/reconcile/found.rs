@@ -77,7 +77,7 @@ async fn of_engine(shared: &SharedParts, found: &mut ObjectInventory, findings: 
 }
 
 fn owner(labels: &BTreeMap<String, String>) -> Option<ObjectOwner> {
-    let instance = labels.get(labels::INSTANCE)?.clone();
+    let instance = labels.get(labels::INSTANCE)?.parse().ok()?;
     let made = labels.get(labels::GENERATION)?.parse().ok()?;
     // A container that a user runs from one of the snapshots inherits the image's labels, whose role is `snapshot`; it
     // belongs to the user.
@@ -91,7 +91,7 @@ fn owner(labels: &BTreeMap<String, String>) -> Option<ObjectOwner> {
 fn of_tree(tree: &StoreTree) -> Thing {
     let owner = match tree {
         StoreTree::Instance { instance, generation, .. } => {
-            ObjectOwner::Generation { instance: instance.to_string(), made: *generation }
+            ObjectOwner::Generation { instance: instance.clone(), made: *generation }
         }
         StoreTree::Snapshot { snapshot, .. } => ObjectOwner::Snapshot(snapshot.clone()),
     };

@@ -5,6 +5,7 @@ use super::found::ObjectInventory;
 use super::{Findings, ReconcileError};
 use arenad_instance::baseline::snapshot;
 use arenad_instance::shared::SharedParts;
+use arenad_model::event::EventKind;
 use arenad_model::reconcile::{ObjectKind, ObjectOwner};
 use arenad_model::snapshot::Snapshot;
 
@@ -37,7 +38,7 @@ async fn place_instances(shared: &SharedParts, found: &ObjectInventory) -> Resul
 async fn place_snapshots(shared: &SharedParts, engine: &str, images: &[String]) -> Result<(), ReconcileError> {
     let places = shared.store.snapshot_places().await?;
     for stored in shared.store.snapshots().await? {
-        let place = places.get(stored.id.as_str()).cloned().unwrap_or_default();
+        let place = places.get(&stored.id).cloned().unwrap_or_default();
         let are_listed = stored.images.values().all(|image| images.contains(image));
         // Images of imported snapshots carry the label of the installation that made them, so they are not in the list.
         if are_listed || snapshot::is_whole(shared, &stored).await? {
@@ -46,7 +47,7 @@ async fn place_snapshots(shared: &SharedParts, engine: &str, images: &[String]) 
             }
             if place.missing_since.is_some() {
                 let message = format!("the images of {} are present again", described(&stored));
-                shared.events.note("snapshot.found", None, &message).await;
+                shared.events.note(EventKind::SnapshotFound, None, &message).await;
             }
         } else if place.engine.as_deref() == Some(engine) && place.missing_since.is_none() {
             shared.store.miss_snapshot(&stored.id).await?;
@@ -56,7 +57,7 @@ async fn place_snapshots(shared: &SharedParts, engine: &str, images: &[String]) 
                 described(&stored),
                 stored.id
             );
-            shared.events.note("snapshot.missing", None, &message).await;
+            shared.events.note(EventKind::SnapshotMissing, None, &message).await;
         }
     }
     Ok(())

@@ -14,8 +14,8 @@ pub struct KeptBuilds(Mutex<Sets>);
 
 #[derive(Debug, Default)]
 struct Sets {
-    wished: BTreeSet<String>,
-    there: BTreeSet<String>,
+    wished: BTreeSet<InstanceId>,
+    there: BTreeSet<InstanceId>,
 }
 
 impl KeptBuilds {
@@ -27,17 +27,17 @@ impl KeptBuilds {
     /// Sets whether the containers of an instance's baseline are kept if the baseline fails.
     pub fn wish(&self, id: &InstanceId, is_wished: bool) {
         self.change(|sets| match is_wished {
-            true => sets.wished.insert(id.to_string()),
-            false => sets.wished.remove(&id.to_string()),
+            true => sets.wished.insert(id.clone()),
+            false => sets.wished.remove(id),
         });
     }
 
     /// Notes that a baseline has failed; returns whether its containers are kept.
     pub(crate) fn fail(&self, id: &InstanceId) -> bool {
         self.change(|sets| {
-            let is_kept = sets.wished.contains(&id.to_string());
+            let is_kept = sets.wished.contains(id);
             if is_kept {
-                sets.there.insert(id.to_string());
+                sets.there.insert(id.clone());
             }
             is_kept
         })
@@ -45,16 +45,16 @@ impl KeptBuilds {
 
     /// Whether containers of a failed baseline are kept for the instance.
     pub fn has(&self, id: &InstanceId) -> bool {
-        self.change(|sets| sets.there.contains(&id.to_string()))
+        self.change(|sets| sets.there.contains(id))
     }
 
     /// Notes that the containers are gone, or are about to be removed.
     pub fn forget(&self, id: &InstanceId) {
-        self.change(|sets| sets.there.remove(&id.to_string()));
+        self.change(|sets| sets.there.remove(id));
     }
 
     /// Returns the instances for which such containers are kept.
-    pub fn list(&self) -> BTreeSet<String> {
+    pub fn list(&self) -> BTreeSet<InstanceId> {
         self.change(|sets| sets.there.clone())
     }
 }

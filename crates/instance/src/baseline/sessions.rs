@@ -4,6 +4,7 @@
 use crate::shared::SharedParts;
 use arenad_accounts::{self as accounts, LoginSession, VisitAddress};
 use arenad_launch::Incarnation;
+use arenad_model::event::EventKind;
 use arenad_model::site::Site;
 use arenad_model::snapshot::Snapshot;
 use arenad_store::StoreError;
@@ -32,7 +33,7 @@ pub(crate) async fn sign_in(
             Err(failure) => {
                 let message =
                     format!("the account {} of {} has no session in the baseline: {failure}", account.name, site.name);
-                shared.events.note("account.no_session", None, &message).await;
+                shared.events.note(EventKind::AccountNoSession, None, &message).await;
             }
         }
     }

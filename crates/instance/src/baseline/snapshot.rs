@@ -8,6 +8,7 @@ use crate::shared::SharedParts;
 use arenad_engine::{ContainerState, EngineError, labels};
 use arenad_export::content_id;
 use arenad_launch::{self as launch, Incarnation, SavedVolumes, StateMount, StateSource};
+use arenad_model::event::EventKind;
 use arenad_model::ids::ServiceName;
 use arenad_model::instance::InstanceId;
 use arenad_model::site::Site;
@@ -143,7 +144,7 @@ pub(crate) async fn store(
     shared.store.save_snapshot(&snapshot).await?;
     let what = if snapshot.is_baseline() { "baseline" } else { "snapshot" };
     let message = format!("{what} {} of {}/{} is stored", snapshot.id, id.environment, site.name);
-    shared.events.note("snapshot.stored", Some(&id.to_string()), &message).await;
+    shared.events.note(EventKind::SnapshotStored, Some(id), &message).await;
     Ok(snapshot)
 }
 

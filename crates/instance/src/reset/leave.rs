@@ -5,6 +5,7 @@ use crate::failure::OperationFailure;
 use crate::operations::Instance;
 use crate::proof::ProofCandidate;
 use arenad_digest::StoreConnections;
+use arenad_model::event::EventKind;
 use arenad_model::instance::InstanceState;
 use arenad_model::reset::{ResetOutcome, ResetWay};
 use arenad_model::snapshot::Snapshot;
@@ -81,7 +82,7 @@ impl Instance {
             Ending { way, outcome: ResetOutcome::Done, reason: None, stages: &stages, verified: Some(&verified) };
         self.context.shared.store.note_reset(&self.context.id, &plan.row(&ending)).await?;
         self.service.forget_recorded();
-        self.context.note("instance.reset", &format!("{} was left as it is: {why}", self.context.id)).await;
+        self.context.note(EventKind::InstanceReset, &format!("{} was left as it is: {why}", self.context.id)).await;
         Ok(())
     }
 }

@@ -25,6 +25,7 @@ use super::failure::{self, OperationFailure};
 use super::operations::{Instance, OperationStart, unless};
 use arenad_model::coverage;
 use arenad_model::error::describe;
+use arenad_model::event::EventKind;
 use arenad_model::reset::{ResetOutcome, ResetWay};
 use arenad_model::snapshot::Snapshot;
 use arenad_model::verify::{ComparisonExtent, Verified};
@@ -142,7 +143,7 @@ impl Instance {
         fault::reach(Point::ResetHeld).await;
         let extent = self.context.site.reset.verify.extent(plan.number, false);
         let (way, proven) = unless(cancel, self.bring_back(plan, &target, extent)).await??;
-        let baseline = self.baseline.as_ref().map(|baseline| baseline.id.as_str());
+        let baseline = self.baseline.as_ref().map(|baseline| &baseline.id);
         let recorded = proven.record(&self.context, plan, way, baseline).await.map_err(|(_, failure)| failure)?;
         self.switch(recorded)?;
         fault::reach(Point::Routed).await;
@@ -181,7 +182,7 @@ impl Instance {
                 let message =
                     format!("{} could not be rewound, so its containers are recreated: {reason}", self.context.id);
                 plan.fall_back(format!("{what}: {reason}"));
-                self.context.note("instance.rewind_failed", &message).await;
+                self.context.note(EventKind::InstanceRewindFailed, &message).await;
             }
             Err(None) => {}
         }
@@ -208,7 +209,8 @@ impl Instance {
     fn note_done(&self, plan: &ResetParameters<'_>, way: ResetWay) {
         let because = plan.reason().map(|why| format!(" ({why})")).unwrap_or_default();
         let (id, took) = (&self.context.id, plan.duration_ms());
-        self.context.note_later("instance.reset", format!("{id} was reset in {took:.0} ms by {}{because}", way.name()));
+        self.context
+            .note_later(EventKind::InstanceReset, format!("{id} was reset in {took:.0} ms by {}{because}", way.name()));
     }
 
     /// Writes the row of a reset that failed or was cancelled.

@@ -10,7 +10,7 @@ use crate::service::ServingIncarnation;
 use arenad_digest::Taken;
 use arenad_launch::Incarnation;
 use arenad_model::reset::{ResetOutcome, ResetWay};
-use arenad_model::snapshot::Snapshot;
+use arenad_model::snapshot::{Snapshot, SnapshotId};
 use arenad_model::verify::{ComparisonExtent, Verified};
 use arenad_store::{NewReset, NewServing};
 
@@ -46,7 +46,7 @@ impl Proven {
         context: &InstanceContext,
         plan: &ResetParameters<'_>,
         way: ResetWay,
-        baseline: Option<&str>,
+        baseline: Option<&SnapshotId>,
     ) -> Result<RecordedGeneration, NotRecorded> {
         let stages = times(&plan.stages);
         let reason = plan.reason();
@@ -60,7 +60,7 @@ impl Proven {
     pub(crate) async fn record_up(
         self,
         context: &InstanceContext,
-        baseline: Option<&str>,
+        baseline: Option<&SnapshotId>,
     ) -> Result<RecordedGeneration, NotRecorded> {
         self.store(context, baseline, None).await
     }
@@ -68,7 +68,7 @@ impl Proven {
     async fn store(
         self,
         context: &InstanceContext,
-        baseline: Option<&str>,
+        baseline: Option<&SnapshotId>,
         reset: Option<NewReset<'_>>,
     ) -> Result<RecordedGeneration, NotRecorded> {
         let since = context.shared.clock.now();

@@ -13,6 +13,7 @@ use arenad_digest::Taken;
 use arenad_engine::CpuWeight;
 use arenad_launch as launch;
 use arenad_model::error::describe;
+use arenad_model::event::EventKind;
 use arenad_model::reset::ResetWay;
 use arenad_model::snapshot::{Snapshot, SnapshotId};
 use arenad_model::verify::ComparisonExtent;
@@ -37,7 +38,7 @@ impl Instance {
             if let Err(error) = self.wake(&chosen, target, asked, plan).await {
                 let reason = describe(&error);
                 let message = format!("standby {made} of {} was discarded: {reason}", self.context.id);
-                self.context.note("standby.failed", &message).await;
+                self.context.note(EventKind::StandbyFailed, &message).await;
                 self.pool.reject(chosen.incarnation, &target.id);
                 plan.fall_back(format!("a standby was discarded: {reason}"));
                 continue;

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 pub(super) use self::quota::{Allowance, ProjectNumber, Quotas};
 use super::{StateRoot, StorageError, StoreTree, trial};
 use arenad_folders as folders;
+use arenad_model::instance::InstanceId;
 
 /// The default size of a disk: enough for every site of the largest environment that is built from packages.
 pub(crate) const USUAL_BYTES: u64 = 20 << 30;
@@ -89,7 +90,7 @@ pub enum DiskError {
         /// The number of trees that belong to instances.
         trees: usize,
         /// The name of one of these instances.
-        instance: String,
+        instance: InstanceId,
     },
     /// The requested size is below the minimum.
     #[error("make a disk of {0} bytes: the least is {LEAST_BYTES}")]
@@ -385,7 +386,7 @@ fn snapshots(state_dir: &Path, file: &Path) -> Result<Vec<StoreTree>, DiskError>
         trees.into_iter().partition(|tree| matches!(tree, StoreTree::Instance { .. }));
     match instances.first() {
         Some(StoreTree::Instance { instance, .. }) => {
-            let (trees, instance) = (instances.len(), instance.to_string());
+            let (trees, instance) = (instances.len(), instance.clone());
             Err(DiskError::InUse { path: file.to_owned(), trees, instance })
         }
         _ => Ok(snapshots),
