@@ -200,7 +200,7 @@ async fn answers_in_another_form_are_no_replies() {
     let answers = [r#"{"choices":[]}"#, r#"{"choices":[{"message":{"content":null}}]}"#, "[]", "nonsense"];
     let server = ScriptedServer::start(answers.map(|body| Does::Answers(200, "", body.to_owned()))).await;
     let answer = judge::compare(&server.endpoint(|_| {}), &comparison(Wording::Strict, "5")).await;
-    assert!(matches!(&answer, Answer::Unavailable(reason) if reason.contains("no chat completion")), "{answer:?}");
+    assert!(matches!(&answer, Answer::Unavailable(reason) if reason.contains("not a chat completion")), "{answer:?}");
     let huge = Does::Answers(200, "", "x".repeat(2 << 20));
     let server = ScriptedServer::start([huge]).await;
     let answer =
