@@ -17,7 +17,9 @@ def page(url: str) -> str:
 
 
 def write(url: str, word: str) -> None:
-    urllib.request.urlopen(urljoin(url, f"/cgi-bin/write?{word}")).close()
+    # The site writes before the end of its answer, but not before its beginning.
+    with urllib.request.urlopen(urljoin(url, f"/cgi-bin/write?{word}")) as answer:
+        answer.read()
 
 
 class Resetting(unittest.TestCase):
