@@ -1,10 +1,10 @@
-//! Detection of writes to sites that are kept because they are only read.
+//! Detects writes to sites that are shared and meant to be read only (`strategy: keep`).
 //!
-//! The gateway counts requests that may write, and the count is shown; such requests need not have changed anything.
-//! Changes are found by comparing the stores, after the next round of probes that follows such a request and after
-//! every deep round. A reset undoes them without a request, because the site is shared and its next client relies on
-//! it. A site without stores cannot be compared; it is trusted until a request that may write has reached it, and then
-//! the next reset does not leave it as it is.
+//! The gateway counts requests that may write, and the status shows the count; such requests need not have changed
+//! anything. Changes are found by comparing the stores, after the next round of probes that follows such a request and
+//! after every deep round. arenad then resets the site without being asked, because the site is shared and its next
+//! client relies on its content. A site without stores cannot be compared: it is trusted until a request that may write
+//! has reached it, and the next reset then recreates its containers.
 
 use tokio::task::JoinError;
 use tokio_util::task::AbortOnDropHandle;

@@ -252,7 +252,7 @@ impl RunningContainer {
         Ok(Some(ServiceTraces { entries: walk.end(), commands, places: mounts.others }))
     }
 
-    /// Runs work on files, which may block, by [`arenad_seams::inline::blocking`].
+    /// Runs blocking work on files through [`arenad_seams::inline::blocking`].
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> Result<T, Failed> + Send + 'static,
