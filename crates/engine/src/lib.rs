@@ -6,7 +6,7 @@
 //! The trait is used as `Arc<dyn Engine>`: every call is a round trip to another process, so the cost of a boxed future
 //! is negligible, and tests can substitute a failing engine without changes to the daemon.
 //!
-//! The crate stands on `model` and `seams`. Start reading at [`Engine`], then `docker/mod.rs`.
+//! The crate depends on `model` and `seams`. Start reading at [`Engine`], then `docker/mod.rs`.
 
 pub mod docker;
 pub mod labels;
@@ -234,7 +234,7 @@ pub struct ContainerSpec<'a> {
     pub environment: BTreeMap<String, String>,
     /// The container's share of the processors.
     pub weight: CpuWeight,
-    /// Whether declared stores lie in the writable layer, so that the container has one even if the Compose file
+    /// Whether declared stores are in the writable layer, so that the container has one even if the Compose file
     /// requests a read-only root: while the baseline is built, and if there is no state root.
     pub keeps_stores_in_layer: bool,
 }

@@ -12,7 +12,7 @@
 //! The crate runs in the command's process, not in the daemon. It needs no daemon, uses the proxy and the certificates
 //! of the user's shell, and a download that takes days is not affected by a restart or by the load of the daemon.
 //!
-//! The crate stands on `engine` and `outbound`. Start reading at [`inventory`], then [`fetch`] and [`load`].
+//! The crate depends on `engine` and `outbound`. Start reading at [`inventory`], then [`fetch`] and [`load`].
 
 mod compression;
 mod docker_archive;

@@ -38,7 +38,8 @@ impl Instance {
     /// removes nothing. After an error the next attempt can still adopt it.
     pub(super) async fn take_up_serving(&mut self) -> Result<bool, OperationFailure> {
         let Some(found) = self.found.clone() else { return Ok(false) };
-        // A reset that a crash interrupted may have left the old generation as it was; the reset is to be completed.
+        // A reset that a crash interrupted may have left the old generation unchanged, but the reset must still be
+        // completed.
         let is_whole = found.state != InstanceStatus::Resetting;
         let (Some(serving), Some(id), true) = (found.serving, &found.snapshot, is_whole) else { return Ok(false) };
         let context = self.context.clone();

@@ -50,7 +50,7 @@ impl TrackedOperation {
     }
 }
 
-/// Starts the driver of an instance, in the state that `stored` tells if the store knows the instance.
+/// Starts the driver of an instance, in the state from `stored` if the store knows the instance.
 pub fn spawn(
     shared: &Arc<SharedParts>,
     id: InstanceId,

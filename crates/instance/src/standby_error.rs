@@ -13,7 +13,7 @@ use arenad_reset::ResetError;
 /// The reason why a standby is not ready or could not take over.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StandbyError {
-    /// The pool was given up before the task had called the engine.
+    /// The pool was abandoned before the task had called the engine.
     #[error("the site went down")]
     GivenUp,
     /// The task that worked on the standby panicked.

@@ -31,7 +31,7 @@ pub(super) struct BackgroundComparison {
 }
 
 impl BackgroundComparison {
-    /// Creates the result of a task that panicked, which tells nothing.
+    /// Creates the result of a task that panicked, which yields no information.
     pub(super) fn broken_off(error: &JoinError) -> Self {
         tracing::error!("a comparison broke off: {error}");
         Self { generation: 0, found: None }
@@ -107,7 +107,7 @@ impl Instance {
         }
     }
 
-    /// Whether a reset may leave the site as it is; if not, an event says why.
+    /// Whether a reset may leave the site unchanged; if not, an event says why.
     pub(super) async fn is_trusted(&mut self) -> bool {
         self.note_requests().await;
         if self.service.was_entered() {

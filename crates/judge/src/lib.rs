@@ -6,7 +6,7 @@
 //! OpenAI-compatible interface; and [`RecordedJudge`], which takes replies from a file. A judge's own failure never
 //! becomes a verdict on the agent.
 //!
-//! The crate stands on `evaluators`, `verdict` and `outbound`. Start reading at [`answer`], then `prompt.rs`.
+//! The crate depends on `evaluators`, `verdict` and `outbound`. Start reading at [`answer`], then `prompt.rs`.
 //!
 //! ```no_run
 //! use std::time::Duration;

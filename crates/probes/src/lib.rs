@@ -2,7 +2,7 @@
 //!
 //! Every probe opens a new connection, because a pooled one could belong to an earlier container.
 //!
-//! The crate stands on `engine` and `launch` for containers, on `site-client` for HTTP and on `confined` for SQL.
+//! The crate depends on `engine` and `launch` for containers, on `site-client` for HTTP and on `confined` for SQL.
 //! Start reading at [`Prober`].
 
 mod client;

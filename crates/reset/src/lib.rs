@@ -4,7 +4,7 @@
 //! meanwhile and what a failure means. The driver is the only caller and runs one strategy at a time per instance.
 //! *Recreate* is always correct; every faster strategy is tested against it.
 //!
-//! The crate stands on `launch`, `digest`, `probes` and `storage`. Start reading at `recreate.rs`, then `rewind.rs`.
+//! The crate depends on `launch`, `digest`, `probes` and `storage`. Start reading at `recreate.rs`, then `rewind.rs`.
 
 mod control;
 mod covered;

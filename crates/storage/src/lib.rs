@@ -17,7 +17,7 @@
 //! All functions block; [`Storage`] offers them to async callers. The crate depends on no engine and no site. The lock
 //! of the state directory ensures that one daemon at a time uses the state root.
 //!
-//! The crate stands on `model`, `folders` and `seams`. Start reading at `root.rs`, then `tree.rs`.
+//! The crate depends on `model`, `folders` and `seams`. Start reading at `root.rs`, then `tree.rs`.
 
 pub mod archive;
 mod attributes;

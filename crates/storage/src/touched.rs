@@ -174,7 +174,7 @@ struct Touched {
 }
 
 impl Touched {
-    /// Returns whether a path equals or lies below an entry in `gone`.
+    /// Returns whether a path equals or is below an entry in `gone`.
     fn is_gone(&self, path: &Path) -> bool {
         !self.gone.is_empty() && path.ancestors().any(|above| self.gone.contains(above))
     }

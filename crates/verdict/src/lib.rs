@@ -5,7 +5,7 @@
 //! This crate judges nothing. `arenad-evaluators` contains the evaluators, and `arenad-evaluation` applies them to
 //! tasks and evidence.
 //!
-//! The crate stands on no other crate of arenad. Start reading at [`Report`], then [`question`].
+//! The crate depends on no other crate of arenad. Start reading at [`Report`], then [`question`].
 
 mod benchmark;
 mod evidence;

@@ -96,7 +96,7 @@ fn is_digits(token: &str) -> bool {
 }
 
 /// Returns the parts of the date in a text, or `None` if dateutil raises. `default` completes the date for the check
-/// that the day exists; `present` is the present year.
+/// that the day exists; `present` is the current year.
 #[must_use]
 pub(crate) fn parse(text: &str, default: Day, present: u32) -> Option<ParsedDate> {
     let mut reader = DateParser { tokens: lexer::tokens(text), present, ..DateParser::default() };

@@ -131,7 +131,7 @@ fn held(thread: &Path, namespace: &Path, mounts: &Mounts) -> io::Result<Option<S
     Ok(mapped.into_iter().find(|path| is_path_of_store(path, mounts)))
 }
 
-/// Returns the target of a link in `/proc` if it lies on the mount of a store.
+/// Returns the target of a link in `/proc` if it is on the mount of a store.
 fn of_store(link: &Path, mounts: &Mounts) -> io::Result<Option<String>> {
     let found = match rustix::fs::statx(CWD, link, AtFlags::STATX_DONT_SYNC, StatxFlags::MNT_ID) {
         Ok(found) => found,
