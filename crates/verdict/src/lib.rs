@@ -177,7 +177,7 @@ impl SideBySide {
     ///
     /// # Errors
     ///
-    /// If one of the profiles cannot judge the task at all.
+    /// Returns an error if one of the profiles cannot judge the task at all.
     pub fn of<E>(evaluate: impl Fn(Profile) -> Result<Report, E>) -> Result<Self, E> {
         Ok(Self { compat: evaluate(Profile::Compat)?, strict: evaluate(Profile::Strict)? })
     }
