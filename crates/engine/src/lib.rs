@@ -119,7 +119,7 @@ impl EngineError {
         }
     }
 
-    /// Returns the cause, if a person can do something specific about it.
+    /// Returns the cause, if a person can take specific action against it.
     pub fn cause(&self) -> Option<Cause> {
         match self {
             Self::Unreachable { .. } => Some(Cause::EngineUnreachable),
@@ -162,7 +162,7 @@ pub struct EngineDetails {
     pub version: EngineVersion,
     /// The host's operating system, such as `Debian GNU/Linux 12 (bookworm)`.
     pub operating_system: String,
-    /// Whether the engine runs without root's rights, in namespaces of its own.
+    /// Whether the engine runs without root privileges, in namespaces of its own.
     pub is_rootless: bool,
     /// The current time on the engine's host.
     pub time: Option<Timestamp>,

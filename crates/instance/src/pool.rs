@@ -227,7 +227,7 @@ impl InstancePool {
     }
 
     /// Adds a generation that has left service. `before` is the digest that was taken before it served; `is_untouched`
-    /// tells that no client can have reached it since.
+    /// states that no client can have reached it since.
     pub(super) fn retire(
         &mut self,
         incarnation: Incarnation,
@@ -258,9 +258,9 @@ impl InstancePool {
         self.miss_where(|standby| standby.has(handle));
     }
 
-    /// Gives up a running standby of which a container was paused. It was not paused by arenad, because a standby that
-    /// arenad pauses does not count as running. The kernel still accepts connections for a paused container, so the
-    /// standby would seem to respond.
+    /// Abandons a running standby if one of its containers was paused. It was not paused by arenad, because a standby
+    /// that arenad pauses does not count as running. The kernel still accepts connections for a paused container, so
+    /// the standby would seem to respond.
     pub(super) fn miss_paused(&mut self, handle: &EngineHandle) {
         self.miss_where(|standby| standby.standing == Standing::Running && standby.has(handle));
     }
@@ -332,9 +332,9 @@ impl InstancePool {
         self.work.stop.clone()
     }
 
-    /// Gives up all members; their containers are removed with the instance's. Tasks are not aborted during a call to
-    /// the engine, because its end would go unnoticed: [`InstancePool::has_ended`] tells when all have ended. The pool is as
-    /// new.
+    /// Abandons all members; their containers are removed with the instance's. Tasks are not aborted during a call to
+    /// the engine, because its end would go unnoticed: [`InstancePool::has_ended`] tells when all have ended. The pool
+    /// is as new.
     pub(super) fn abandon(&mut self) {
         self.work.stop.cancel();
         let old = std::mem::take(self);

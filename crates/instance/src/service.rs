@@ -250,7 +250,7 @@ impl InstanceService {
         self.enter(InstanceEvent::BaselineReady).await
     }
 
-    /// Holds requests and ends the daemon's own visits; the state stays as it is. No write of a client that is
+    /// Holds requests and ends the daemon's own visits; the state does not change. No write of a client that is
     /// acknowledged after this call can be lost, because none is admitted.
     pub(super) fn pause(&mut self, why: &str) {
         self.route.hold(format!("{} {why}", self.context.site.name));
@@ -380,7 +380,7 @@ impl InstanceService {
         self.accept(InstanceEvent::DownRequested).await
     }
 
-    /// Records that everything of the instance has been removed.
+    /// Records that all objects of the instance have been removed.
     pub(super) async fn removed(&mut self) -> Result<(), OperationFailure> {
         self.enter(InstanceEvent::Removed).await
     }

@@ -61,7 +61,7 @@ pub(super) enum StandbyError {
 }
 
 impl StandbyError {
-    /// Returns the cause, if a person can do something specific about it.
+    /// Returns the cause, if a person can take specific action against it.
     pub(super) fn cause(&self) -> Option<Cause> {
         match self {
             Self::Probe(failure) => failure.cause,

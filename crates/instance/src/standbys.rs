@@ -100,8 +100,8 @@ impl Instance {
         };
         fault::reach(Point::StandbyRecorded).await;
         self.pool.add(generation, PooledGeneration::new(&snapshot.id, Standing::Making));
-        // The report shows the standby before its first container exists, because reconciliation spares what the report
-        // shows.
+        // The report shows the standby before its first container exists, because reconciliation spares the generations
+        // in the report.
         self.show_standbys();
         let (shared, id, site) = (context.shared.clone(), context.id.clone(), context.site.clone());
         let work = making::make(shared, id, site, snapshot.clone(), generation, self.pool.token());

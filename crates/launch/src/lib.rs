@@ -104,7 +104,7 @@ pub enum LaunchError {
 }
 
 impl LaunchError {
-    /// Returns the cause, if a person can do something specific about it.
+    /// Returns the cause, if a person can take specific action against it.
     pub fn cause(&self) -> Option<Cause> {
         match self {
             Self::Engine(error) => error.cause(),
@@ -374,7 +374,7 @@ pub enum RemoveError {
 }
 
 impl RemoveError {
-    /// Returns the cause, if a person can do something specific about it.
+    /// Returns the cause, if a person can take specific action against it.
     pub fn cause(&self) -> Option<Cause> {
         match self {
             Self::Engine(error) => error.cause(),

@@ -196,8 +196,8 @@ pub async fn fingerprint(
     fingerprint_of(storage, trees).await
 }
 
-/// Returns the BLAKE3 hash (hex) of every path of the trees with its attributes and content; it does not depend on
-/// where the trees lie. Missing trees are left out; `None` if all are missing.
+/// Returns the BLAKE3 hash (hex) of every path of the trees with its attributes and content; it does not depend on the
+/// location of the trees. Missing trees are left out; `None` if all are missing.
 pub async fn fingerprint_of(storage: &Storage, trees: Vec<StoreTree>) -> Result<Option<String>, StorageError> {
     let root = storage.root().clone();
     let mut folders: Vec<(String, PathBuf)> = trees

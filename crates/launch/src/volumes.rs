@@ -116,7 +116,7 @@ fn parent(path: &str) -> &str {
 
 /// Saves the volumes of stopped containers as archives in `folder`, named by their content.
 ///
-/// Shape: the archives by service and mount path, each a file `<SHA-256>.tar`. A file under its final name is whole:
+/// Shape: the archives by service and mount path, each a file `<SHA-256>.tar`. A file under its final name is complete:
 /// it is written under another and renamed.
 pub async fn save_volumes(
     engine: &dyn Engine,

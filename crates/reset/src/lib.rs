@@ -77,7 +77,7 @@ impl ResetError {
         }
     }
 
-    /// Returns the cause, if a person can do something specific about it. The containers' logs are not considered.
+    /// Returns the cause, if a person can take specific action against it. The containers' logs are not considered.
     pub fn cause(&self) -> Option<Cause> {
         match self {
             Self::Launch(error) | Self::Start { cause: error, .. } => error.cause(),

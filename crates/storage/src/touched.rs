@@ -194,7 +194,7 @@ pub(super) struct Restoring<'a> {
 
 impl Restoring<'_> {
     /// Restores the touched entries. The tree's writers must be stopped until this returns. Without new stamps, the
-    /// tree is whole, but the next restore must exchange the whole tree.
+    /// tree is complete, but the next restore must exchange the whole tree.
     ///
     /// Errors: the tree is not whole after an error.
     pub(super) fn run(

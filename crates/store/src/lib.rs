@@ -108,7 +108,7 @@ fn listed(instances: &[InstanceId]) -> String {
 }
 
 impl StoreError {
-    /// Returns the cause, if a person can do something specific about it.
+    /// Returns the cause, if a person can take specific action against it.
     pub fn cause(&self) -> Option<Cause> {
         match self {
             Self::Open { cause, .. } | Self::Statement { cause, .. } => cause_of(cause),
