@@ -178,7 +178,7 @@ impl ResetWorld<'_> {
         *self.tiers.entry(tier.to_owned()).or_default() += 1;
     }
 
-    /// Resets a site and returns the tier.
+    /// Resets a site and returns the way of the reset.
     #[track_caller]
     fn reset(&mut self, site: &str) -> String {
         let tier = self.arena.reset(site);
@@ -252,8 +252,8 @@ impl ResetWorld<'_> {
         acknowledged
     }
 
-    /// Requests a reset, and again if the interference ended it. Returns the time of the successful request, and its
-    /// tier.
+    /// Requests a reset, and again if the interference ended it. Returns the time of the successful request, and the
+    /// way of the reset.
     fn reset_meanwhile(
         &mut self,
         site: &str,

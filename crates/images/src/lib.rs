@@ -5,7 +5,7 @@
 //!                      resumable               whole           atomic
 //!   --from FILE ─────────────────── scan, pin ──┘
 //! ```
-//! An incomplete file never counts as whole: a download gets its final name only after its content has been read and
+//! An incomplete file never counts as complete: a download gets its final name only after its content has been read and
 //! compared; an archive is parsed before the engine receives it, so that the image's id is known beforehand; and after
 //! loading, the engine is queried for that id. Repeating an interrupted command continues its work.
 //!
