@@ -1,7 +1,7 @@
 //! Compares the gateway with nginx as a reverse proxy and with direct access.
 //!
 //! Needs `nginx` and `wrk`. An nginx with one worker serves small files. wrk requests them directly, through a second
-//! nginx and through the gateway, in turns, so that other load on the machine affects all three alike. nginx and the
+//! nginx and through the gateway, alternately, so that other load on the machine affects all three alike. nginx and the
 //! gateway have the same number of workers, keep connections to the site open, write no log and set the same forwarding
 //! headers. At the end the gateway with recording is compared with the gateway without it.
 //!
@@ -208,7 +208,7 @@ struct BenchRun {
     median: f64,
 }
 
-/// Measures the three routes in turns; a round consists of one run of each.
+/// Measures the three routes alternately; a round consists of one run of each.
 fn in_turns(
     plan: &BenchPlan,
     ways: &[(&str, SocketAddr); 3],

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Generates the fictional world that every site of the mini environment tells of.
+"""Generates the fictional world that all sites of the mini environment describe.
 
-One seed, one world: Larkmoor, an island county with towns, people, makers, events and software
+A fixed seed always yields the same world: Larkmoor, an island county with towns, people, makers, events and software
 projects. Shop, wiki and the other sites read the same facts, so a task may cross sites.
 
     scripts/world.py          writes world.json into the build contexts that read it

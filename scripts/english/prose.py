@@ -56,7 +56,7 @@ def rust(source: str) -> list[Text]:
         elif token["string"] or token["raw"]:
             body = text[text.index('"') + 1 : text.rindex('"')]
             if token["string"]:
-                # An escaped line's end takes the spaces behind it along, and stays a line here.
+                # An escaped line break removes the spaces after it, but is kept as a line break here.
                 body = re.sub(r"\\\n[ \t]*", "\n", body).replace("\\n", " ").replace('\\"', '"')
             if len(body.split()) > 2:
                 found.append(Text(number, body, "string"))

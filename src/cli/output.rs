@@ -138,7 +138,7 @@ pub fn bytes(bytes: u64) -> String {
     indicatif::DecimalBytes(bytes).to_string()
 }
 
-/// Returns a finding in one line: the observation and its consequence.
+/// Returns a finding on one line: the observation and its consequence.
 pub fn advice(finding: &arenad_api::ReportedFinding) -> String {
     match &finding.consequence {
         Some(consequence) => format!("{}: {consequence}", finding.seen),

@@ -61,8 +61,8 @@ impl SiteBoard {
             });
             line.set_message(first_line(text).to_owned());
         } else {
-            // Outside of a terminal the builder's hundreds of lines and every failure of a probe would be noise: only
-            // the kind of work is printed, once.
+            // Without a terminal, the builder's hundreds of lines and every failure of a probe would be noise, so a
+            // line is printed only when the kind of work changes.
             let kind = text.split(':').next().unwrap_or(text).to_owned();
             if self.said.get(name) != Some(&kind) {
                 errln!("{name}: {kind}");

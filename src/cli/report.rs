@@ -1,5 +1,5 @@
-//! Prints a verdict for people: first the verdict in one line, then each check in one line, and below each failed check
-//! the expected and the actual value.
+//! Prints a verdict for people: first the verdict on one line, then each check on a line of its own, and below each
+//! failed check the expected and the actual value.
 
 use std::fmt::Write as _;
 
@@ -127,12 +127,12 @@ fn painted(verdict: Verdict, is_colored: bool) -> String {
     if is_colored { format!("\x1b[{code}m{padded}\x1b[0m") } else { padded }
 }
 
-/// Returns a value in one line, with texts in quotes so that white space is visible.
+/// Returns a value on one line, with texts in quotes so that white space is visible.
 fn shown(value: &Value) -> String {
     shown_text(&value.to_string())
 }
 
-/// Returns the beginning of a text in one line, without the control characters through which a site could steer the
+/// Returns the beginning of a text on one line, without the control characters through which a site could steer the
 /// terminal.
 fn shown_text(text: &str) -> String {
     let visible = |c: char| if c.is_control() { ' ' } else { c };

@@ -125,7 +125,7 @@ fn no_attack_takes_the_daemon_or_another_site() {
         let peak = memory(&world);
         println!("{name:<60} {took:>9.1?} {:>5} MiB {median:>10.1?}", peak >> 20);
         assert!(peak < MEMORY_MAX, "{name}: the daemon had {} MiB", peak >> 20);
-        // Latencies below some milliseconds measure the scheduler, not the daemon.
+        // Latencies below a few milliseconds measure the scheduler, not the daemon.
         let usual = before.max(Duration::from_millis(20));
         if median > 2 * usual {
             // The whole host may have become slower.

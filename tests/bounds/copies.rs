@@ -35,7 +35,7 @@ fn declare(world: &World) {
     world.edit("environment", "    baseline:\n", declared);
 }
 
-/// A small file system in memory over a folder, gone with the value.
+/// A small file system in memory over a folder; it is unmounted when the value is dropped.
 struct Small(PathBuf);
 
 impl Small {

@@ -15,7 +15,7 @@ use arenad_model::site::{ExecStep, Site};
 
 use crate::arena::Arena;
 
-/// The present containers of a site and their metadata.
+/// The current containers of a site and their metadata.
 pub struct TestInstance {
     engine: DockerEngine,
     pub site: Site,
@@ -25,7 +25,7 @@ pub struct TestInstance {
 }
 
 impl TestInstance {
-    /// Finds the site's present containers.
+    /// Finds the site's current containers.
     pub fn of(arena: &Arena, site: &str) -> Self {
         Self::of_containers(declared(site), arena.containers(site))
     }

@@ -6,7 +6,7 @@ use reqwest::Client;
 use scraper::{ElementRef, Html, Selector};
 use url::Url;
 
-/// A visitor with its cookies and its present page.
+/// A visitor with its cookies and its current page.
 struct PageVisitor {
     client: Client,
     at: Url,

@@ -37,7 +37,7 @@ const UP_STEPS: [&str; 15] = [
     "ready",
 ];
 
-/// The rank among `steps` of the site's present step.
+/// The rank among `steps` of the site's current step.
 fn rank(world: &World, steps: &[&str]) -> usize {
     let site = world.site().unwrap_or_default();
     let find = |shown: &str| steps.iter().rposition(|step| shown.starts_with(step));
@@ -157,7 +157,7 @@ fn a_daemon_told_to_stop_says_so_to_those_who_wait() {
     assert_eq!(world.page(), BASELINE);
     world.assert_whole(0);
 
-    // A daemon that is asked to stop leaves the site as it is to the next daemon.
+    // A daemon that is asked to stop leaves the site unchanged for the next daemon.
     world.write("scribble");
     let containers = world.engine.containers(&world.label());
     world.signal_daemon(Signal::TERM);

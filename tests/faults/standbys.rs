@@ -464,7 +464,7 @@ fn how_much_is_compared_is_what_the_definition_says() {
 #[test]
 fn a_schedule_keeps_standbys_of_a_site_that_nobody_uses() {
     let world = World::single("schedule");
-    // This schedule has begun at the last new year, whatever the present time is.
+    // This schedule has begun at the last new year, whatever the current time is.
     let schedule =
         "    reset: { schedule: [ { cron: '0 0 1 1 *', time_zone: Europe/Berlin, standby: 1 } ] }\n    baseline:\n";
     world.edit("environment", "    baseline:\n", schedule);

@@ -1,4 +1,4 @@
-//! Sites that are kept as long as clients only read them. A reset leaves such a site as it is until a client writes to
+//! Sites that are kept as long as clients only read them. A reset leaves such a site unchanged until a client writes to
 //! it; then the write is reported and undone.
 
 use std::io::{Read, Write};

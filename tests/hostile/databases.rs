@@ -24,7 +24,7 @@ async fn hostile_databases_have_no_value() {
         let (port, account) = (server.address.port(), "user: a, password: b, database: c");
         let keys = format!("databases: {{ shop: {{ engine: {engine}, port: {port}, {account} }} }}");
         let visited = Visited::at(server.address, &keys);
-        // An unoptimized build takes some seconds to read a long answer.
+        // An unoptimized build takes a few seconds to read a long answer.
         let limit = if name.starts_with("a chain") { "30s" } else { "1s" };
         let locator = parse(&format!("sql(shop, timeout={limit}): SELECT 1")).expect("a locator");
         let found = bounded(name, locators.locate(&visited.scene(), &locator)).await;

@@ -46,7 +46,7 @@ fn a_connection_that_is_cut_again_and_again_is_taken_up_where_it_broke() {
     assert!(mirror.asked()[1..].iter().all(|asked| asked.if_range.as_deref() == Some("\"one\"")));
     assert_eq!(fs::metadata(project.shelved("shop.tar")).unwrap().len(), size);
     assert!(!project.shelved("shop.tar.part").exists() && !project.shelved("shop.tar.part.json").exists());
-    // A present file is not fetched again, and `--discard` removes the archive after use.
+    // An existing file is not fetched again, and `--discard` removes the archive after use.
     let asked = mirror.asked().len();
     project.images("pull", &["--discard"]).code(0).prints("already present");
     assert_eq!(mirror.asked().len(), asked);

@@ -185,19 +185,19 @@ impl Arena {
         config["compose"]["services"][site]["image"].as_str().expect("an image").to_owned()
     }
 
-    /// Runs a command in the site's present container.
+    /// Runs a command in the site's current container.
     pub fn exec(&self, site: &str, command: &[&str]) -> String {
         self.exec_in(site, site, command)
     }
 
-    /// The site's present containers: service and id.
+    /// The site's current containers: service and id.
     pub fn containers(&self, site: &str) -> Vec<(String, String)> {
         let containers = Self::site(&self.status(), site)["containers"].as_array().expect("containers").clone();
         let text = |container: &Value, key: &str| container[key].as_str().expect("a text").to_owned();
         containers.iter().map(|container| (text(container, "service"), text(container, "id"))).collect()
     }
 
-    /// Runs a command in the present container of one service of a site.
+    /// Runs a command in the current container of one service of a site.
     pub fn exec_in(&self, site: &str, service: &str, command: &[&str]) -> String {
         let containers = self.containers(site);
         let (_, id) = containers.iter().find(|(name, _)| name == service).expect("the service runs");

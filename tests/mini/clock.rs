@@ -69,7 +69,7 @@ fn succeeds(arena: &Arena, args: &[&str]) {
 }
 
 impl Timed {
-    /// Asserts that the site's web server and database show the clock's time, to the second if it stands still.
+    /// Asserts that the site's web server and database show the clock's time, to the second if it is frozen.
     async fn assert_time(&self, arena: &Arena) {
         let mut shown = vec![page_date(arena, self.site, self.page).await];
         if matches!(self.site, "shopping" | "reddit" | "gitlab") {

@@ -87,7 +87,7 @@ pub fn stop_daemon_for(arena: &Arena, after: Duration, time: Duration) {
     kill_process(daemon, Signal::CONT).expect("the daemon goes on");
 }
 
-/// Resets a site while `act` runs; returns the tier, or the error.
+/// Resets a site while `act` runs; returns the way of the reset, or the error.
 pub fn reset_while(arena: &Arena, site: &str, act: impl FnOnce() + Send) -> Result<String, String> {
     std::thread::scope(|scope| {
         let told = scope.spawn(|| arena.try_reset(site));

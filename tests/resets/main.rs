@@ -1,4 +1,4 @@
-//! Resets of real sites, one after the other, by every tier, while clients write and containers and the daemon are
+//! Resets of real sites, one after the other, by every way, while clients write and containers and the daemon are
 //! killed and paused. After each reset, tools that are independent of arenad find databases, files and pages as they
 //! were at the beginning. See README.md.
 //!
@@ -163,7 +163,7 @@ struct ResetWorld<'a> {
     arena: &'a Arena,
     pages: &'a Pages,
     baselines: &'a BTreeMap<&'static str, ComparedState>,
-    /// The number of resets by each tier.
+    /// The number of resets by each way.
     tiers: BTreeMap<String, usize>,
     /// The number of resets that reported a failure because of the interference.
     refused: usize,
@@ -178,7 +178,7 @@ impl ResetWorld<'_> {
         *self.tiers.entry(tier.to_owned()).or_default() += 1;
     }
 
-    /// Resets a site and returns the tier.
+    /// Resets a site and returns the way of the reset.
     #[track_caller]
     fn reset(&mut self, site: &str) -> String {
         let tier = self.arena.reset(site);
@@ -252,8 +252,8 @@ impl ResetWorld<'_> {
         acknowledged
     }
 
-    /// Requests a reset, and again if the interference ended it. Returns the time of the successful request, and its
-    /// tier.
+    /// Requests a reset, and again if the interference ended it. Returns the time of the successful request, and the
+    /// way of the reset.
     fn reset_meanwhile(
         &mut self,
         site: &str,

@@ -1,7 +1,7 @@
 //! Build contexts as tar archives whose bytes depend on nothing but the files' names, contents and executable bits, so
 //! that the hash of the archive is the hash of the build's inputs.
 //!
-//! The crate stands on `model` alone. Start reading at [`pack`].
+//! The crate depends only on `model`. Start reading at [`pack`].
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -9,7 +9,7 @@
 //!   parent: question ──► socket pair ──► child: the connection ◄──► server
 //!              answer ◄──────┘ (bounded)       (a local socket, for clients that take no connection)
 //! ```
-//! The crate stands on no other crate of arenad. Start reading at [`Worker::ask`] for the parent and [`serve`] for the
+//! The crate depends on no other crate of arenad. Start reading at [`Worker::ask`] for the parent and [`serve`] for the
 //! child.
 
 mod child;

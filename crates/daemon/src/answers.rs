@@ -124,7 +124,7 @@ impl<'a> Witness<'a> {
         Ok(Answer::Pictures(pictures))
     }
 
-    /// Returns a reference picture that lies on one of the sites.
+    /// Returns a reference picture that is on one of the sites.
     async fn reference(&self, source: &str) -> Result<Answer, Doubt> {
         let elsewhere = || Doubt::Unsupported(format!("{source} is on no site of the environment"));
         self.place(source).map_err(|_| elsewhere())?;

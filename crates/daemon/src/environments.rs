@@ -582,7 +582,8 @@ impl EnvironmentRegistry {
         let built = sites.iter().flat_map(|site| &site.services).filter(|service| service.build.is_some());
         let mut tags: BTreeSet<String> = built.map(|service| service.image.clone()).collect();
         tags.retain(|tag| !still_needed.contains(tag));
-        // An installation that has snapshots may come up again and need its images. One without snapshots is gone.
+        // An installation with snapshots may come up again and need its images. An installation without snapshots no
+        // longer exists.
         let snapshots = engine.images(labels::ROLE, Some(labels::ROLE_SNAPSHOT)).await?;
         let others: BTreeSet<String> =
             snapshots.iter().filter_map(owner).filter(|owner| *owner != self.shared.installation).collect();

@@ -201,7 +201,7 @@ async fn check_room(shared: &SharedParts, manifest: &Manifest, missing: &[usize]
     Ok(space::check(&format!("import snapshot {}", manifest.id), &needs)?)
 }
 
-/// Receives a part. Afterwards the part is there completely or not at all.
+/// Receives a part. The part is stored completely or not at all.
 pub(crate) async fn receive(
     shared: &SharedParts,
     id: &str,

@@ -8,7 +8,7 @@
 //! [`Daemon::start`] shows the order of construction, [`Daemon::stop`] the order of shutdown. A daemon that stops
 //! leaves the containers running, and the next daemon adopts them; `arenad down` removes them.
 //!
-//! The crate stands on `instance`, `gateway` and `store`, and on the crates below them. After `Daemon::start`, read
+//! The crate depends on `instance`, `gateway` and `store`, and on the crates below them. After `Daemon::start`, read
 //! `environments.rs` and `api/mod.rs`.
 
 mod answers;
@@ -223,7 +223,7 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Starts everything, in an order in which each part finds the parts that it needs.
+    /// Starts all parts of the daemon, each after the parts that it needs.
     pub async fn start(settings: DaemonSettings) -> Result<Self, StartError> {
         let state_dir = StateDir::new(settings.state_dir);
         let lock = lock(&state_dir, settings.socket_group)?;

@@ -16,7 +16,7 @@ use super::problems::{Problems, closest, did_you_mean, quoted_list};
 use super::source::{SourceFile, Span};
 use super::tree::{DocumentNode, DocumentValue, MappingEntry, Scalar, TypedScalar};
 
-/// Limit on the entries of a list or mapping. The largest environment has some forty services. Later checks compare
+/// Limit on the entries of a list or mapping. The largest environment has about forty services. Later checks compare
 /// every name with every other, so the lists of a hostile file must stay short.
 const ENTRIES_MAX: usize = 500;
 

@@ -8,7 +8,7 @@ use super::source::SourceFile;
 use super::tree::{DocumentNode, DocumentValue, MappingEntry, excerpt};
 use super::variables::{DefinitionVariables, VariableOrigin};
 
-/// Makes the choices that an environment file offers. Malformed choices are skipped here; the schema check reports
+/// Applies the choices that an environment file offers. Malformed choices are skipped here; the schema check reports
 /// them.
 pub(crate) fn choose(
     root: &DocumentNode,

@@ -12,7 +12,7 @@
 //! The callers are the CLI (`validate`, `config`, `up`) and the daemon, which stores the texts that it received. The
 //! crate neither prints nor talks to Docker.
 //!
-//! The crate stands on `model`, and on `queries` for jq and JSONPath. Start reading at [`load`], then `raw/` and
+//! The crate depends on `model`, and on `queries` for jq and JSONPath. Start reading at [`load`], then `raw/` and
 //! `validate/`.
 
 mod check;

@@ -86,7 +86,7 @@ pub struct StoreContent {
 }
 
 impl StoreContent {
-    /// Calls `visit` with each item that is compared: its kind, its name, and its value in one line.
+    /// Calls `visit` with each item that is compared: its kind, its name, and its value on one line.
     pub(super) fn each(&self, visit: &mut dyn FnMut(&str, &str, &dyn fmt::Display)) {
         self.tables.iter().for_each(|(name, rows)| visit("table", name, &format_args!("{} {}", rows.count, rows.hash)));
         self.counters.iter().for_each(|(name, value)| visit("counter", name, value));
@@ -123,7 +123,7 @@ pub struct FileEntry {
 }
 
 impl FileEntry {
-    /// Returns the attributes that are compared, in one line: `file 644 900:900 12 bytes 5d41…`.
+    /// Returns the attributes that are compared, on one line: `file 644 900:900 12 bytes 5d41…`.
     pub(crate) fn attributes(&self) -> String {
         let Self { kind, mode, owner, group, size, content } = self;
         let (kind, what) = match kind {

@@ -14,7 +14,7 @@
 //! folders. Servers must be running and not paused; folders must be on this host. The content of stores is untrusted:
 //! links are never followed, and the number and length of names are bounded.
 //!
-//! The crate stands on `launch` and `engine` for running containers, on `storage` for folders, and on `confined` for
+//! The crate depends on `launch` and `engine` for running containers, on `storage` for folders, and on `confined` for
 //! the answers of servers. Start reading at [`take`], then `content.rs`.
 
 mod archived;
@@ -170,7 +170,7 @@ pub enum DigestError {
 }
 
 impl DigestError {
-    /// Returns the cause, if a person can do something specific about it.
+    /// Returns the cause, if a person can take specific action against it.
     pub fn cause(&self) -> Option<Cause> {
         match self {
             Self::File { cause, .. } => {

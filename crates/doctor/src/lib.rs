@@ -4,7 +4,7 @@
 //! plain values. [`judge`] converts facts into [`Finding`]s without any other input. `arenad doctor` prints all of
 //! them; `arenad up` uses [`judge::capacity`] alone, before it starts anything.
 //!
-//! The crate stands on `engine`, `storage` and `locators`, whose requirements it examines. Start reading at
+//! The crate depends on `engine`, `storage` and `locators`, whose requirements it examines. Start reading at
 //! `judge/mod.rs`.
 
 pub mod facts;

@@ -6,7 +6,7 @@
 //! The trait is used as `Arc<dyn Engine>`: every call is a round trip to another process, so the cost of a boxed future
 //! is negligible, and tests can substitute a failing engine without changes to the daemon.
 //!
-//! The crate stands on `model` and `seams`. Start reading at [`Engine`], then `docker/mod.rs`.
+//! The crate depends on `model` and `seams`. Start reading at [`Engine`], then `docker/mod.rs`.
 
 pub mod docker;
 pub mod labels;
@@ -119,7 +119,7 @@ impl EngineError {
         }
     }
 
-    /// Returns the cause, if a person can do something specific about it.
+    /// Returns the cause, if a person can take specific action against it.
     pub fn cause(&self) -> Option<Cause> {
         match self {
             Self::Unreachable { .. } => Some(Cause::EngineUnreachable),
@@ -162,7 +162,7 @@ pub struct EngineDetails {
     pub version: EngineVersion,
     /// The host's operating system, such as `Debian GNU/Linux 12 (bookworm)`.
     pub operating_system: String,
-    /// Whether the engine runs without root's rights, in namespaces of its own.
+    /// Whether the engine runs without root privileges, in namespaces of its own.
     pub is_rootless: bool,
     /// The current time on the engine's host.
     pub time: Option<Timestamp>,
@@ -234,7 +234,7 @@ pub struct ContainerSpec<'a> {
     pub environment: BTreeMap<String, String>,
     /// The container's share of the processors.
     pub weight: CpuWeight,
-    /// Whether declared stores lie in the writable layer, so that the container has one even if the Compose file
+    /// Whether declared stores are in the writable layer, so that the container has one even if the Compose file
     /// requests a read-only root: while the baseline is built, and if there is no state root.
     pub keeps_stores_in_layer: bool,
 }

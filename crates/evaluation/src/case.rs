@@ -48,7 +48,7 @@ impl EvaluationCase {
     ///
     /// # Errors
     ///
-    /// If the task does not have the format of its benchmark.
+    /// Returns an error if the task does not have the format of its benchmark.
     pub fn of(evidence: &EpisodeEvidence) -> Result<Self, CaseError> {
         let kind = match evidence.benchmark {
             Benchmark::WebArenaVerified => {
@@ -99,7 +99,7 @@ impl EvaluationCase {
     ///
     /// # Errors
     ///
-    /// If the benchmark's own code would fail on the task.
+    /// Returns an error if the benchmark's own code would fail on the task.
     pub fn questions(&self, told: &KnownAnswers, profiles: &[Profile]) -> Result<Vec<Question>, CaseError> {
         let mut open: Vec<Question> = Vec::new();
         for profile in profiles {
@@ -123,7 +123,7 @@ impl EvaluationCase {
     ///
     /// # Errors
     ///
-    /// If the benchmark's own code would fail on the task.
+    /// Returns an error if the benchmark's own code would fail on the task.
     pub(crate) fn report(&self, told: &KnownAnswers, profile: Profile) -> Result<Report, CaseError> {
         let judged = match &self.kind {
             CaseKind::WebArena { task, context } => webarena::evaluate(context, &task.eval, told, profile),
@@ -161,7 +161,7 @@ impl EvaluationCase {
 ///
 /// # Errors
 ///
-/// If the task is at fault.
+/// Returns an error if the task is at fault.
 pub fn evaluate(evidence: &EpisodeEvidence, profiles: &[Profile]) -> Result<EpisodeReports, CaseError> {
     let case = EvaluationCase::of(evidence)?;
     let reports = profiles.iter().map(|profile| case.report(&evidence.told, *profile));

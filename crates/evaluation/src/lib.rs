@@ -10,7 +10,7 @@
 //! and in a year. This crate does not decide who answers questions: the daemon reads the sites, and the caller supplies
 //! a judge and files.
 //!
-//! The crate stands on `evaluators` and `verdict`. Start reading at [`evaluate`], then `results/mod.rs`.
+//! The crate depends on `evaluators` and `verdict`. Start reading at [`evaluate`], then `results/mod.rs`.
 
 mod case;
 pub mod pictures;

@@ -34,7 +34,7 @@ pub struct Rendered {
 ///
 /// # Errors
 ///
-/// If the text is not a list.
+/// Returns an error if the text is not a list.
 pub fn render(text: &str, urls: &Urls) -> Result<Rendered, serde_json::Error> {
     let urls = first(urls);
     let mut whole = text.to_owned();

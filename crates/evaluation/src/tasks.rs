@@ -110,7 +110,7 @@ impl TaskFiles {
     ///
     /// # Errors
     ///
-    /// If there are no task files, or they are not lists of tasks.
+    /// Returns an error if there are no task files, or they are not lists of tasks.
     pub fn open(benchmark: Benchmark, path: &Path) -> Result<Self, TaskFilesError> {
         let source = if path.is_dir() { in_folder(benchmark, path)? } else { TaskSource::Lists(vec![list(path)?]) };
         Ok(Self { path: path.to_owned(), source })
@@ -130,7 +130,7 @@ impl TaskFiles {
     ///
     /// # Errors
     ///
-    /// If the task does not exist.
+    /// Returns an error if the task does not exist.
     pub fn find(&self, id: &str) -> Result<Value, TaskFilesError> {
         let unknown = |known: String| TaskFilesError::Unknown { path: self.path.clone(), id: id.to_owned(), known };
         let lists = match &self.source {

@@ -4,7 +4,7 @@
 //! ([`arenad_verdict::question::KnownAnswers`]) until none is left. It then asks for the report
 //! ([`arenad_verdict::Report`]). `docs/reference/evaluators.md` lists the differences of the strict profile.
 //!
-//! The crate stands on `verdict`, `model` and `har`. Start reading at `native/mod.rs`, then the folder of a benchmark.
+//! The crate depends on `verdict`, `model` and `har`. Start reading at `native/mod.rs`, then the folder of a benchmark.
 //!
 //! ```no_run
 //! use arenad_verdict::question::{Answer, KnownAnswers};

@@ -14,7 +14,7 @@
 //! The reader treats every file as hostile: it accepts only the members that a writer produces, under their exact names
 //! and in their exact order, and refuses everything else.
 //!
-//! The crate stands on `images`, for archives of images. Start reading at [`Writer`], then [`Reader`].
+//! The crate depends on `images`, for archives of images. Start reading at [`Writer`], then [`Reader`].
 
 mod identity;
 mod manifest;

@@ -1,4 +1,5 @@
-//! Reading the file of a snapshot, member by member; each member must be where and as a writer would have put it.
+//! Reading the file of a snapshot, member by member; each member must have the position and the form that a writer
+//! would have given it.
 
 use std::io::{self, BufReader, ErrorKind, Read};
 

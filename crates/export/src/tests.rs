@@ -298,7 +298,7 @@ fn a_snapshots_images_take_no_names_in_the_engine() {
     let (named, _) = image_archive(Some("postgres:16"), &[]);
     let error = scanned(&named, &layers).expect_err("a name");
     assert!(error.to_string().contains("would take the name `postgres:16`"), "{error}");
-    // A second list of images, by which an engine could go instead of the first.
+    // A second list of images, which an engine could use instead of the first.
     let second = br#"[{"Config":"x.json","RepoTags":["postgres:16"],"Layers":[]}]"#;
     for name in ["manifest.json", "/manifest.json", "a/../manifest.json", ".//manifest.json"] {
         let (images, _) = image_archive(None, &[(name, second)]);

@@ -13,7 +13,7 @@ const EPOCH: i64 = 2_000_000_000;
 /// A clock that follows tokio's clock, which tests pause, across several runtimes.
 ///
 /// Each runtime has its own time, so [`FakeClock::enter`] must be called at the beginning of each runtime and
-/// [`FakeClock::leave`] at its end. Outside a runtime the clock stands still, except for [`FakeClock::pass`].
+/// [`FakeClock::leave`] at its end. Outside a runtime the clock does not advance, except by [`FakeClock::pass`].
 #[derive(Debug, Clone)]
 pub struct FakeClock {
     state: Arc<Mutex<ClockState>>,

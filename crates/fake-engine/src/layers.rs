@@ -90,7 +90,7 @@ arenad_model::text_error! {
 impl EngineWorld {
     /// Returns the images with these IDs as one archive.
     ///
-    /// Errors: if one of the images does not exist.
+    /// Errors: returned if one of the images does not exist.
     pub(super) fn save(&self, ids: &[String]) -> Result<Vec<u8>, ArchiveError> {
         let mut archive = tar::Builder::new(Vec::new());
         let mut items = Vec::new();

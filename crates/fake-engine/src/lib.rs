@@ -14,7 +14,7 @@
 //!
 //! Docker 20.10 is the reference for this engine's behaviour: `tests/contract` runs the same cases on both.
 //!
-//! The crate stands on `engine` and `seams`. Start reading at [`FakeEngine`], then [`Script`].
+//! The crate depends on `engine` and `seams`. Start reading at [`FakeEngine`], then [`Script`].
 
 mod clock;
 mod containers;

@@ -1,7 +1,7 @@
 //! Folders and files whose modes do not depend on the umask of the process: the state directory is closed to other
 //! users, and what containers read is open to them.
 //!
-//! The crate stands on no other crate of arenad. Start reading at [`make_private`], then [`beneath`].
+//! The crate depends on no other crate of arenad. Start reading at [`make_private`], then [`beneath`].
 
 pub mod beneath;
 

@@ -47,8 +47,8 @@ impl ClientConnection {
         })
     }
 
-    /// Notes that the reader has the beginning of a head. The head's time limit starts now, or when the response under
-    /// way has been written.
+    /// Records that the reader has the beginning of a head. The head's time limit starts now, or when the response
+    /// under way has been written.
     pub(super) fn begin_head(&self) {
         self.has_begun_head.set(true);
         if self.link.owes_head() {
@@ -56,8 +56,8 @@ impl ClientConnection {
         }
     }
 
-    /// Notes that the reader has let a head through. `blind` means that the reader cannot tell the next head from this
-    /// one's body.
+    /// Records that the reader has let a head through. `blind` means that the reader cannot tell the next head from
+    /// this one's body.
     pub(super) fn deliver(&self, blind: bool) {
         let number = self.delivered.get() + 1;
         self.delivered.set(number);
@@ -68,7 +68,7 @@ impl ClientConnection {
         self.link.has_head();
     }
 
-    /// Notes that the next head that the reader lets through stands for a refused one.
+    /// Records that the next head that the reader lets through stands for a refused one.
     pub(super) fn refuse(&self, fault: HeadFault) {
         self.fault.set(Some((self.delivered.get() + 1, fault)));
         self.deliver(true);
@@ -90,12 +90,12 @@ impl ClientConnection {
         self.blind_from.get().is_some_and(|from| from <= self.handled.get())
     }
 
-    /// Notes that hyper has received the whole response to a request.
+    /// Records that hyper has received the whole response to a request.
     pub(super) fn end_answer(&self, visit: InFlight) {
         self.answered.replace(Some(visit));
     }
 
-    /// Notes that hyper has given all bytes to the kernel.
+    /// Records that hyper has given all bytes to the kernel.
     pub(super) fn flushed(&self) {
         let answered = self.answered.take();
         if answered.is_some() {

@@ -42,12 +42,12 @@ impl Track {
         Self { recorder, head, begun: Instant::now(), place: Cell::new(None) }
     }
 
-    /// Notes that the request is about to be sent to a generation. A repeated call enters no second exchange.
+    /// Records that the request is about to be sent to a generation. A repeated call enters no second exchange.
     pub(super) fn sent_to(&self, generation: u64) {
         self.place.set(self.recorder.enter(self.place.get(), generation, &self.head));
     }
 
-    /// Notes the head of the response.
+    /// Records the head of the response.
     pub(super) fn answered(&self, status: StatusCode, headers: &HeaderMap) {
         let head = AnswerHead { status, headers: headers.clone(), waited: self.begun.elapsed() };
         self.complete(|exchange| exchange.answer = Some(Arc::new(head)));
@@ -59,7 +59,7 @@ impl Track {
         }
     }
 
-    /// Notes a body that has ended or has been cut off.
+    /// Records a body that has ended or has been cut off.
     fn note(&self, side: BodyDirection, body: RecordedBody) {
         let took = self.begun.elapsed();
         self.complete(|exchange| match side {

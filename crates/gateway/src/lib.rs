@@ -34,7 +34,7 @@
 //! nothing, and never retries a request that could take effect twice. It speaks HTTP/1.1 only, as do the sites behind
 //! it.
 //!
-//! The crate stands on `seams` alone. Start reading at `gateway.rs`, then `route.rs`.
+//! The crate depends only on `seams`. Start reading at `gateway.rs`, then `route.rs`.
 
 mod body;
 mod client;

@@ -144,7 +144,7 @@ impl ClientLink {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a request is about to go to the target of this epoch. Returns false if the connection has been cut.
+    /// Records that a request is about to go to the target of this epoch. Returns false if the connection has been cut.
     pub(super) fn begin(&self, epoch: Epoch) -> bool {
         self.ledger().begin(epoch)
     }
@@ -160,7 +160,7 @@ impl ClientLink {
         self.ledger().withdraw()
     }
 
-    /// Notes that all of a finished response has been given to the kernel and that the next head is due. `begun` says
+    /// Records that all of a finished response has been given to the kernel and that the next head is due. `begun` says
     /// whether some of that head has already arrived.
     pub(super) fn flushed(&self, begun: bool) {
         self.ledger().flushed();

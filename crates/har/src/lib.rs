@@ -1,7 +1,7 @@
 //! The `log._arenad` section of a HAR that the gateway recorded. The daemon writes it; locators and evaluators read it,
 //! so that they do not mistake a partial recording for a complete one.
 //!
-//! The crate stands on no other crate of arenad. It has one type with its parts: [`Own`].
+//! The crate depends on no other crate of arenad. It has one type with its parts: [`Own`].
 
 use serde::Deserialize;
 

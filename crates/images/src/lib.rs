@@ -5,14 +5,14 @@
 //!                      resumable               whole           atomic
 //!   --from FILE ─────────────────── scan, pin ──┘
 //! ```
-//! An incomplete file never counts as whole: a download gets its final name only after its content has been read and
+//! An incomplete file never counts as complete: a download gets its final name only after its content has been read and
 //! compared; an archive is parsed before the engine receives it, so that the image's id is known beforehand; and after
 //! loading, the engine is queried for that id. Repeating an interrupted command continues its work.
 //!
 //! The crate runs in the command's process, not in the daemon. It needs no daemon, uses the proxy and the certificates
 //! of the user's shell, and a download that takes days is not affected by a restart or by the load of the daemon.
 //!
-//! The crate stands on `engine` and `outbound`. Start reading at [`inventory`], then [`fetch`] and [`load`].
+//! The crate depends on `engine` and `outbound`. Start reading at [`inventory`], then [`fetch`] and [`load`].
 
 mod compression;
 mod docker_archive;

@@ -6,9 +6,9 @@
 //!   STATE/archives/NAME.json        the record: digest, images, verified copies
 //!   STATE/archives/NAME.lock        locked while a process works on the archive
 //! ```
-//! A data file that is used as it is lies in its target folder, as does its `.part` file, so that it need not be
-//! copied; its record and lock are here. The record remains when the archive is removed: a later copy must have the
-//! same content.
+//! A data file that is used unchanged is in its target folder, as is its `.part` file, so that it need not be copied;
+//! its record and lock are here. The record remains when the archive is removed: a later copy must have the same
+//! content.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -143,7 +143,7 @@ impl ArchivePaths {
         with_ending(&self.file, "part.json")
     }
 
-    /// Returns whether the archive lies beside its record and not where it is used.
+    /// Returns whether the archive is beside its record and not where it is used.
     pub(crate) fn is_on_shelf(&self) -> bool {
         self.file.parent() == self.record.parent()
     }

@@ -110,7 +110,7 @@ pub(crate) fn beside(to: &Path) -> PathBuf {
 
 /// Returns the path relative to the archive's root, without `.` components.
 ///
-/// Errors: if the path has a `..` component, and so could lead out of the archive.
+/// Errors: returned if the path has a `..` component, and so could lead out of the archive.
 fn clean(path: &Path) -> io::Result<PathBuf> {
     let mut clean = PathBuf::new();
     for component in path.components() {

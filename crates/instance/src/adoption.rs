@@ -2,9 +2,9 @@
 //!
 //! The serving generation continues to serve if its row and its containers agree and its probes pass. The gateway's
 //! counts of requests ended with the earlier daemon. If a client had reached the generation, the client may have
-//! written to it, so only a reset or a full comparison makes it trusted again. If no client had (`pristine.rs`), it is
-//! as it was before its first client, and only the earlier daemon's digest is missing. Each standby is compared in full
-//! before it counts, within the limit on standby boots; until then it counts as being made.
+//! written to it, so only a reset or a full comparison makes it trusted again. If no client had (`pristine.rs`), its
+//! state is unchanged since before its first client, and only the earlier daemon's digest is missing. Each standby is
+//! compared in full before it counts, within the limit on standby boots; until then it counts as being made.
 
 use std::sync::Arc;
 
@@ -38,7 +38,8 @@ impl Instance {
     /// removes nothing. After an error the next attempt can still adopt it.
     pub(super) async fn take_up_serving(&mut self) -> Result<bool, OperationFailure> {
         let Some(found) = self.found.clone() else { return Ok(false) };
-        // A reset that a crash interrupted may have left the old generation as it was; the reset is to be completed.
+        // A reset that a crash interrupted may have left the old generation unchanged, but the reset must still be
+        // completed.
         let is_whole = found.state != InstanceStatus::Resetting;
         let (Some(serving), Some(id), true) = (found.serving, &found.snapshot, is_whole) else { return Ok(false) };
         let context = self.context.clone();

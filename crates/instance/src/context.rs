@@ -39,12 +39,12 @@ impl OperationProgress {
         self.0.store(0, Ordering::SeqCst);
     }
 
-    /// Notes that the operation can end only with a new generation or a failure.
+    /// Records that the operation can end only with a new generation or a failure.
     pub(super) fn commit(&self) {
         self.0.fetch_max(1, Ordering::SeqCst);
     }
 
-    /// Notes that clients are about to reach the new generation.
+    /// Records that clients are about to reach the new generation.
     pub(super) fn open(&self) {
         self.0.fetch_max(2, Ordering::SeqCst);
     }

@@ -50,7 +50,7 @@ impl TrackedOperation {
     }
 }
 
-/// Starts the driver of an instance, in the state that `stored` tells if the store knows the instance.
+/// Starts the driver of an instance, in the state from `stored` if the store knows the instance.
 pub fn spawn(
     shared: &Arc<SharedParts>,
     id: InstanceId,
@@ -101,8 +101,8 @@ impl Driver {
         self.instance.close().await;
     }
 
-    /// Continues after a panic outside of an operation's own work. The next probes find out in which state the site was
-    /// left, and the next reset brings it back.
+    /// Continues after a panic outside of an operation's own work. The next probes determine the state of the site, and
+    /// the next reset restores it.
     async fn survive(&mut self, panicked: &Panicked) {
         let id = &self.desk.context.id;
         self.desk.context.note_later(EventKind::InstancePanicked, format!("{id}: {panicked}"));

@@ -19,7 +19,7 @@ pub enum MeetError {
     Store(#[from] StoreError),
 }
 
-/// Determines the identity of the engine, unless it is known, so that new containers and images are noted as that
+/// Determines the identity of the engine, unless it is known, so that new containers and images are recorded as that
 /// engine's. After the engine was unreachable, it may be a different one.
 pub async fn meet(shared: &SharedParts) -> Result<(), MeetError> {
     if shared.engine_met.load(Ordering::SeqCst) < shared.engine_silences.load(Ordering::SeqCst) {

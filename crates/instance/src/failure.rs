@@ -68,7 +68,7 @@ impl OperationFailure {
         }
     }
 
-    /// Returns the cause, if a person can do something specific about it.
+    /// Returns the cause, if a person can take specific action against it.
     fn cause(&self) -> Option<Cause> {
         match self {
             Self::Baseline(error) => error.cause().or(Some(Cause::Baseline)),

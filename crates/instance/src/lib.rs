@@ -14,7 +14,7 @@
 //! | `adoption` | the takeover of containers that an earlier daemon left running |
 //! | `watch`, `round`, `writes` | probes of the serving generation; writes to sites that are only read |
 //!
-//! The crate stands on `reset`, `launch`, `gateway` and `store`, and on the crates below them. Start reading at
+//! The crate depends on `reset`, `launch`, `gateway` and `store`, and on the crates below them. Start reading at
 //! `driver.rs`, then `reset/mod.rs`.
 
 mod adoption;
@@ -287,7 +287,7 @@ impl InstanceHandle {
         look(&self.report.borrow())
     }
 
-    /// Notes that a locator or a log-in of the daemon is about to visit a generation without the gateway. The
+    /// Records that a locator or a log-in of the daemon is about to visit a generation without the gateway. The
     /// generation no longer counts as untouched.
     pub fn note_look(&self, generation: u64) {
         // A late call for an earlier generation must not hide a later one.
@@ -295,7 +295,7 @@ impl InstanceHandle {
         self.pristine.spoil(generation);
     }
 
-    /// Notes that a person is about to run commands in the containers that were made for this generation.
+    /// Records that a person is about to run commands in the containers that were made for this generation.
     pub fn note_entry(&self, made: u64) {
         self.entered.note(made);
     }
@@ -305,7 +305,8 @@ impl InstanceHandle {
         self.report.borrow().incarnation.as_ref().is_some_and(|incarnation| self.entered.has(incarnation.made))
     }
 
-    /// Returns the recorded traffic of the serving generation; `None` if nothing is recorded or nothing serves yet.
+    /// Returns the recorded traffic of the serving generation; `None` if the site has no recording or no serving
+    /// generation yet.
     pub fn recording(&self) -> Option<Recording> {
         self.recorder.as_ref()?.recording()
     }

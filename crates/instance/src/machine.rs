@@ -27,7 +27,7 @@ pub struct ThisMachine;
 #[async_trait::async_trait]
 impl Machine for ThisMachine {
     fn free_memory(&self) -> u64 {
-        // If the kernel does not tell, no memory counts as free.
+        // If the kernel does not report it, no memory counts as free.
         procfs::Current::current().map_or(0, |memory: procfs::Meminfo| memory.mem_available.unwrap_or(memory.mem_free))
     }
 

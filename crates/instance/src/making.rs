@@ -88,7 +88,7 @@ pub(super) struct Used {
 }
 
 /// Brings containers that have served back to the snapshot in place. Containers that no client has reached and that
-/// still equal the snapshot are kept as they are. If the renewal fails, they are removed.
+/// still equal the snapshot are kept unchanged. If the renewal fails, they are removed.
 pub(super) async fn renew(
     shared: Arc<SharedParts>,
     id: InstanceId,

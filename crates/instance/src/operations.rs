@@ -1,8 +1,8 @@
 //! The operations of one instance. The driver runs one at a time. Each operation returns how it ended and leaves state,
 //! route and containers consistent with each other.
 //!
-//! After a failed operation, the generation that served continues to serve. Only if it had left service for good does
-//! the instance become `failed`, and then everything of it is removed.
+//! After a failed operation, the generation that served continues to serve. The instance becomes `failed` only if that
+//! generation had left service for good; then all of its objects are removed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -191,8 +191,8 @@ impl Instance {
                     return trouble;
                 }
                 self.disown().await;
-                // A failed `down` has already tried to remove them; otherwise nothing of a failed attempt stays behind.
-                // If the engine is unreachable, reconciliation removes them later.
+                // A failed `down` has already tried to remove them; otherwise no object of a failed attempt remains. If
+                // the engine is unreachable, reconciliation removes them later.
                 if !was_stopping && let Err(error) = self.clear().await {
                     tracing::warn!(instance.id = %self.context.id, error = describe(&error), "leftovers remain");
                 }

@@ -2,7 +2,7 @@
 //!
 //! Only the driver changes these values (`standbys.rs`, as `arenad_model::pool` plans). Tasks do the work (`making.rs`,
 //! `looks.rs`); everything that they create bears the instance's labels, so the next removal of the instance finds it.
-//! A pool that is given up is empty and usable at once, while its old tasks end in the background. No client reaches a
+//! An abandoned pool is empty and usable at once, while its old tasks end in the background. No client reaches a
 //! standby, so nothing here touches the route.
 
 use std::collections::{BTreeMap, HashMap};
@@ -39,7 +39,7 @@ pub(super) struct InstancePool {
     /// Shape: by the generation that the containers were made for.
     members: BTreeMap<u64, PooledGeneration>,
     work: Work,
-    /// The tasks of pools that were given up.
+    /// The tasks of abandoned pools.
     ending: Vec<JoinSet<Finished>>,
     /// The number of consecutive failures to make a standby, and the time of the last one.
     failures: Option<(u32, Instant)>,
@@ -198,7 +198,7 @@ impl InstancePool {
         coming.find_map(|standby| worth_waiting(standby.renewing_since?, took, now))
     }
 
-    /// Notes the duration of a renewal that has ended.
+    /// Records the duration of a renewal that has ended.
     pub(super) fn note_renewal(&mut self, since: Instant) {
         self.renewal_took = Some(since.elapsed());
     }
@@ -227,7 +227,7 @@ impl InstancePool {
     }
 
     /// Adds a generation that has left service. `before` is the digest that was taken before it served; `is_untouched`
-    /// tells that no client can have reached it since.
+    /// states that no client can have reached it since.
     pub(super) fn retire(
         &mut self,
         incarnation: Incarnation,
@@ -258,9 +258,9 @@ impl InstancePool {
         self.miss_where(|standby| standby.has(handle));
     }
 
-    /// Gives up a running standby of which a container was paused. It was not paused by arenad, because a standby that
-    /// arenad pauses does not count as running. The kernel still accepts connections for a paused container, so the
-    /// standby would seem to respond.
+    /// Abandons a running standby if one of its containers was paused. It was not paused by arenad, because a standby
+    /// that arenad pauses does not count as running. The kernel still accepts connections for a paused container, so
+    /// the standby would seem to respond.
     pub(super) fn miss_paused(&mut self, handle: &EngineHandle) {
         self.miss_where(|standby| standby.standing == Standing::Running && standby.has(handle));
     }
@@ -276,7 +276,7 @@ impl InstancePool {
         }
     }
 
-    /// Notes that a reset was requested; from now on standbys are useful.
+    /// Records that a reset was requested; from now on standbys are useful.
     pub(super) fn expect_resets(&mut self) {
         self.is_wanted = true;
         self.reset_at = Some(Instant::now());
@@ -310,7 +310,7 @@ impl InstancePool {
         self.tend_at
     }
 
-    /// Notes the reason why no more standbys are made; returns the previous one.
+    /// Records the reason why no more standbys are made; returns the previous one.
     pub(super) fn note_lack(&mut self, lack: Option<StandbyShortage>) -> Option<StandbyShortage> {
         std::mem::replace(&mut self.lack, lack)
     }
@@ -332,9 +332,9 @@ impl InstancePool {
         self.work.stop.clone()
     }
 
-    /// Gives up all members; their containers are removed with the instance's. Tasks are not aborted during a call to
-    /// the engine, because its end would go unnoticed: [`InstancePool::has_ended`] tells when all have ended. The pool is as
-    /// new.
+    /// Abandons all members; their containers are removed with the instance's. Tasks are not aborted during a call to
+    /// the engine, because its end would go unnoticed: [`InstancePool::has_ended`] tells when all have ended. The pool
+    /// is as new.
     pub(super) fn abandon(&mut self) {
         self.work.stop.cancel();
         let old = std::mem::take(self);
@@ -344,7 +344,7 @@ impl InstancePool {
         }
     }
 
-    /// Waits for the tasks of pools that were given up; returns whether all have ended in time.
+    /// Waits for the tasks of abandoned pools; returns whether all have ended in time.
     pub(super) async fn has_ended(&mut self, within: Duration) -> bool {
         let ending = &mut self.ending;
         let drained = async {

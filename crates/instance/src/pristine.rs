@@ -63,13 +63,13 @@ impl Pristine {
         }
     }
 
-    /// Whether a generation is marked.
+    /// Whether the mark is that of this generation.
     pub(crate) fn has(&self, generation: u64) -> bool {
         let _held = self.hold();
         self.read() == Some(generation)
     }
 
-    /// Removes the mark of any generation, because nothing serves any more.
+    /// Removes the mark of any generation, because no generation serves any more.
     pub(crate) fn clear(&self) {
         let _held = self.hold();
         let _ = fs::remove_file(&self.file);

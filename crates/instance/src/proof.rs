@@ -1,8 +1,8 @@
 //! The proof that an instance equals its snapshot: the digest of its stores is compared with the digest that was taken
 //! when the snapshot was first started, before any client could reach it.
 //!
-//! Containers of a snapshot serve only with this proof, by whichever way they were made. A site that declares no stores
-//! has no proof; each of its resets creates new containers from the snapshot's images.
+//! Containers of a snapshot serve only with this proof, regardless of the way in which they were made. A site that
+//! declares no stores has no proof; each of its resets creates new containers from the snapshot's images.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -45,7 +45,7 @@ pub enum ProofError {
 }
 
 impl ProofError {
-    /// Returns the cause, if a person can do something specific about it.
+    /// Returns the cause, if a person can take specific action against it.
     pub fn cause(&self) -> Option<Cause> {
         match self {
             Self::Differs(_) => Some(Cause::NotAsSnapshot),

@@ -195,7 +195,7 @@ impl InstanceService {
         }
     }
 
-    /// Stores and then publishes a state in which nothing serves yet.
+    /// Stores and then publishes a state in which no generation serves yet.
     async fn enter(&mut self, event: InstanceEvent) -> Result<(), OperationFailure> {
         let next = self.next(event)?;
         let since = self.context.shared.clock.now();
@@ -245,12 +245,12 @@ impl InstanceService {
         Ok(())
     }
 
-    /// Notes that the baseline exists and that containers are being made from it.
+    /// Records that the baseline exists and that containers are being made from it.
     pub(super) async fn start(&mut self) -> Result<(), OperationFailure> {
         self.enter(InstanceEvent::BaselineReady).await
     }
 
-    /// Holds requests and ends the daemon's own visits; the state stays as it is. No write of a client that is
+    /// Holds requests and ends the daemon's own visits; the state does not change. No write of a client that is
     /// acknowledged after this call can be lost, because none is admitted.
     pub(super) fn pause(&mut self, why: &str) {
         self.route.hold(format!("{} {why}", self.context.site.name));
@@ -365,7 +365,8 @@ impl InstanceService {
         }
     }
 
-    /// Fails the instance after a step that ran once the serving generation had left service: nothing serves.
+    /// Fails the instance after the failure of a step that ran when the serving generation had already left service, so
+    /// no generation serves.
     pub(super) async fn fail(&mut self, trouble: InstanceFailure) -> Result<(), OperationFailure> {
         self.route.refuse(format!("{} has failed: {}", self.context.site.name, trouble.reason), RETRY_AFTER);
         self.leave();
@@ -379,7 +380,7 @@ impl InstanceService {
         self.accept(InstanceEvent::DownRequested).await
     }
 
-    /// Notes that everything of the instance has been removed.
+    /// Records that all objects of the instance have been removed.
     pub(super) async fn removed(&mut self) -> Result<(), OperationFailure> {
         self.enter(InstanceEvent::Removed).await
     }
@@ -405,7 +406,7 @@ impl InstanceService {
         }
     }
 
-    /// Changes the state by the trouble that the probes of the serving generation report, or by its absence.
+    /// Changes the state according to the failure that the probes of the serving generation report, or to its absence.
     pub(super) async fn judge(&mut self, trouble: Option<InstanceFailure>) {
         let state = self.state();
         let event = match trouble {
@@ -420,14 +421,14 @@ impl InstanceService {
         }
     }
 
-    /// Notes the digest that a later comparison of the serving generation took.
+    /// Records the digest that a later comparison of the serving generation took.
     pub(super) fn prove(&mut self, proven: Option<Taken>) {
         if let Some(serving) = &mut self.serving {
             serving.proven = proven;
         }
     }
 
-    /// Discards the recorded traffic after a reset that left the serving generation as it is, so that earlier clients'
+    /// Discards the recorded traffic after a reset that left the serving generation unchanged, so that earlier clients'
     /// requests do not count as the next client's.
     pub(super) fn forget_recorded(&self) {
         self.route.forget_recorded();

@@ -60,7 +60,7 @@ impl SpareClones {
         self.making.await.ok().flatten().filter(|_| is_of)
     }
 
-    /// Gives the clones up. Waits until they are made, because otherwise their making would keep the state root busy.
+    /// Abandons the clones. Waits until they are made, because otherwise their creation would keep the state root busy.
     pub(super) async fn end(self) {
         let _ = self.making.await;
     }

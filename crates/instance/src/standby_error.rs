@@ -13,7 +13,7 @@ use arenad_reset::ResetError;
 /// The reason why a standby is not ready or could not take over.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StandbyError {
-    /// The pool was given up before the task had called the engine.
+    /// The pool was abandoned before the task had called the engine.
     #[error("the site went down")]
     GivenUp,
     /// The task that worked on the standby panicked.
@@ -61,7 +61,7 @@ pub(super) enum StandbyError {
 }
 
 impl StandbyError {
-    /// Returns the cause, if a person can do something specific about it.
+    /// Returns the cause, if a person can take specific action against it.
     pub(super) fn cause(&self) -> Option<Cause> {
         match self {
             Self::Probe(failure) => failure.cause,

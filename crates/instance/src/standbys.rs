@@ -100,8 +100,8 @@ impl Instance {
         };
         fault::reach(Point::StandbyRecorded).await;
         self.pool.add(generation, PooledGeneration::new(&snapshot.id, Standing::Making));
-        // The report shows the standby before its first container exists, because reconciliation spares what the report
-        // shows.
+        // The report shows the standby before its first container exists, because reconciliation spares the generations
+        // in the report.
         self.show_standbys();
         let (shared, id, site) = (context.shared.clone(), context.id.clone(), context.site.clone());
         let work = making::make(shared, id, site, snapshot.clone(), generation, self.pool.token());
@@ -140,7 +140,7 @@ impl Instance {
         standby.standing = Standing::Making;
         standby.incarnation = None;
         standby.proof = None;
-        // A member without a snapshot counts for nothing until it is removed.
+        // A member without a snapshot is not counted until it is removed.
         standby.snapshot = None;
         let (shared, id) = (self.context.shared.clone(), self.context.id.clone());
         self.pool.spawn(&self.context.shared.tasks, made, async move {
@@ -206,7 +206,7 @@ impl Instance {
             Ok(PoolTaskOutcome::Moved(standing)) => {
                 if let Some(standby) = self.pool.member_mut(made) {
                     standby.is_resuming = false;
-                    // A standby that was given up meanwhile stays given up.
+                    // A standby that was abandoned meanwhile remains abandoned.
                     if standby.standing == Standing::Making {
                         standby.standing = standing;
                     }

@@ -7,8 +7,8 @@
 //! ```
 //! A container that has ended or is paused makes the instance unhealthy at once and closes its route. Probes that fail
 //! while the containers run make it unhealthy only after as many consecutive failures as the definition says, and
-//! requests are still forwarded, because a site that is slow under load is still the site that an episode uses. An
-//! instance that does not serve is not watched.
+//! requests are still forwarded, because an episode may still be using a site that is slow under load. An instance that
+//! does not serve is not watched.
 
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
-//! Detection of writes to sites that are kept because they are only read.
+//! Detects writes to sites that are shared and meant to be read only (`strategy: keep`).
 //!
-//! The gateway counts requests that may write, and the count is shown; such requests need not have changed anything.
-//! Changes are found by comparing the stores, after the next round of probes that follows such a request and after
-//! every deep round. A reset undoes them without a request, because the site is shared and its next client relies on
-//! it. A site without stores cannot be compared; it is trusted until a request that may write has reached it, and then
-//! the next reset does not leave it as it is.
+//! The gateway counts requests that may write, and the status shows the count; such requests need not have changed
+//! anything. Changes are found by comparing the stores, after the next round of probes that follows such a request and
+//! after every deep round. arenad then resets the site without being asked, because the site is shared and its next
+//! client relies on its content. A site without stores cannot be compared: it is trusted until a request that may write
+//! has reached it, and the next reset then recreates its containers.
 
 use tokio::task::JoinError;
 use tokio_util::task::AbortOnDropHandle;
@@ -31,7 +31,7 @@ pub(super) struct BackgroundComparison {
 }
 
 impl BackgroundComparison {
-    /// Creates the result of a task that panicked, which tells nothing.
+    /// Creates the result of a task that panicked, which yields no information.
     pub(super) fn broken_off(error: &JoinError) -> Self {
         tracing::error!("a comparison broke off: {error}");
         Self { generation: 0, found: None }
@@ -107,7 +107,7 @@ impl Instance {
         }
     }
 
-    /// Whether a reset may leave the site as it is; if not, an event says why.
+    /// Whether a reset may leave the site unchanged; if not, an event says why.
     pub(super) async fn is_trusted(&mut self) -> bool {
         self.note_requests().await;
         if self.service.was_entered() {

@@ -136,7 +136,7 @@ impl EndpointJudge {
         archive.as_mut()?.find(&self.settings.model, prompt.about())
     }
 
-    /// Stores a reply. The line has only some hundred bytes, so the write does not need another thread.
+    /// Stores a reply. The line has only a few hundred bytes, so the write does not need another thread.
     fn keep(&self, prompt: &Prompt, reply: &str, usage: Usage) -> Result<(), JudgeError> {
         let mut archive = self.archive.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(archive) = archive.as_mut() else {

@@ -6,7 +6,7 @@
 //! OpenAI-compatible interface; and [`RecordedJudge`], which takes replies from a file. A judge's own failure never
 //! becomes a verdict on the agent.
 //!
-//! The crate stands on `evaluators`, `verdict` and `outbound`. Start reading at [`answer`], then `prompt.rs`.
+//! The crate depends on `evaluators`, `verdict` and `outbound`. Start reading at [`answer`], then `prompt.rs`.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -116,7 +116,7 @@ impl Judge for Off {
 }
 
 /// Returns a judge's answer to an evaluator's question, or `None` if the question is not for a judge. A question about
-/// pictures refers to the answer to [`Question::Pictures`], which must be told first. Evaluators ask for it first.
+/// pictures refers to the answer to [`Question::Pictures`], which must be given first. Evaluators ask for it first.
 pub async fn answer(judge: &dyn Judge, question: &Question, told: &KnownAnswers) -> Option<Answer> {
     match question {
         Question::Judge(comparison) => Some(compare(judge, comparison).await),

@@ -30,7 +30,7 @@ pub enum CommandError {
 }
 
 impl CommandError {
-    /// Returns the cause, if a person can do something specific about it.
+    /// Returns the cause, if a person can take specific action against it.
     pub fn cause(&self) -> Option<Cause> {
         match self {
             Self::NoContainer(_) => None,

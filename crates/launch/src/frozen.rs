@@ -20,7 +20,7 @@ pub enum FreezeError {
 }
 
 impl FreezeError {
-    /// Returns the cause, if a person can do something specific about it.
+    /// Returns the cause, if a person can take specific action against it.
     pub fn cause(&self) -> Option<Cause> {
         match self {
             Self::Engine(error) => error.cause(),

@@ -4,7 +4,7 @@
 //! bears the labels of its [`Ownership`], and removal selects by those labels, never by memory: the same code removes
 //! known objects and those that a crash or a lost reply left behind. The callers decide when to create and remove.
 //!
-//! The crate stands on `engine` and `storage`. Start reading at [`start`] and [`remove`].
+//! The crate depends on `engine` and `storage`. Start reading at [`start`] and [`remove`].
 
 mod clock;
 mod command;
@@ -104,7 +104,7 @@ pub enum LaunchError {
 }
 
 impl LaunchError {
-    /// Returns the cause, if a person can do something specific about it.
+    /// Returns the cause, if a person can take specific action against it.
     pub fn cause(&self) -> Option<Cause> {
         match self {
             Self::Engine(error) => error.cause(),
@@ -374,7 +374,7 @@ pub enum RemoveError {
 }
 
 impl RemoveError {
-    /// Returns the cause, if a person can do something specific about it.
+    /// Returns the cause, if a person can take specific action against it.
     pub fn cause(&self) -> Option<Cause> {
         match self {
             Self::Engine(error) => error.cause(),

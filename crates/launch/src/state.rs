@@ -32,7 +32,7 @@ pub struct StateSource<'a> {
     pub snapshot: String,
 }
 
-/// One folder of a service that lies in the state root.
+/// One folder of a service that is in the state root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateMount {
     /// The service whose container has the folder.
@@ -57,7 +57,7 @@ impl StateMount {
     }
 }
 
-/// Returns the folders of a site that lie in the state root, if there is one.
+/// Returns the folders of a site that are in the state root, if there is one.
 pub fn state_mounts(site: &Site) -> Vec<StateMount> {
     let mounts = site.state_mounts().into_iter().map(|(service, path)| {
         let name = format!("{service}{}", path.replace(|c: char| !c.is_ascii_alphanumeric(), "-"));
@@ -150,7 +150,7 @@ pub async fn fresh(source: &StateSource<'_>, site: &Site) -> Result<Vec<arenad_s
     Ok(all)
 }
 
-/// Saves the state of stopped containers as the trees of a snapshot: clones trees that lie in the state root already
+/// Saves the state of stopped containers as the trees of a snapshot: clones trees that are in the state root already
 /// and reads the others from the containers.
 pub async fn save_state(
     engine: &dyn arenad_engine::Engine,
@@ -181,8 +181,8 @@ pub async fn save_state(
     Ok(())
 }
 
-/// Returns the hash of an instance's state, from which a snapshot gets its name. The containers must be stopped.
-/// `None` if none of the state lies in the state root.
+/// Returns the hash of an instance's state, from which a snapshot gets its name. The containers must be stopped. `None`
+/// if none of the state is in the state root.
 pub async fn fingerprint(
     storage: &Storage,
     site: &Site,
@@ -196,8 +196,8 @@ pub async fn fingerprint(
     fingerprint_of(storage, trees).await
 }
 
-/// Returns the BLAKE3 hash (hex) of every path of the trees with its attributes and content; it does not depend on
-/// where the trees lie. Missing trees are left out; `None` if all are missing.
+/// Returns the BLAKE3 hash (hex) of every path of the trees with its attributes and content; it does not depend on the
+/// location of the trees. Missing trees are left out; `None` if all are missing.
 pub async fn fingerprint_of(storage: &Storage, trees: Vec<StoreTree>) -> Result<Option<String>, StorageError> {
     let root = storage.root().clone();
     let mut folders: Vec<(String, PathBuf)> = trees

@@ -116,8 +116,8 @@ fn parent(path: &str) -> &str {
 
 /// Saves the volumes of stopped containers as archives in `folder`, named by their content.
 ///
-/// Shape: the archives by service and mount path, each a file `<SHA-256>.tar`. A file under its final name is whole:
-/// it is written under another and renamed.
+/// Shape: the archives by service and mount path, each a file `<SHA-256>.tar`. A file under its final name is complete:
+/// it is written under another name and then renamed.
 pub async fn save_volumes(
     engine: &dyn Engine,
     site: &Site,

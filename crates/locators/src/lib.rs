@@ -14,7 +14,7 @@
 //! controls, by engines that cannot be stopped from inside (jq, SQLite), run in a process of their own: see
 //! [`arenad_confined`].
 //!
-//! The crate stands on `site-client`, `launch`, `probes` and `accounts` for access to a site. Start reading at
+//! The crate depends on `site-client`, `launch`, `probes` and `accounts` for access to a site. Start reading at
 //! [`Locators::locate`].
 
 mod error;

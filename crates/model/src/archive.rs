@@ -44,8 +44,7 @@ pub struct DataSource {
 /// The destination of a data file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Placement {
-    /// The file is copied under its own name into this folder. The path is absolute and lies below the environment's
-    /// root.
+    /// The file is copied under its own name into this folder. The path is absolute and below the environment's root.
     Folder(PathBuf),
     /// The file is unpacked. The list has at least one part.
     Unpacked(Vec<Unpacking>),
@@ -56,7 +55,7 @@ pub enum Placement {
 pub struct Unpacking {
     /// The folder in the archive, without slashes at its ends. An empty text means the whole archive.
     pub from: String,
-    /// The folder that receives the content. The path is absolute and lies below the environment's root.
+    /// The folder that receives the content. The path is absolute and below the environment's root.
     pub to: PathBuf,
 }
 

@@ -41,7 +41,7 @@ pub enum ClockStart {
 pub enum ClockMode {
     /// The clock advances with the host's clock, from the creation of the containers.
     Running,
-    /// The clock stands still.
+    /// The clock does not advance.
     Frozen,
 }
 

@@ -210,11 +210,11 @@ pub enum InstanceEvent {
     Recovered,
 }
 
-/// The refusal of an event that is not possible in the present state.
+/// The refusal of an event that is not possible in the current state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("an instance that is {state} cannot take {event:?}")]
 pub struct Refused {
-    /// The name of the present state.
+    /// The name of the current state.
     pub state: &'static str,
     /// The event that was refused.
     pub event: InstanceEvent,

@@ -2,7 +2,7 @@
 //! code, and no type derives the traits of serde. Time is an argument, and every decision is a function that a unit
 //! test can call.
 //!
-//! The crate stands on no other crate of arenad. Start reading at [`site`] and [`instance`], then [`request_queue`]
+//! The crate depends on no other crate of arenad. Start reading at [`site`] and [`instance`], then [`request_queue`]
 //! and [`pool`].
 
 pub mod archive;

@@ -14,7 +14,7 @@ pub struct Line<'a> {
 pub struct LineSplitter {
     rest: Vec<u8>,
     most: usize,
-    /// Whether the present line was already passed on in part, so that its remaining bytes are skipped.
+    /// Whether the current line was already passed on in part, so that its remaining bytes are skipped.
     is_skipping: bool,
 }
 

@@ -69,7 +69,7 @@ pub enum ObjectOwner {
     SnapshotsThatNameIt,
 }
 
-/// An object that bears this installation's id, or lies in its state directory.
+/// An object that bears this installation's id, or is in its state directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thing {
     /// The kind of the object.

@@ -100,7 +100,7 @@ impl InstanceRequest {
 /// The progress of the current operation, which determines whether it covers a reset that is requested meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cover {
-    /// The operation may still decide to leave the instance as it is.
+    /// The operation may still decide to leave the instance unchanged.
     Undecided,
     /// The operation ends with a new generation or fails. No client has reached the new generation.
     Fresh,
@@ -159,7 +159,7 @@ impl<O> Default for RequestQueue<O> {
 }
 
 impl<O: Clone> RequestQueue<O> {
-    /// Admits or refuses a request. `state` is the present state of the instance, and `make` creates an operation for a
+    /// Admits or refuses a request. `state` is the current state of the instance, and `make` creates an operation for a
     /// request that does not join one.
     pub fn admit(
         &mut self,

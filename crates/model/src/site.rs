@@ -28,7 +28,7 @@ pub struct Environment {
     pub name: EnvironmentName,
     /// A description in one sentence.
     pub description: String,
-    /// The folder that contains `environments/` and `compose/`. The paths of a definition lie below it, except for data
+    /// The folder that contains `environments/` and `compose/`. The paths of a definition are below it, except for data
     /// of the host.
     pub root: PathBuf,
     /// The host name that public URLs carry.
@@ -491,7 +491,7 @@ impl ServiceSpec {
 /// The instructions for building an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuildSpec {
-    /// The context folder. The path is absolute and lies below the environment's root.
+    /// The context folder. The path is absolute and below the environment's root.
     pub context: PathBuf,
     /// The Dockerfile, relative to the context.
     pub dockerfile: PathBuf,
@@ -515,7 +515,7 @@ pub enum MountSpec {
     },
     /// A file or folder of the host. It is always read-only, because instances share it.
     Bind {
-        /// The path on the host. It is absolute and lies below the environment's root.
+        /// The path on the host. It is absolute and below the environment's root.
         source: PathBuf,
         /// The path inside the container.
         target: String,

@@ -137,7 +137,7 @@ pub struct Writers {
     /// The commands that stop the writers, in order. After they succeed, no process has a file of any store open, or
     /// data in memory that it would write there.
     pub stop: Vec<ExecStep>,
-    /// The commands that start the writers, in order. After they succeed, the site works with the present content of
+    /// The commands that start the writers, in order. After they succeed, the site works with the current content of
     /// the stores.
     pub start: Vec<ExecStep>,
     /// The server that does the same without commands, for containers that run on this host.
@@ -230,7 +230,7 @@ impl Site {
     }
 }
 
-/// Whether a path is the folder or lies in it. Both are absolute and have no slash at their end.
+/// Whether a path is the folder or is in it. Both are absolute and have no slash at their end.
 pub fn is_within(path: &str, folder: &str) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

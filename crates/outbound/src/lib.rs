@@ -4,7 +4,7 @@
 //! The trusted certificates are those of the system (or of `SSL_CERT_FILE`), because institutions have certificate
 //! authorities of their own. The whole program uses one provider of cryptography: ring.
 //!
-//! The crate stands on no other crate of arenad. Start reading at [`Connector`].
+//! The crate depends on no other crate of arenad. Start reading at [`Connector`].
 
 use std::io;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //!
 //! Every probe opens a new connection, because a pooled one could belong to an earlier container.
 //!
-//! The crate stands on `engine` and `launch` for containers, on `site-client` for HTTP and on `confined` for SQL.
+//! The crate depends on `engine` and `launch` for containers, on `site-client` for HTTP and on `confined` for SQL.
 //! Start reading at [`Prober`].
 
 mod client;
@@ -39,7 +39,7 @@ pub struct ProbeFailure {
     pub probe: String,
     /// Description of the difference between the expected and the actual result.
     pub reason: String,
-    /// The cause, if a person can do something specific about it.
+    /// The cause, if a person can take specific action against it.
     pub cause: Option<Cause>,
 }
 
@@ -52,7 +52,7 @@ pub struct Unmet {
 }
 
 impl Unmet {
-    /// Returns the cause, if a person can do something specific about it.
+    /// Returns the cause, if a person can take specific action against it.
     pub fn cause(&self) -> Option<Cause> {
         self.cause
     }
@@ -120,7 +120,7 @@ pub enum NotReady {
 }
 
 impl NotReady {
-    /// Returns the cause, if a person can do something specific about it.
+    /// Returns the cause, if a person can take specific action against it.
     pub fn cause(&self) -> Option<Cause> {
         match self {
             Self::TimedOut { last, .. } => last.cause,

@@ -35,7 +35,7 @@ const TAIL_LIMIT: Duration = Duration::from_secs(3);
 const REMEMBERED: usize = 512;
 
 /// The number of seconds that a round reads again before the end of the previous one. The engine's clock may differ
-/// from ours, and a line may enter the log some time after it was written.
+/// from arenad's, and a line may enter the log some time after it was written.
 const OVERLAP: i64 = 5;
 
 /// The results of earlier rounds.

@@ -43,7 +43,7 @@ pub enum SqlFailure {
 }
 
 impl SqlFailure {
-    /// Returns the cause, if a person can do something specific about it.
+    /// Returns the cause, if a person can take specific action against it.
     pub fn cause(&self) -> Option<Cause> {
         match self {
             Self::Server(words) => Cause::stated_by_engine(words),

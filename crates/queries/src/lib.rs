@@ -1,7 +1,7 @@
 //! Queries of JSON: jq filters and JSONPaths, which come from definitions and clients and are therefore parsed within
 //! bounds. The validation of definitions checks them; locators run them in a confined process.
 //!
-//! The crate stands on `model`, for its error type. Start reading at [`jq`].
+//! The crate depends on `model`, for its error type. Start reading at [`jq`].
 
 pub mod jq;
 pub mod json_path;

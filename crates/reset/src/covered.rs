@@ -1,5 +1,5 @@
-//! Checks that everything that a rewind does not restore is unchanged. The state is noted before the first client and
-//! compared before a rewind counts.
+//! Checks that everything that a rewind does not restore is unchanged. The state is recorded before the first client
+//! and compared before a rewind counts.
 //!
 //! ```text
 //!   made, ready, warmed ─► note_pristine ─► clients ─► writers stopped ─► check_at_rest ─► exchange ─► ready ─► check_covered
@@ -16,7 +16,7 @@ use arenad_model::coverage::{self, Traces};
 use arenad_model::site::Site;
 use arenad_model::snapshot::VolumeFiles;
 
-/// Returns the reason why containers of a site can never be rewound, as far as it is known before a rewind is tried.
+/// Returns the reason why containers of a site can never be rewound, if it is known before a rewind is tried.
 ///
 /// `volumes` are the volumes of which the snapshot keeps archives, by service and mount path; an image may declare
 /// some.
@@ -32,8 +32,8 @@ pub fn hindrance(site: &Site, volumes: &VolumeFiles, incarnation: Option<&Incarn
         .then(|| "the content of its containers outside of the stores before the first client is unknown".to_owned())
 }
 
-/// Notes what containers hold outside of their stores, before a client has reached them. If they cannot be inspected,
-/// they are never rewound.
+/// Records the content of containers outside their stores, before a client has reached them. If they cannot be
+/// inspected, they are never rewound.
 pub async fn note_pristine(engine: &dyn Engine, site: &Site, incarnation: &mut Incarnation) {
     if site.rewinds().is_none() || site.stores.is_empty() {
         return;

@@ -4,7 +4,7 @@
 //! meanwhile and what a failure means. The driver is the only caller and runs one strategy at a time per instance.
 //! *Recreate* is always correct; every faster strategy is tested against it.
 //!
-//! The crate stands on `launch`, `digest`, `probes` and `storage`. Start reading at `recreate.rs`, then `rewind.rs`.
+//! The crate depends on `launch`, `digest`, `probes` and `storage`. Start reading at `recreate.rs`, then `rewind.rs`.
 
 mod control;
 mod covered;
@@ -77,7 +77,7 @@ impl ResetError {
         }
     }
 
-    /// Returns the cause, if a person can do something specific about it. The containers' logs are not considered.
+    /// Returns the cause, if a person can take specific action against it. The containers' logs are not considered.
     pub fn cause(&self) -> Option<Cause> {
         match self {
             Self::Launch(error) | Self::Start { cause: error, .. } => error.cause(),

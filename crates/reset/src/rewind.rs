@@ -3,9 +3,9 @@
 //! the writers are started again.
 //!
 //! On a file system that clones files, the exchange takes a time that does not depend on the size of the files. A
-//! rewind restores the declared stores and nothing else, so everything else that the containers can write to is
-//! compared with its state before the first client (`covered.rs`), and afterwards the digest of every store is compared
-//! with the snapshot's. If any of this fails, the caller recreates the containers, which restores everything.
+//! rewind restores only the declared stores, so everything else that the containers can write to is compared with its
+//! state before the first client (`covered.rs`), and afterwards the digest of every store is compared with the
+//! snapshot's. If any of this fails, the caller recreates the containers, which restores everything.
 
 use std::sync::OnceLock;
 

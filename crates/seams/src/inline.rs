@@ -67,7 +67,7 @@ impl Inline {
         Self { part, interference }
     }
 
-    /// Runs a call unless it is to fail.
+    /// Runs a call, unless the interference makes it fail or never return.
     ///
     /// Errors: `ENOSPC` if the interference makes the call fail.
     pub async fn run<T>(&self, doing: &str, work: impl FnOnce() -> T) -> io::Result<T> {

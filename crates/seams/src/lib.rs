@@ -4,7 +4,7 @@
 //! Every crate may use this one, which does not depend on sites. Further seams are traits in other crates: `Engine`,
 //! `Dial`, `Machine`.
 //!
-//! The crate stands on no other crate of arenad. Start reading at [`fault`].
+//! The crate depends on no other crate of arenad. Start reading at [`fault`].
 
 pub mod fault;
 pub mod inline;

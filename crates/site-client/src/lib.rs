@@ -3,7 +3,7 @@
 //!
 //! Connections are not kept, because a kept one could lead to the container of an earlier generation.
 //!
-//! The crate stands on no other crate of arenad. Start reading at [`SiteClient`], then [`dial`].
+//! The crate depends on no other crate of arenad. Start reading at [`SiteClient`], then [`dial`].
 
 pub mod dial;
 

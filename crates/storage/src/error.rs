@@ -88,7 +88,7 @@ pub enum StorageError {
 }
 
 impl StorageError {
-    /// Returns the cause, if a person can do something specific about it.
+    /// Returns the cause, if a person can take specific action against it.
     pub fn cause(&self) -> Option<Cause> {
         match self {
             Self::NoRoom { .. } => Some(Cause::NoSpace),

@@ -6,9 +6,9 @@
 //!                                        │                              ▲         │
 //!                                        └──────clone──► partial/… ──exchange     └──discard──► trash/… ──► gone
 //! ```
-//! A *tree* is the folder of one store. A folder with a tree's name is whole: it is created under another name, synced
-//! to disk if it must survive a restart of the host (snapshots must; instances start afresh), and renamed. Only an
-//! exchange, of the whole tree or of its touched entries (`touched.rs`), changes a tree in place; a mark next to the
+//! A *tree* is the folder of one store. A folder with a tree's name is complete: it is created under another name,
+//! synced to disk if it must survive a restart of the host (snapshots must; instances start afresh), and renamed. Only
+//! an exchange, of the whole tree or of its touched entries (`touched.rs`), changes a tree in place; a mark next to the
 //! tree records the exchange until it is complete.
 //!
 //! Sites write the content of trees, so the content is not trusted: folders are opened without following links, only
@@ -17,7 +17,7 @@
 //! All functions block; [`Storage`] offers them to async callers. The crate depends on no engine and no site. The lock
 //! of the state directory ensures that one daemon at a time uses the state root.
 //!
-//! The crate stands on `model`, `folders` and `seams`. Start reading at `root.rs`, then `tree.rs`.
+//! The crate depends on `model`, `folders` and `seams`. Start reading at `root.rs`, then `tree.rs`.
 
 pub mod archive;
 mod attributes;

@@ -125,7 +125,7 @@ impl StateRoot {
         self.inner.path.join(tree.folder())
     }
 
-    /// Returns whether a tree exists and is whole.
+    /// Returns whether a tree exists and is complete.
     pub fn is_whole(&self, tree: &StoreTree) -> bool {
         self.check(tree).is_ok()
     }
@@ -232,7 +232,7 @@ impl StateRoot {
 
     /// Restores the content and attributes of a tree, which may be mounted, to those of another one: only its touched
     /// entries if they are known, otherwise the whole tree. No process may write to it meanwhile. After an error the
-    /// tree may not be whole.
+    /// tree may not be complete.
     pub fn restore(&self, live: &StoreTree, from: &StoreTree) -> Result<Restored, StorageError> {
         self.restore_stepwise(live, from, &mut |_| Ok(()))
     }
@@ -298,7 +298,7 @@ impl StateRoot {
     }
 
     /// Replaces the content and attributes of a tree, which may be mounted, by those of a fresh clone; the old content
-    /// is moved to the trash. No process may write to the tree meanwhile. After an error the tree may not be whole
+    /// is moved to the trash. No process may write to the tree meanwhile. After an error the tree may not be complete
     /// until an exchange succeeds.
     pub fn exchange(&self, live: &StoreTree, fresh: Fresh) -> Result<Exchanged, StorageError> {
         self.exchange_stepwise(live, fresh, &mut |_| Ok(()))
@@ -404,7 +404,7 @@ impl StateRoot {
         Ok(UnnamedFolder { inner: self.inner.clone(), path, is_named: false })
     }
 
-    /// Names a tree that is whole. A snapshot, which must survive a restart of the host, is synced to disk first.
+    /// Names a tree that is complete. A snapshot, which must survive a restart of the host, is synced to disk first.
     fn name(&self, mut partial: UnnamedFolder, tree: &StoreTree) -> Result<(), StorageError> {
         let is_lasting = matches!(tree, StoreTree::Snapshot { .. });
         if is_lasting {

@@ -174,7 +174,7 @@ struct Touched {
 }
 
 impl Touched {
-    /// Returns whether a path equals or lies below an entry in `gone`.
+    /// Returns whether a path equals or is below an entry in `gone`.
     fn is_gone(&self, path: &Path) -> bool {
         !self.gone.is_empty() && path.ancestors().any(|above| self.gone.contains(above))
     }
@@ -194,7 +194,7 @@ pub(super) struct Restoring<'a> {
 
 impl Restoring<'_> {
     /// Restores the touched entries. The tree's writers must be stopped until this returns. Without new stamps, the
-    /// tree is whole, but the next restore must exchange the whole tree.
+    /// tree is complete, but the next restore must exchange the whole tree.
     ///
     /// Errors: the tree is not whole after an error.
     pub(super) fn run(

@@ -6,7 +6,7 @@
 //! No other module holds the database pool. The store holds intent and identity: which instances should be up, which
 //! generation is the newest, which snapshots exist. The actual state of containers is always read from the engine.
 //!
-//! The crate stands on `model`, and on `digest`, `accounts` and `export` for the values that it stores. Start reading
+//! The crate depends on `model`, and on `digest`, `accounts` and `export` for the values that it stores. Start reading
 //! at [`Store`], then `migrations/`.
 
 mod connection;
@@ -108,7 +108,7 @@ fn listed(instances: &[InstanceId]) -> String {
 }
 
 impl StoreError {
-    /// Returns the cause, if a person can do something specific about it.
+    /// Returns the cause, if a person can take specific action against it.
     pub fn cause(&self) -> Option<Cause> {
         match self {
             Self::Open { cause, .. } | Self::Statement { cause, .. } => cause_of(cause),

@@ -149,7 +149,7 @@ fn from_row(row: &SqliteRow) -> Result<StoredReset, StoreError> {
 }
 
 impl DaemonStore {
-    /// Records a reset that failed or left the instance as it was. A reset that led to a new generation is recorded
+    /// Records a reset that failed or left the instance unchanged. A reset that led to a new generation is recorded
     /// together with that generation.
     pub async fn note_reset(&self, instance: &InstanceId, reset: &NewReset<'_>) -> Result<(), StoreError> {
         let doing = "note a reset";

@@ -1,6 +1,6 @@
 //! Logging to standard error, plain or JSON, filtered by `ARENAD_LOG`. `arenad serve` starts it.
 //!
-//! The crate stands on no other crate of arenad. Start reading at [`start`]; [`supervised`] reports panics of tasks.
+//! The crate depends on no other crate of arenad. Start reading at [`start`]; [`supervised`] reports panics of tasks.
 
 pub mod supervised;
 

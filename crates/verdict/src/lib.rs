@@ -5,7 +5,7 @@
 //! This crate judges nothing. `arenad-evaluators` contains the evaluators, and `arenad-evaluation` applies them to
 //! tasks and evidence.
 //!
-//! The crate stands on no other crate of arenad. Start reading at [`Report`], then [`question`].
+//! The crate depends on no other crate of arenad. Start reading at [`Report`], then [`question`].
 
 mod benchmark;
 mod evidence;
@@ -177,7 +177,7 @@ impl SideBySide {
     ///
     /// # Errors
     ///
-    /// If one of the profiles cannot judge the task at all.
+    /// Returns an error if one of the profiles cannot judge the task at all.
     pub fn of<E>(evaluate: impl Fn(Profile) -> Result<Report, E>) -> Result<Self, E> {
         Ok(Self { compat: evaluate(Profile::Compat)?, strict: evaluate(Profile::Strict)? })
     }

@@ -99,7 +99,7 @@ pub(super) async fn run(global: &Global, args: &EvalArgs, folder: &Path) -> Resu
 impl<'a> Common<'a> {
     async fn new(global: &Global, args: &'a EvalArgs, folder: &'a Path) -> Result<Self, CommandFailure> {
         let (mut files, mut urls) = (BTreeMap::new(), BTreeMap::new());
-        // Task files are needed only for benchmarks that occur among the results.
+        // A missing task file is an error only if one of the results belongs to its benchmark.
         for benchmark in Benchmark::ALL {
             files.insert(
                 benchmark,
@@ -173,7 +173,7 @@ fn file_name(folder: &Path, result: &Path) -> String {
     format!("{bare}{EVIDENCE}")
 }
 
-/// Returns an error with its causes, in one line.
+/// Returns an error with its causes, on one line.
 fn said(error: &anyhow::Error) -> String {
     error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
@@ -215,7 +215,7 @@ fn show(batch: &Batch) {
     }
 }
 
-/// Returns a tally in one line. The rate is over all results; results whose verdict is neither passed nor failed are
+/// Returns a tally on one line. The rate is over all results; results whose verdict is neither passed nor failed are
 /// counted separately.
 fn counted(tally: &VerdictTally) -> String {
     let rate = tally.success_rate.map(|rate| format!(" ({:.1} %)", rate * 100.0)).unwrap_or_default();

@@ -86,7 +86,7 @@ pub(super) fn write_helpers(place: &EnvironmentPaths) -> Result<Vec<PathBuf>, Co
     Ok(vec![folder])
 }
 
-/// Copies of build contexts and mounted files, which must lie below `compose/`: the original path of each, and the new
+/// Copies of build contexts and mounted files, which must be below `compose/`: the original path of each, and the new
 /// one, relative to the Compose file.
 #[derive(Debug, Default)]
 pub(super) struct CopiedPaths {
@@ -95,7 +95,7 @@ pub(super) struct CopiedPaths {
 }
 
 impl CopiedPaths {
-    /// Copies the files that the Compose file names by relative paths, unless they already lie below `compose/`.
+    /// Copies the files that the Compose file names by relative paths, unless they are already below `compose/`.
     pub(super) fn make(
         place: &EnvironmentPaths,
         source: &ComposeSource,

@@ -66,7 +66,7 @@ impl Hostile {
         })
     }
 
-    /// Starts a server on a port within a network namespace; with each client it follows the present script.
+    /// Starts a server on a port within a network namespace. It runs the current script for each client.
     pub fn within(namespace: &Path, port: u16, script: Arc<Mutex<ServerScript>>) -> Self {
         let bind = || {
             let namespace = File::open(namespace).expect("a namespace");

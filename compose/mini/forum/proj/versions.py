@@ -3,7 +3,7 @@
 from django.core.cache.backends.locmem import LocMemCache
 
 # Copies of rows under constant names. All other keys contain a random version that is stored in the database itself, so
-# an entry from before a rewind, or from another worker, is not found under the present version.
+# an entry from before a rewind, or from another worker, is not found under the current version.
 UNVERSIONED = ("misago_categories_tree", "misago_agreements", "misago_admin_analytics")
 
 

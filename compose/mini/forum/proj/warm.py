@@ -1,5 +1,6 @@
 """Loads the code and templates for which a worker's first visitor would wait: the modules behind the pages, and the
-templates of the most frequent pages. Nothing of the database is loaded, because it is exchanged under a running forum.
+templates of the most frequent pages. No data from the database is loaded, because a reset exchanges the database while
+the forum keeps running.
 """
 
 from importlib import import_module

@@ -17,7 +17,7 @@ use arenad_engine::{ContainerState, EngineHandle, labels};
 use arenad_instance::{AskError, InstanceHandle};
 use arenad_model::event::EventKind;
 
-/// `POST /v1/environments/{environment}/sites/{site}/entries`: returns the container to enter, and notes the entry.
+/// `POST /v1/environments/{environment}/sites/{site}/entries`: returns the container to enter, and records the entry.
 pub(super) async fn enter(
     State(api): State<Arc<Api>>,
     Path((environment, site)): Path<(String, String)>,

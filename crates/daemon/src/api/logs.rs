@@ -16,7 +16,7 @@ use super::error::ApiError;
 use arenad_engine::{EngineHandle, LogRange};
 use arenad_model::lines::{Line, LineSplitter};
 
-/// The largest part of a line that is sent, in bytes.
+/// The maximum length of a line in the response, in bytes; longer lines are cut.
 const LINE_MAX: usize = 64 << 10;
 
 #[derive(Deserialize)]

@@ -45,7 +45,7 @@ pub fn read_folder(root: &Path, folder: &Path) -> Result<Vec<SourceFile>, Defini
     paths.iter().map(|path| read_file(root, path)).collect()
 }
 
-/// Reads a task file. Diagnostics show its path relative to the root folder, if the file lies below it.
+/// Reads a task file. Diagnostics show its path relative to the root folder, if the file is below it.
 ///
 /// Errors: the file cannot be read, is too large, or is not UTF-8 text.
 pub fn read_file(root: &Path, path: &Path) -> Result<SourceFile, DefinitionError> {

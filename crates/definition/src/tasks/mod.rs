@@ -76,7 +76,7 @@ fn load_some(files: &[SourceFile], environment: &Environment, wanted: Option<&st
     LoadedTasks { tasks, problems: problems.into_result().err() }
 }
 
-/// Checks that a file lies in the folder of the environment that it names.
+/// Checks that a file is in the folder of the environment that it names.
 fn of_environment(scope: Scope<'_>, root: &DocumentNode, environment: &Environment) {
     let named = root.entry("environment").and_then(|entry| entry.value.scalar());
     if let Some(named) = named.filter(|named| named.text != environment.name.as_str()) {

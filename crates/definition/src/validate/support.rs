@@ -64,7 +64,7 @@ pub(super) fn filled(scope: Scope<'_>, text: &str, what: &str) {
 /// Maximum length of a title or name, in characters.
 const SHOWN_MAX: usize = 200;
 
-/// Checks a text that tables show in one line.
+/// Checks a text that tables show on one line.
 pub(super) fn one_line(scope: Scope<'_>, text: &str, what: &str) {
     if text.chars().any(char::is_control) || text.chars().count() > SHOWN_MAX {
         scope

@@ -10,7 +10,7 @@ pub const MEMORY_MIN: u64 = 6 << 20;
 /// the benchmarks needs, and too few to exhaust the host's.
 const PIDS_DEFAULT: u64 = 4096;
 
-/// The default memory limit in bytes if the kernel does not tell how much memory there is.
+/// The default memory limit in bytes if the kernel does not report the amount of memory.
 const MEMORY_UNKNOWN: u64 = 2 << 30;
 
 /// Returns the memory limit of containers whose definition has none, in bytes: half of the host's memory.

@@ -2,7 +2,7 @@
 //! takes longer than some resets, and each reset needs two such calls.
 //!
 //! The control group of a container is named after its id, which is unique across engines. If the group is not found,
-//! as on another host or without root's rights, the engine's call is used.
+//! as on another host or without root privileges, the engine's call is used.
 
 use std::fs;
 use std::path::{Path, PathBuf};

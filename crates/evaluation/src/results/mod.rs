@@ -110,7 +110,7 @@ pub enum ResultError {
 ///
 /// # Errors
 ///
-/// If the folder cannot be read.
+/// Returns an error if the folder cannot be read.
 pub fn find(folder: &Path) -> Result<Vec<Stored>, ResultError> {
     let mut found = Vec::new();
     let mut walk = WalkDir::new(folder).max_depth(DEPTH_MAX).sort_by_file_name().into_iter();
@@ -156,7 +156,7 @@ impl Stored {
     ///
     /// # Errors
     ///
-    /// If a file is missing, cannot be read or has the wrong form, or if the run did not finish.
+    /// Returns an error if a file is missing, cannot be read or has the wrong form, or if the run did not finish.
     pub fn read(&self) -> Result<RecordedResult, ResultError> {
         let left = match self.layout {
             ResultLayout::WebArena => webarena::read(&self.path)?,
@@ -174,7 +174,7 @@ impl Stored {
 ///
 /// # Errors
 ///
-/// If the file cannot be read or does not contain evidence.
+/// Returns an error if the file cannot be read or does not contain evidence.
 pub fn evidence(path: &Path) -> Result<EpisodeEvidence, ResultError> {
     let text = text(path)?;
     serde_json::from_str(&text).map_err(|error| form(path, "evidence that arenad has written", error))

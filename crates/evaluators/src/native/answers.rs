@@ -28,7 +28,7 @@ const UNACHIEVABLE: [&str; 12] = [
     "this task cannot be done",
 ];
 
-/// Whether an answer states that the task is impossible, and nothing else.
+/// Whether an answer states only that the task is impossible.
 pub(super) fn says_unachievable(answer: &str) -> bool {
     UNACHIEVABLE.iter().any(|words| same(words, answer))
 }

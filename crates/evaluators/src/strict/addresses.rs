@@ -96,8 +96,8 @@ impl NormalUrl {
         self.is_there(reference) && begins && self.has_query(reference)
     }
 
-    /// Whether this address has the host of the reference, its path if that matters, and every parameter of it without
-    /// a contradicting value.
+    /// Whether this address has the reference's host, its path if that matters, and all of its parameters, none with a
+    /// contradicting value.
     pub(crate) fn is_at(&self, reference: &Self, path_matters: bool) -> bool {
         let is_path = !path_matters || self.segments == reference.segments;
         self.is_there(reference) && is_path && self.has_query(reference)

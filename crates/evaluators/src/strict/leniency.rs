@@ -6,7 +6,7 @@
 pub(crate) enum Leniency {
     /// White space, quotes, a final full stop, or the spelling of a number or a unit.
     Spelling,
-    /// Whole words next to signs that the published tokenizer does not separate from them.
+    /// Whole words next to punctuation that the published tokenizer does not separate from them.
     Words,
     /// Markdown or JSON around the answer.
     Markup,
@@ -14,9 +14,9 @@ pub(crate) enum Leniency {
     Sentence,
     /// A number as an English word.
     NumberWord,
-    /// `none`, or `$0.00` where the task asks how much, for zero.
+    /// `none`, or `$0.00` if the task asks for an amount, for zero.
     Zero,
-    /// Signs between the digits of a long number, such as a telephone number.
+    /// Punctuation between the digits of a long number, such as a telephone number.
     Digits,
 }
 

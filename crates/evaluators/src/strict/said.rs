@@ -133,7 +133,8 @@ fn says_none(folded: &str, intent: &Intent) -> bool {
     }
 }
 
-/// Whether a text is the expected long number, with signs between its digits, such as a telephone number or an ISBN.
+/// Whether a text is the expected long number, with punctuation between its digits, such as a telephone number or an
+/// ISBN.
 fn is_code(wanted: &str, text: &str) -> bool {
     let is_long = wanted.len() >= 9 && wanted.bytes().all(|byte| byte.is_ascii_digit());
     let has_signs = text.chars().all(|c| c.is_ascii_digit() || " -().+".contains(c));

@@ -154,7 +154,7 @@ pub(super) fn begins_with(folded: &str, word: &str) -> bool {
     !words(rest).any(|word| turns(&word))
 }
 
-/// Returns the words of a folded text without the signs around them.
+/// Returns the words of a folded text without the punctuation around them.
 pub(super) fn words(folded: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let words = folded.split(|c: char| !c.is_alphanumeric() && c != '\'').map(|word| word.trim_matches('\''));
     words.filter(|word| !word.is_empty()).map(Cow::Borrowed)

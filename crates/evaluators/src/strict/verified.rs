@@ -107,7 +107,7 @@ fn tidy_text(text: &str, kind: &str) -> Result<Option<String>, Hedged> {
     })
 }
 
-/// Returns `yes`, `no`, `true` or `false` if the text is that word, possibly behind a frame, or begins with it and does
+/// Returns `yes`, `no`, `true` or `false` if the text is that word, possibly after a frame, or begins with it and does
 /// not revoke it.
 fn truth(text: &str) -> Option<&'static str> {
     let folded = fold(text);

@@ -96,7 +96,7 @@ fn is_digits(token: &str) -> bool {
 }
 
 /// Returns the parts of the date in a text, or `None` if dateutil raises. `default` completes the date for the check
-/// that the day exists; `present` is the present year.
+/// that the day exists; `present` is the current year.
 #[must_use]
 pub(crate) fn parse(text: &str, default: Day, present: u32) -> Option<ParsedDate> {
     let mut reader = DateParser { tokens: lexer::tokens(text), present, ..DateParser::default() };
@@ -320,7 +320,8 @@ impl DateParser {
         self.hour.is_some() && self.zone.is_none() && self.offset.is_none() && is_zone_name(token)
     }
 
-    /// Reads the name of a zone, such as `GMT`, and prepares for an offset behind it, as in `GMT+3`.
+    /// Reads the name of a time zone, such as `GMT`. If an offset follows, as in `GMT+3`, inverts its sign: dateutil
+    /// reads this as "my time plus three hours is GMT".
     fn zone(&mut self, token: String) {
         let is_utc = UTC.iter().any(|zone| zone.eq_ignore_ascii_case(&token));
         self.offset = UTC.iter().any(|zone| zone.to_ascii_lowercase() == token).then_some(0);
@@ -334,7 +335,7 @@ impl DateParser {
         }
     }
 
-    /// Reads `-0300`, `-03:00` or `-3`, and the name of a zone in parentheses behind it.
+    /// Reads `-0300`, `-03:00` or `-3`, and the name of a zone in parentheses after it.
     fn offset(&mut self, is_plus: bool) -> Option<()> {
         let at = self.at;
         let digits = self.token(at + 1)?.to_owned();

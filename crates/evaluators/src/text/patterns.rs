@@ -92,7 +92,7 @@ const WORD: &str = r"\p{L}\p{N}_";
 /// Translates a pattern to the syntax of `fancy_regex`; `None` if Python refuses it.
 ///
 /// Python's `$` also matches before a line feed at the end of the text, and its `\Z` only at the very end. Within
-/// `[...]` the signs of Rust's set operations are ordinary characters.
+/// `[...]` the operators of Rust's set notation are ordinary characters.
 fn translate(pattern: &str, engine: PatternEngine) -> Option<String> {
     let mut out = String::with_capacity(pattern.len() + 16);
     let mut chars = pattern.chars().peekable();

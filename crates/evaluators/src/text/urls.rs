@@ -34,7 +34,7 @@ const WITH_HOST: [&str; 26] = [
     "prospero", "rtsp", "rtsps", "rtspu", "rsync", "svn", "svn+ssh", "sftp", "nfs", "git", "git+ssh", "ws", "wss",
 ];
 
-/// `urlsplit(url)`.
+/// Splits a URL as `urlsplit(url)` does.
 ///
 /// # Errors
 ///

@@ -61,7 +61,8 @@ impl ValueNode {
         }
     }
 
-    /// Whether an actual single value equals `self`, the expected one. `reading` is the one by which `self` was read.
+    /// Whether an actual single value equals `self`, the expected one. `reading` must be the options with which `self`
+    /// was read.
     ///
     /// # Errors
     ///

@@ -52,7 +52,7 @@ pub struct ReadingOptions<'a> {
 }
 
 impl<'a> ReadingOptions<'a> {
-    /// Creates a reading without sites, for the present day.
+    /// Creates a reading without sites, for the current day.
     #[must_use]
     pub fn new(side: ValueOrigin, profile: Profile, patterns: &'a Patterns) -> Self {
         Self { side, profile, sites: None, rendered: None, url: UrlOptions::default(), patterns, today: dates::today() }

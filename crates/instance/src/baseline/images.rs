@@ -44,7 +44,7 @@ pub enum ImageError {
 }
 
 impl ImageError {
-    /// Returns the cause, if a person can do something specific about it.
+    /// Returns the cause, if a person can take specific action against it.
     pub(crate) fn cause(&self) -> Option<Cause> {
         match self {
             Self::Engine(error) => error.cause(),

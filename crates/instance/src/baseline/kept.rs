@@ -32,7 +32,7 @@ impl KeptBuilds {
         });
     }
 
-    /// Notes that a baseline has failed; returns whether its containers are kept.
+    /// Records that a baseline has failed; returns whether its containers are kept.
     pub(crate) fn fail(&self, id: &InstanceId) -> bool {
         self.change(|sets| {
             let is_kept = sets.wished.contains(id);
@@ -48,7 +48,7 @@ impl KeptBuilds {
         self.change(|sets| sets.there.contains(id))
     }
 
-    /// Notes that the containers are gone, or are about to be removed.
+    /// Records that the containers are gone, or are about to be removed.
     pub fn forget(&self, id: &InstanceId) {
         self.change(|sets| sets.there.remove(id));
     }

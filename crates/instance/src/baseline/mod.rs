@@ -126,7 +126,7 @@ pub enum BaselineError {
 }
 
 impl BaselineError {
-    /// Returns the cause, if a person can do something specific about it.
+    /// Returns the cause, if a person can take specific action against it.
     pub(crate) fn cause(&self) -> Option<Cause> {
         match self {
             Self::Image { cause, .. } => cause.cause(),

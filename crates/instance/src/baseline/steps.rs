@@ -51,7 +51,7 @@ pub enum StepError {
 }
 
 impl StepError {
-    /// Returns the cause, if a person can do something specific about it.
+    /// Returns the cause, if a person can take specific action against it.
     pub(crate) fn cause(&self) -> Option<Cause> {
         match self {
             Self::Command(error) => error.cause(),

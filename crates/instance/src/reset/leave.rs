@@ -1,4 +1,4 @@
-//! Resets that leave the instance as it is, because a comparison shows that it equals its snapshot.
+//! Resets that leave the instance unchanged, because a comparison shows that it equals its snapshot.
 
 use super::{Ending, ResetParameters, times};
 use crate::failure::OperationFailure;

@@ -7,7 +7,7 @@
 //!        └─► recreate: containers are made ─┘    stores      store        route and state
 //! ```
 //! If a strategy cannot be used or fails, the next one is tried, and the reset records why. The serving generation
-//! serves until a step has to take it out of service for good; a failure before that leaves it as it was.
+//! serves until a step has to take it out of service for good; a failure before that leaves it unchanged.
 
 mod leave;
 mod recreate;
@@ -45,7 +45,7 @@ pub(super) struct ResetParameters<'a> {
     /// The number of earlier resets of the instance under this daemon, for policies that compare only every n-th one.
     pub(super) number: u64,
     pub(super) stages: Stages,
-    /// The reasons why no faster strategy was used, as far as the definition asks for one.
+    /// The reasons why no faster strategy was used, if the definition asks for one.
     fallbacks: Vec<String>,
 }
 

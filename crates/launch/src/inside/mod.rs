@@ -1,7 +1,7 @@
 //! Inspects running containers from their host: the places outside the stores that they can write to, the content of
 //! these places, and the processes that hold the stores open.
 //!
-//! All of this is read through `/proc` of the host, which requires root's rights and takes a few milliseconds. The
+//! All of this is read through `/proc` of the host, which requires root privileges and takes a few milliseconds. The
 //! engine's own list of changes takes a second, because it compares every layer of the image, and is used only if the
 //! kernel does not reveal the location of the writable layer. The content of a container is hostile: its links are
 //! never followed, and the amount of data that is read is bounded.
@@ -68,7 +68,7 @@ pub enum InsideError {
 }
 
 impl InsideError {
-    /// Returns the cause, if a person can do something specific about it.
+    /// Returns the cause, if a person can take specific action against it.
     pub fn cause(&self) -> Option<Cause> {
         match self {
             Self::Engine(error) => error.cause(),
@@ -252,7 +252,7 @@ impl RunningContainer {
         Ok(Some(ServiceTraces { entries: walk.end(), commands, places: mounts.others }))
     }
 
-    /// Runs work on files, which may block, by [`arenad_seams::inline::blocking`].
+    /// Runs blocking work on files through [`arenad_seams::inline::blocking`].
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> Result<T, Failed> + Send + 'static,

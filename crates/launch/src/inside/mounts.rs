@@ -11,7 +11,7 @@ use arenad_model::store::is_within;
 /// The file systems that show the kernel's state and contain no written data.
 const VIEWS: [&str; 5] = ["proc", "sysfs", "cgroup", "cgroup2", "devpts"];
 
-/// The file systems that lie in memory and are empty at first.
+/// The file systems that are in memory and are empty at first.
 const MEMORY: [&str; 3] = ["tmpfs", "ramfs", "mqueue"];
 
 /// The files that the engine writes for a container and mounts into it.
@@ -22,7 +22,7 @@ const OF_ENGINE: [&str; 3] = ["/etc/hosts", "/etc/hostname", "/etc/resolv.conf"]
 pub(super) enum WritableLayer {
     /// The container has no writable layer, because its root is read-only.
     ReadOnly,
-    /// The layer lies in folders of this host.
+    /// The layer is in folders of this host.
     Overlay {
         /// The folder with the changed entries.
         upper: PathBuf,

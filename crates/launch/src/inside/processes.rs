@@ -15,7 +15,7 @@ use arenad_model::store::is_within;
 /// The number of attempts to list the processes if some end meanwhile.
 const ATTEMPTS: u32 = 20;
 /// The first pause between two attempts, which doubles up to [`LONGEST_PAUSE`]. On a busy host, a process that ends may
-/// be listed for many milliseconds after the kernel has taken away what is read of it.
+/// be listed for many milliseconds after the kernel has removed the data that is read about it.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 /// The longest pause between two attempts. All pauses together take about 0.7 s.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
@@ -131,7 +131,7 @@ fn held(thread: &Path, namespace: &Path, mounts: &Mounts) -> io::Result<Option<S
     Ok(mapped.into_iter().find(|path| is_path_of_store(path, mounts)))
 }
 
-/// Returns the target of a link in `/proc` if it lies on the mount of a store.
+/// Returns the target of a link in `/proc` if it is on the mount of a store.
 fn of_store(link: &Path, mounts: &Mounts) -> io::Result<Option<String>> {
     let found = match rustix::fs::statx(CWD, link, AtFlags::STATX_DONT_SYNC, StatxFlags::MNT_ID) {
         Ok(found) => found,

@@ -1,7 +1,7 @@
 //! The cage of a browser of the host, built with `bwrap`.
 //!
-//! In the cage the browser has a user of its own without any rights, and its own process namespace, which ends with it.
-//! Of the host's files it sees programs, libraries and fonts, and of arenad's files only its profile. Its memory and
+//! In the cage the browser has its own unprivileged user and its own process namespace, which ends with it. It can see
+//! only the host's programs, libraries and fonts, and none of arenad's files except its profile. Its memory and
 //! processes are limited. Its own sandbox runs inside, and isolates pages from the browser.
 //!
 //! Netlink is blocked, because Chromium cancels every request when a network appears on the host, which happens all the

@@ -16,7 +16,7 @@ pub(super) const PREFIX: &str = "arenad-browser-";
 /// Memory limit for the browser and all of its pages, in bytes.
 const MEMORY_MAX: &str = "2147483648";
 
-/// Limit for the browser's processes and threads; a page has some thirty.
+/// Limit for the browser's processes and threads; a page has about thirty.
 const TASKS_MAX: &str = "1024";
 
 /// Time within which killed processes must be gone.

@@ -24,7 +24,7 @@ pub(super) const USER: u32 = 1_893_000_003;
 /// Memory limit of the container: the needs of a large page, with a margin.
 const MEMORY: &str = "1536m";
 
-/// Limit for the container's processes and threads; a page has some thirty.
+/// Limit for the container's processes and threads; a page has about thirty.
 const TASKS: &str = "500";
 
 /// The reason why a browser cannot run in a container.

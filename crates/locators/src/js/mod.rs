@@ -91,7 +91,7 @@ impl RunningBrowser {
         let (cdp, user) = (self.cdp.clone(), self.user());
         tokio::spawn(async move {
             for mut spare in missing {
-                // If a browser cannot prepare a page in time, the next caller finds out.
+                // If the browser cannot prepare a page in time, the next caller gets the error.
                 let prepared = tokio::time::timeout(STOP_PATIENCE, BrowserPage::prepare(&cdp, &client, user)).await;
                 *spare = prepared.ok().and_then(Result::ok);
             }

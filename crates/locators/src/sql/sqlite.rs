@@ -2,7 +2,7 @@
 //! of its own.
 //!
 //! The site continues to write while its file is read, so the file and its companions are read repeatedly, until a read
-//! equals the previous copy. The copy belongs to arenad alone, so the effects of statements on it are harmless. It lies
+//! equals the previous copy. The copy belongs to arenad alone, so the effects of statements on it are harmless. It is
 //! in the state directory, and is never in the daemon's memory as a whole.
 
 use std::io;

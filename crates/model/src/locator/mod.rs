@@ -143,7 +143,7 @@ pub enum JsPage {
     Path(String),
     /// The page that the caller supplies. If the caller supplies none, the page at the site's URL.
     Given,
-    /// The page that is open in the agent's browser, in its present state.
+    /// The page that is open in the agent's browser, in its current state.
     Live,
 }
 

@@ -246,7 +246,7 @@ pub fn init(state_dir: &Path, file: Option<PathBuf>, size: Option<u64>) -> Resul
 /// Unmounts the disk of a state directory if it is mounted, and returns whether it was. The next opening of the state
 /// root mounts it again.
 ///
-/// Errors: if the disk is in use.
+/// Errors: returned if the disk is in use.
 pub fn detach(state_dir: &Path) -> Result<bool, DiskError> {
     match standing(state_dir)? {
         DiskStatus::Mounted(_) => mount::unmount(&stores(state_dir)).map(|()| true),
@@ -374,7 +374,7 @@ fn check_free(state_dir: &Path, file: &Path) -> Result<(), DiskError> {
 
 /// Returns the snapshots to copy to the disk.
 ///
-/// Errors: if there are instances.
+/// Errors: returned if there are instances.
 fn snapshots(state_dir: &Path, file: &Path) -> Result<Vec<StoreTree>, DiskError> {
     let at = stores(state_dir);
     if !at.exists() {

@@ -108,7 +108,7 @@ fn is_mount_point(folder: &Path) -> Option<bool> {
     told.then(|| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
-/// Returns whether a folder lies on an XFS.
+/// Returns whether a folder is on an XFS.
 fn is_on_xfs(folder: &Path) -> bool {
     // The number is 32 bits wide; some architectures show it signed.
     statfs(folder).is_ok_and(|found| found.f_type as u32 == XFS)

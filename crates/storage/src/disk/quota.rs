@@ -9,7 +9,7 @@
 //! ```text
 //!   fresh: number 7 ──clone──► limit of 7 ──exchange──► live: number 6 → 7, its old content, number 6, to the trash
 //! ```
-//! The programs of xfsprogs do the work, in some milliseconds each, because the system calls have no safe interface.
+//! The programs of xfsprogs do the work, in a few milliseconds each, because the system calls have no safe interface.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};

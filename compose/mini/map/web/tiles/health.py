@@ -14,7 +14,7 @@ from tiles import draw
 
 # The search address that the page uses, through nginx.
 SEARCH, ROUTES = "http://127.0.0.1/nominatim", {"car": 5000, "bike": 5001, "foot": 5002}
-# A tile without any object has some hundred bytes, the middle of a town has thousands.
+# A tile without any object has a few hundred bytes, the middle of a town has thousands.
 LEAST_TILE = 2000
 
 

@@ -53,7 +53,7 @@ def make(people, products):
         for status in status_path(dice, NOW - when):
             order.set_status(status)
         stamp(order, basket, when)
-    # Stock was refilled continuously: the present stock is that of the catalogue.
+    # Stock was refilled continuously: the current stock is that of the catalogue.
     for key, number in stock.items():
         StockRecord.objects.filter(pk=key).update(num_in_stock=number, num_allocated=0)
     return Order.objects.count()

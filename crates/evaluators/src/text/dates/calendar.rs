@@ -3,7 +3,7 @@
 /// A date: year, month and day.
 pub(crate) type Day = (u32, u32, u32);
 
-/// Returns the present day in local time, as `datetime.now()` does.
+/// Returns the current day in local time, as `datetime.now()` does.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "the benchmarks' own code fills dates in from the present day")]
 pub(crate) fn today() -> Day {
@@ -12,7 +12,7 @@ pub(crate) fn today() -> Day {
     (u32::try_from(today.year()).unwrap_or(1), part(today.month()), part(today.day()))
 }
 
-/// Completes a year of two digits: the result lies within fifty years of the present year.
+/// Completes a year of two digits: the result lies within fifty years of the current year.
 pub(super) fn with_century(year: u32, present: u32) -> u32 {
     let year = year + present / 100 * 100;
     if year >= present + 50 {

@@ -190,7 +190,8 @@ impl TypedValue {
         self.alternatives.iter().map(Normal::to_json).collect()
     }
 
-    /// Whether an actual value equals `self`, the expected one. `reading` is the one by which `self` was read.
+    /// Whether an actual value equals `self`, the expected one. `reading` must be the options with which `self` was
+    /// read.
     ///
     /// # Errors
     ///

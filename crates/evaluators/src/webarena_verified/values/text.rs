@@ -20,7 +20,7 @@ static HYPHEN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!("(?<=[a-zA-Z]){HYPHENS}|{HYPHENS}(?=[a-zA-Z])")).expect("a pattern of ours")
 });
 
-/// Converts a text to ASCII and lower case with single blanks, removes signs such as ™, and replaces the sites'
+/// Converts a text to ASCII and lower case with single blanks, removes symbols such as ™, and replaces the sites'
 /// addresses by placeholders. Patterns stay unchanged.
 pub(in super::super) fn normalise_text(text: &str, reading: &ReadingOptions<'_>) -> String {
     if text.is_empty() || reading.is_pattern(text) {

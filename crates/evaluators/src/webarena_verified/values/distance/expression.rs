@@ -97,7 +97,7 @@ fn priority(operator: &str) -> Option<u8> {
     }
 }
 
-/// Splits a text into Python's tokens. Texts in quotes, comments after a hash, and signs that pint does not use as
+/// Splits a text into Python's tokens. Texts in quotes, comments after a hash, and symbols that pint does not use as
 /// operators are skipped. Returns `None` if Python's tokenizer raises.
 fn tokens(text: &str) -> Option<Vec<Token>> {
     static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
@@ -143,8 +143,8 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
 }
 
 /// Returns the length of the text in quotes at the start, which may have a prefix such as `r` and one or three quotes;
-/// `Some(None)` if there is none. A single quote without an end is an ordinary sign; three quotes without an end are an
-/// error, the outer `None`.
+/// `Some(None)` if there is none. A single quote without an end is an ordinary character; three quotes without an end
+/// are an error, the outer `None`.
 #[expect(clippy::option_option, reason = "an error, or none, or a length")]
 fn quoted(text: &str) -> Option<Option<usize>> {
     let Some(start) = text.find(['\'', '"']).filter(|start| *start <= 2) else { return Some(None) };
