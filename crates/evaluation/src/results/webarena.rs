@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn a_run_that_was_cut_off_is_no_answer() {
         let said = |html: &str| read_text(html).expect_err("unfinished").to_string();
-        assert!(said(&rendered(&[("http://h/", "click [1]")])).contains("no `stop`"));
+        assert!(said(&rendered(&[("http://h/", "click [1]")])).contains("not `stop`"));
         assert!(said(&rendered(&[])).contains("before the agent saw a page"));
         assert!(said("<h3 class='url'><a href=http://h/>URL</a></h3>page.click()").contains("no parsed action"));
     }
