@@ -12,6 +12,7 @@ use super::client::ApiClient;
 use super::failure::CommandFailure;
 use super::{exit_code, find, output};
 use arenad_api::{DaemonEvent, EventList, EventsGone, GONE, SiteStatus};
+use arenad_model::instance::InstanceId;
 use arenad_model::lines::LineSplitter;
 
 /// The number of events that are requested if only some of them will be shown.
@@ -198,10 +199,10 @@ fn is_meant(event: &DaemonEvent, args: &EventsArgs) -> bool {
     if args.environment.is_none() && args.sites.is_empty() {
         return true;
     }
-    // The format is ENVIRONMENT/SITE/NUMBER.
-    let mut parts = event.instance.as_deref().unwrap_or_default().split('/');
-    let (Some(environment), Some(site)) = (parts.next(), parts.next()) else { return false };
-    find::is_named((environment, site), args.environment.as_deref(), &args.sites)
+    let instance = event.instance.as_deref().and_then(|id| id.parse::<InstanceId>().ok());
+    instance.is_some_and(|InstanceId { environment, site, .. }| {
+        find::is_named((environment.as_str(), site.as_str()), args.environment.as_deref(), &args.sites)
+    })
 }
 
 /// Rejects names that are neither up nor in any event, because nothing would ever be shown for them.

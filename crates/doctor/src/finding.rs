@@ -16,12 +16,7 @@ pub enum Level {
 impl Level {
     /// Returns the name in printed output and in JSON.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Note => "note",
-            Self::Warning => "warning",
-            Self::Problem => "problem",
-        }
+        arenad_api::FindingLevel::from(self).word()
     }
 }
 
@@ -45,14 +40,7 @@ pub enum Area {
 impl Area {
     /// Returns the name in printed output and in JSON.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Engine => "engine",
-            Self::Storage => "storage",
-            Self::Capacity => "capacity",
-            Self::Network => "network",
-            Self::Host => "host",
-            Self::Images => "images",
-        }
+        arenad_api::FindingArea::from(self).word()
     }
 }
 

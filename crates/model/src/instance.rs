@@ -28,6 +28,12 @@ impl InstanceId {
         Self { environment: environment.clone(), site: site.clone(), number: 1 }
     }
 
+    /// Returns a list of instances for a message: `mini/shopping/1, mini/reddit/1`.
+    pub fn listed(instances: &[Self]) -> String {
+        let ids: Vec<String> = instances.iter().map(Self::to_string).collect();
+        ids.join(", ")
+    }
+
     /// Returns the name of an object of the instance in the engine, such as a container. It contains the generation,
     /// the service if the site has several, and the first characters of the installation's id, because names are global
     /// in the engine.

@@ -88,28 +88,8 @@ fn instance_folder(instance: &InstanceId) -> String {
 
 /// Parses the name of an instance's folder.
 pub(super) fn parse_instance(folder: &str) -> Option<InstanceId> {
-    // Names of environments and sites have no dots.
-    let mut parts = folder.split('.');
-    let environment = parts.next()?.parse_name()?;
-    let site = parts.next()?.parse_name()?;
-    let number = parts.next()?.parse().ok()?;
-    parts.next().is_none().then_some(InstanceId { environment, site, number })
-}
-
-trait ParseName<T> {
-    fn parse_name(self) -> Option<T>;
-}
-
-impl ParseName<arenad_model::ids::EnvironmentName> for &str {
-    fn parse_name(self) -> Option<arenad_model::ids::EnvironmentName> {
-        arenad_model::ids::EnvironmentName::parse(self).ok()
-    }
-}
-
-impl ParseName<arenad_model::ids::SiteName> for &str {
-    fn parse_name(self) -> Option<arenad_model::ids::SiteName> {
-        arenad_model::ids::SiteName::parse(self).ok()
-    }
+    // Names of environments and sites have neither dots nor slashes.
+    folder.replace('.', "/").parse().ok()
 }
 
 fn name(text: &str) -> Result<String, StorageError> {

@@ -85,7 +85,7 @@ pub enum StoreError {
         cause: sqlx::Error,
     },
     /// The snapshot is in use by instances that are not down.
-    #[error("remove snapshot {snapshot}: {} uses it", listed(users))]
+    #[error("remove snapshot {snapshot}: {} uses it", InstanceId::listed(users))]
     InUse {
         /// The id of the snapshot that was to be removed.
         snapshot: SnapshotId,
@@ -100,11 +100,6 @@ pub enum StoreError {
         /// The value that could not be parsed.
         text: String,
     },
-}
-
-fn listed(instances: &[InstanceId]) -> String {
-    let names: Vec<String> = instances.iter().map(InstanceId::to_string).collect();
-    names.join(", ")
 }
 
 impl StoreError {

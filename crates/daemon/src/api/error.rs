@@ -16,6 +16,7 @@ use arenad_launch::RemoveError;
 use arenad_locators::LocateError;
 use arenad_model::cause::SHORTEN_FILE;
 use arenad_model::error::describe;
+use arenad_model::instance::InstanceId;
 use arenad_storage::StorageError;
 use arenad_store::StoreError;
 
@@ -88,8 +89,7 @@ impl IntoResponse for ApiError {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         if let StoreError::InUse { snapshot, users } = &error {
-            let listed: Vec<String> = users.iter().map(ToString::to_string).collect();
-            let detail = format!("snapshot {snapshot} is in use by {}", listed.join(", "));
+            let detail = format!("snapshot {snapshot} is in use by {}", InstanceId::listed(users));
             return Self::new(StatusCode::CONFLICT, "in_use", detail).hint("take those down first with `arenad down`");
         }
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "store", describe(&error))

@@ -95,6 +95,7 @@ pub(super) fn value(value: &Value) -> wire::ValueKind {
 mod tests {
     use super::*;
     use arenad_model::instance::InstanceFailure;
+    use arenad_model::locator::Rows;
 
     #[test]
     fn the_words_of_the_api_are_those_of_the_model() {
@@ -126,6 +127,21 @@ mod tests {
         }
         for known in Depth::ALL {
             assert_eq!(probes(known).word(), known.name());
+        }
+        let text = String::new;
+        for known in [
+            Value::Null,
+            Value::Bool(true),
+            Value::Integer(1),
+            Value::Decimal(text()),
+            Value::Float(1.0),
+            Value::Text(text()),
+            Value::Bytes(Vec::new()),
+            Value::Timestamp(jiff::Timestamp::UNIX_EPOCH),
+            Value::Json(text()),
+            Value::Rows(Rows::default()),
+        ] {
+            assert_eq!(value(&known).word(), known.type_name());
         }
     }
 }

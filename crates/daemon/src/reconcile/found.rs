@@ -76,6 +76,7 @@ async fn of_engine(shared: &SharedParts, found: &mut ObjectInventory, findings: 
     }
 }
 
+/// Returns the owner of an object. `None` if its labels are not those that arenad writes; such an object is left alone.
 fn owner(labels: &BTreeMap<String, String>) -> Option<ObjectOwner> {
     let instance = labels.get(labels::INSTANCE)?.parse().ok()?;
     let made = labels.get(labels::GENERATION)?.parse().ok()?;

@@ -38,27 +38,36 @@ pub(super) fn list(pid: u32, mounts: &Mounts, holders: bool) -> Result<Vec<Conta
     };
     let namespace = fs::read_link(format!("/proc/{pid}/ns/mnt")).map_err(failed("read its namespace"))?;
     let groups = groups(pid).map_err(failed("find its control group"))?;
-    let mut pause = FIRST_PAUSE;
-    for _ in 0..ATTEMPTS {
+    until_complete(|| {
         let mut found = Vec::new();
-        let mut is_complete = true;
         for member in members(pid, &groups).map_err(failed("list its processes"))? {
             match look(member, &namespace, mounts, holders) {
                 Ok(Some(process)) => found.push(process),
                 // A dead process that its parent has not waited for holds nothing open.
                 Ok(None) => {}
                 // The process has ended, but it may have started another one before.
-                Err(error) if is_gone(&error) => is_complete = false,
+                Err(error) if is_gone(&error) => return Ok(None),
                 Err(error) => return Err(failed("read its processes")(error)),
             }
         }
-        if is_complete {
-            return Ok(found);
+        Ok(Some(found))
+    })?
+    .ok_or_else(|| {
+        failed("list its processes")(io::Error::other("they start and end faster than they can be inspected"))
+    })
+}
+
+/// Repeats an attempt, with pauses, until it gives a complete result. `None` if none of them does.
+fn until_complete<T, E>(mut attempt: impl FnMut() -> Result<Option<T>, E>) -> Result<Option<T>, E> {
+    let mut pause = FIRST_PAUSE;
+    for _ in 1..ATTEMPTS {
+        if let Some(complete) = attempt()? {
+            return Ok(Some(complete));
         }
         std::thread::sleep(pause);
         pause = (2 * pause).min(LONGEST_PAUSE);
     }
-    Err(failed("list its processes")(io::Error::other("they start and end faster than they can be inspected")))
+    attempt()
 }
 
 fn is_gone(error: &io::Error) -> bool {
@@ -210,4 +219,30 @@ fn members(pid: u32, groups: &[PathBuf]) -> io::Result<BTreeSet<u32>> {
         }
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn a_process_that_ends_slowly_does_not_use_up_the_attempts() {
+        let ended = Instant::now() + Duration::from_millis(100);
+        let attempt = || Ok::<_, Infallible>((Instant::now() >= ended).then_some("complete"));
+        assert_eq!(until_complete(attempt), Ok(Some("complete")));
+    }
+
+    #[test]
+    fn the_attempts_are_bounded() {
+        let mut attempts = 0;
+        let attempt = || {
+            attempts += 1;
+            Ok::<Option<()>, Infallible>(None)
+        };
+        assert_eq!(until_complete(attempt), Ok(None));
+        assert_eq!(attempts, ATTEMPTS);
+    }
 }
