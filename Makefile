@@ -31,7 +31,8 @@ wheel: release ## Build a Python wheel with program, environments and client: ta
 deb: release ## Build a Debian package with a systemd unit: target/dist
 	@scripts/deb.sh
 
-up: prepare ## Build arenad and the images, bring the mini environment up
+up: ## Build arenad and the images, bring the mini environment up
+	@scripts/toolchain.sh
 	@PROFILE=$(PROFILE) scripts/up.sh
 
 down: ## Take everything down that `make up` brought up

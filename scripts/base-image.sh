@@ -91,9 +91,10 @@ build() { # suite, image
     if ls /usr/local/share/ca-certificates/*.crt >/dev/null 2>&1; then
         say "adding this machine's own certificate authorities; keep the image on this machine"
         bundle=/etc/ssl/certs/ca-certificates.crt
+        # The hook hides the warnings of a successful run: they concern Debian's own files.
         # shellcheck disable=SC2016 # $1 is the hook's argument, the new root
         set -- "$@" --customize-hook='copy-in /usr/local/share/ca-certificates /usr/local/share' \
-            --customize-hook='chroot "$1" update-ca-certificates >/dev/null'
+            --customize-hook='said=$(chroot "$1" update-ca-certificates 2>&1) || { echo "$said" >&2; exit 1; }'
     fi
     debian_sources "$suite" >"$work/sources"
     # Without a mirror, mmdebstrap uses its own default, which is right on hosts that do not run Debian.

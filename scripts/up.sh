@@ -1,10 +1,10 @@
 #!/bin/sh
-# `make up`: prepares the machine, compiles arenad and builds the images in parallel, and brings the mini environment
-# up.
+# `make up`: compiles arenad, prepares the machine and builds the images in parallel, and brings the mini environment up.
 #
-# Compiling needs processors and building images needs the network, so both share a small machine well. Their output
-# goes to target/up/*.log; a failure prints the end of it. Environment: PROFILE, cargo's profile (default quick, which
-# optimizes less than release and builds faster).
+# Compiling needs processors, and installing packages and building images need the network, so they share a small machine
+# well. The output of the compiler and of the builds goes to target/up/*.log; a failure prints the end of it. What the
+# preparation installs is printed at once. Environment: PROFILE, cargo's profile (default quick, which optimizes less than
+# release and builds faster).
 set -eu
 
 cd "$(dirname -- "$0")/.."
@@ -32,11 +32,12 @@ fail() { # log, message
 }
 
 # Ends the background work however this script ends.
+machine=
 images=
 program=
 # shellcheck disable=SC2317,SC2329 # called by the trap
 end() {
-    for process in $program $images; do kill "$process" 2>/dev/null || true; done
+    for process in $program $machine $images; do kill "$process" 2>/dev/null || true; done
 }
 trap end EXIT
 trap 'exit 130' INT
@@ -51,6 +52,12 @@ images_are_here() {
     done
 }
 
+# Host tools, the engine and the base images, in this order: each needs the one before it. dpkg allows one installation
+# at a time.
+prepare() {
+    scripts/host-tools.sh && scripts/engine.sh && scripts/base-image.sh
+}
+
 progress() {
     compiled=$(grep -c '^ *Compiling ' "$logs/program.log" 2>/dev/null || true)
     line="compiled ${compiled:-0} of $total crates"
@@ -61,15 +68,22 @@ progress() {
 : >"$logs/program.log"
 "$CARGO" build --profile "$PROFILE" --locked >"$logs/program.log" 2>&1 &
 program=$!
-if ! images_are_here; then
-    : >"$logs/images.done"
-    scripts/images-ahead.sh >"$logs/images.done" 2>"$logs/images.log" &
-    images=$!
-fi
+prepare &
+machine=$!
 total=0
 shown=0
-while [ -n "$program$images" ]; do
+while [ -n "$program$machine$images" ]; do
     sleep 0.2
+    if [ -n "$machine" ] && ! kill -0 "$machine" 2>/dev/null; then
+        # The script that failed has printed the reason.
+        wait "$machine" || exit 1
+        machine=
+        if ! images_are_here; then
+            : >"$logs/images.done"
+            scripts/images-ahead.sh >"$logs/images.done" 2>"$logs/images.log" &
+            images=$!
+        fi
+    fi
     if [ -n "$program" ] && ! kill -0 "$program" 2>/dev/null; then
         [ -z "$terminal" ] || printf '\r\033[K' >&2
         code=0
@@ -91,9 +105,9 @@ while [ -n "$program$images" ]; do
     now=$(date +%s)
     if [ "$total" = 0 ] && [ $((now - begun)) -ge 3 ] && [ -n "$program" ]; then
         total=$(crates)
-        say "compiling arenad${images:+ and building the images of the sites}; logs are in $logs/"
+        say "compiling arenad; logs are in $logs/"
     fi
-    [ "$total" != 0 ] && [ -n "$program$images" ] || continue
+    [ "$total" != 0 ] && [ -n "$program$machine$images" ] || continue
     if [ -n "$terminal" ]; then
         [ "$now" = "$shown" ] || printf '\r\033[Kup: %s' "$(progress)" >&2
         shown=$now

@@ -127,9 +127,13 @@ pub fn age(timestamp: &str) -> String {
 /// Formats a duration in milliseconds: `840 ms`, `3.2 s`, `2 min 5 s`.
 pub fn milliseconds(ms: f64) -> String {
     match ms {
-        ms if ms < 1000.0 => format!("{ms:.0} ms"),
-        ms if ms < 60_000.0 => format!("{:.1} s", ms / 1000.0),
-        ms => format!("{:.0} min {:.0} s", (ms / 60_000.0).floor(), (ms % 60_000.0) / 1000.0),
+        ms if ms < 999.5 => format!("{ms:.0} ms"),
+        ms if ms < 59_950.0 => format!("{:.1} s", ms / 1000.0),
+        ms => {
+            // Rounded before it is split: 119.7 s are 2 min 0 s, and not 1 min 60 s.
+            let seconds = (ms / 1000.0).round();
+            format!("{:.0} min {:.0} s", (seconds / 60.0).floor(), seconds % 60.0)
+        }
     }
 }
 
@@ -160,6 +164,9 @@ mod tests {
         assert_eq!(milliseconds(839.6), "840 ms");
         assert_eq!(milliseconds(3210.0), "3.2 s");
         assert_eq!(milliseconds(125_000.0), "2 min 5 s");
+        assert_eq!(milliseconds(999.7), "1.0 s");
+        assert_eq!(milliseconds(59_980.0), "1 min 0 s");
+        assert_eq!(milliseconds(119_700.0), "2 min 0 s");
     }
 
     #[test]

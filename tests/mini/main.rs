@@ -15,6 +15,7 @@ mod hammer;
 mod homepage;
 mod map;
 mod pages;
+mod paused;
 mod sabotage;
 mod shop;
 mod shop_browsed;

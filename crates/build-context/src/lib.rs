@@ -104,7 +104,9 @@ fn append(builder: &mut tar::Builder<Vec<u8>>, path: &Path, relative: &Path) -> 
         header.set_entry_type(tar::EntryType::Directory);
         header.set_mode(0o755);
         header.set_size(0);
-        builder.append_data(&mut header, relative, std::io::empty())
+        // The slash makes the entry equal to the one that the docker command sends, whose layers can then be reused: the
+        // classic builder hashes the entries of a folder with their names.
+        builder.append_data(&mut header, relative.join(""), std::io::empty())
     } else if metadata.is_symlink() {
         header.set_entry_type(tar::EntryType::Symlink);
         header.set_mode(0o777);
@@ -158,6 +160,6 @@ mod tests {
         std::fs::write(folder.path().join("sub/y.log"), "y").expect("write");
         std::fs::write(folder.path().join(".dockerignore"), "# logs\n*.log\n!important.log\n").expect("write");
         let packed = names(&pack(&build(folder.path())).expect("packs").archive);
-        assert_eq!(packed, [".dockerignore", "Dockerfile", "important.log", "keep.txt", "sub", "sub/y.log"]);
+        assert_eq!(packed, [".dockerignore", "Dockerfile", "important.log", "keep.txt", "sub/", "sub/y.log"]);
     }
 }

@@ -275,7 +275,7 @@ fn account(account: &Account) -> (String, Json) {
 }
 
 fn reset(reset: &ResetSpec) -> Json {
-    let ResetSpec { strategy, standby, schedule, verify, hold_requests, hold_timeout } = reset;
+    let ResetSpec { strategy, standby, may_pause, schedule, verify, hold_requests, hold_timeout } = reset;
     let strategy = match strategy {
         ResetStrategyName::Recreate => "recreate",
         ResetStrategyName::Keep => "keep",
@@ -287,6 +287,9 @@ fn reset(reset: &ResetSpec) -> Json {
     });
     if *standby > 0 {
         found["standby"] = json!(standby);
+    }
+    if !may_pause {
+        found["pause"] = false.into();
     }
     if !schedule.is_empty() {
         found["schedule"] = schedule.iter().map(standby_time).collect();

@@ -55,8 +55,13 @@ impl Instance {
         let Some(current) = self.baseline.clone() else { return };
         let just_reset = self.pool.was_reset_within(RESETS_COME_IN_ROWS);
         let most_renewals = if self.can_rewind(&current) { MOST_RENEWALS } else { 0 };
-        let wanted =
-            PoolIntent { count, snapshot: &current.id, expects_reset: is_written || just_reset, most_renewals };
+        let wanted = PoolIntent {
+            count,
+            snapshot: &current.id,
+            expects_reset: is_written || just_reset,
+            may_pause: self.context.site.reset.may_pause,
+            most_renewals,
+        };
         let budget = PoolBudget {
             memory_free: self.context.shared.machine.free_memory(),
             memory_each: expected_memory(&self.context.site),

@@ -67,6 +67,8 @@ pub struct PoolIntent<'a> {
     pub snapshot: &'a SnapshotId,
     /// Whether a reset is expected soon, so that one standby should already be running.
     pub expects_reset: bool,
+    /// Whether standbys may be paused. If not, all of them run.
+    pub may_pause: bool,
     /// The number of times that containers may be brought back before they are recreated. Zero means never.
     pub most_renewals: u32,
 }
@@ -156,14 +158,12 @@ pub fn plan(wanted: PoolIntent<'_>, members: &[PoolMember], budget: PoolBudget) 
             some => plan.lack = some,
         }
     }
-    let keep_running = usize::from(wanted.expects_reset);
+    let keep_running = if wanted.may_pause { usize::from(wanted.expects_reset) } else { wanted.count };
     let running: Vec<&&PoolMember> = ready.iter().filter(|member| member.standing == Standing::Running).collect();
     plan.actions.extend(running.iter().skip(keep_running).map(|member| PoolAction::Freeze(member.generation)));
-    if running.len() < keep_running
-        && let Some(frozen) = ready.iter().find(|member| member.standing == Standing::Frozen)
-    {
-        plan.actions.push(PoolAction::Thaw(frozen.generation));
-    }
+    let paused = ready.iter().filter(|member| member.standing == Standing::Frozen);
+    let resumed = paused.take(keep_running.saturating_sub(running.len()));
+    plan.actions.extend(resumed.map(|member| PoolAction::Thaw(member.generation)));
     plan
 }
 
@@ -201,7 +201,7 @@ mod tests {
     static NOW: LazyLock<SnapshotId> = LazyLock::new(|| "now".to_owned().into());
 
     fn wanted(count: usize) -> PoolIntent<'static> {
-        PoolIntent { count, snapshot: &NOW, expects_reset: false, most_renewals: 3 }
+        PoolIntent { count, snapshot: &NOW, expects_reset: false, may_pause: true, most_renewals: 3 }
     }
 
     fn member(generation: u64, standing: Standing) -> PoolMember {
@@ -237,6 +237,13 @@ mod tests {
         let expecting = PoolIntent { expects_reset: true, ..wanted(2) };
         assert_eq!(plan(expecting, &both, PLENTY).actions, []);
         assert_eq!(plan(expecting, &[member(1, Standing::Frozen)], PLENTY).actions[1], PoolAction::Thaw(1));
+    }
+
+    #[test]
+    fn all_run_if_none_may_be_paused() {
+        let both = [member(1, Standing::Frozen), member(2, Standing::Running), member(3, Standing::Frozen)];
+        let running = PoolIntent { may_pause: false, ..wanted(3) };
+        assert_eq!(plan(running, &both, PLENTY).actions, [PoolAction::Thaw(1), PoolAction::Thaw(3)]);
     }
 
     #[test]
@@ -309,8 +316,10 @@ mod tests {
     proptest! {
         /// From any pool, the plans lead to the intended pool, after which no actions are left.
         #[test]
-        fn plans_come_to_an_end(count in 0..4usize, expects_reset: bool, most_renewals in 0..4u32, start in members()) {
-            let wanted = PoolIntent { expects_reset, most_renewals, ..wanted(count) };
+        fn plans_come_to_an_end(
+            count in 0..4usize, expects_reset: bool, may_pause: bool, most_renewals in 0..4u32, start in members(),
+        ) {
+            let wanted = PoolIntent { expects_reset, may_pause, most_renewals, ..wanted(count) };
             let mut now = start;
             for _ in 0..20 {
                 now = done(&now, &plan(wanted, &now, PLENTY));
@@ -319,14 +328,17 @@ mod tests {
             prop_assert_eq!(now.len(), count);
             prop_assert!(now.iter().all(|member| member.snapshot.as_ref() == Some(&*NOW)));
             let running = now.iter().filter(|member| member.standing == Standing::Running).count();
-            prop_assert_eq!(running, usize::from(expects_reset && count > 0));
+            let must_run = if may_pause { usize::from(expects_reset).min(count) } else { count };
+            prop_assert_eq!(running, must_run);
         }
 
         /// No member gets two actions at once, no member in creation gets any, and no more creations begin than
         /// intended.
         #[test]
-        fn plans_are_consistent(count in 0..4usize, expects_reset: bool, memory_free: u64, start in members()) {
-            let wanted = PoolIntent { expects_reset, ..wanted(count) };
+        fn plans_are_consistent(
+            count in 0..4usize, expects_reset: bool, may_pause: bool, memory_free: u64, start in members(),
+        ) {
+            let wanted = PoolIntent { expects_reset, may_pause, ..wanted(count) };
             let plan = plan(wanted, &start, PoolBudget { memory_free, ..PLENTY });
             let mut told = BTreeSet::new();
             let mut begun = 0;

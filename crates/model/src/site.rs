@@ -380,6 +380,8 @@ pub struct ResetSpec {
     pub strategy: ResetStrategyName,
     /// The number of standbys that are kept once the site has been written to or reset.
     pub standby: usize,
+    /// Whether standbys are paused while no reset is expected.
+    pub may_pause: bool,
     /// Different numbers of standbys at different times. They apply whether or not the site is used.
     pub schedule: Vec<StandbyTime>,
     /// The comparisons with the snapshot.

@@ -14,7 +14,8 @@ worker_tmp_dir = "/dev/shm"
 pidfile = "/run/shop/web.pid"
 # The gateway keeps its connections open; closing them here would race with its next request.
 keepalive = 75
-timeout = 60
+# No limit: a worker of a standby that was paused has not reported for as long, and would be killed once it is resumed.
+timeout = 0
 graceful_timeout = 3
 # The server is not controlled from inside the container.
 control_socket_disable = True

@@ -310,6 +310,10 @@ pub(crate) struct RawReset {
     /// are created once the site has been written to or reset, as far as memory allows. Default: 0.
     #[schemars(range(min = 0, max = 100))]
     pub(crate) standby: Option<u32>,
+    /// Whether standbys are paused while no reset is expected, so that they take no processor time. `false` is for
+    /// programs that a pause of minutes harms: some servers, such as Puma and Gunicorn, kill a worker that has not
+    /// reported for a minute, and a resumed worker has not. Default: `true`.
+    pub(crate) pause: Option<bool>,
     /// Different numbers of standbys at different times. Each entry applies from its time until the time of another
     /// entry, whether or not the site is used.
     #[schemars(length(min = 1))]

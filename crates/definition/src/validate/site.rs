@@ -307,6 +307,7 @@ fn reset(scope: Scope<'_>, raw: Option<&RawReset>) -> ResetSpec {
             RawStrategy::Keep => ResetStrategyName::Keep,
         },
         standby: standby(scope.key("standby"), raw),
+        may_pause: raw.and_then(|raw| raw.pause).unwrap_or(true),
         schedule: schedule(scope, raw),
         verify: VerifyPolicy {
             is_full: raw.and_then(|raw| raw.verify).is_some_and(|verify| matches!(verify, RawVerify::Full)),

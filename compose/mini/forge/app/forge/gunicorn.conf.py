@@ -13,7 +13,8 @@ preload_app = True
 worker_tmp_dir = "/dev/shm"
 # The gateway keeps its connections open; closing them here would race with its next request.
 keepalive = 75
-timeout = 60
+# No limit: a worker of a standby that was paused has not reported for as long, and would be killed once it is resumed.
+timeout = 0
 graceful_timeout = 3
 accesslog = "-"
 access_log_format = '%({x-forwarded-for}i)s "%(r)s" %(s)s %(b)s %(M)sms'
