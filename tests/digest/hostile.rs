@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use arenad_model::ids::ServiceName;
 
-use crate::kit::{Hostile, Move, ServerAttack, mysql, postgres};
-use crate::subject::Stores;
+use super::subject::Stores;
+use crate::hostile_servers::{Hostile, Move, ServerAttack, mysql, postgres};
 use arenad_engine::docker::DockerEngine;
 use arenad_launch::Incarnation;
 use arenad_model::site::{Database, DatabaseAccess, DatabaseEngine, Secret};

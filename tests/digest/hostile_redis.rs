@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
-use crate::subject::{Stores, differences};
+use super::subject::{Stores, differences};
 
 /// The limit on the growth of this process's memory, in bytes, whatever a server sends.
 const GROWTH_MAX: u64 = 512 << 20;

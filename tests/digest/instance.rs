@@ -59,11 +59,11 @@ impl TestInstance {
 
     fn subject(&self) -> Subject<'_> {
         Subject {
-            copies: Path::new("/tmp"),
             engine: &self.engine,
             site: &self.site,
             incarnation: &self.incarnation,
             folders: &self.folders,
+            copies: Path::new("/tmp"),
             lines: &self.lines,
             started: None,
         }

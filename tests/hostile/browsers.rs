@@ -8,8 +8,8 @@ use arenad_model::locator::{Locator, parse};
 use arenad_site_client::SiteClient;
 use arenad_site_client::dial::Dialer;
 
-use crate::bounded;
-use crate::hostile::{Hostile, Move, Visited, http, websocket};
+use super::bounded;
+use crate::hostile_servers::{Hostile, Move, Visited, http, websocket};
 
 /// Locators and their folder, which is removed with them.
 struct Looking(Locators, #[expect(dead_code, reason = "removed when it is dropped")] tempfile::TempDir);

@@ -9,8 +9,8 @@ use arenad_model::locator::parse;
 use arenad_site_client::SiteClient;
 use arenad_site_client::dial::Dialer;
 
-use crate::bounded;
-use crate::hostile::{Hostile, Visited, mysql, postgres};
+use super::bounded;
+use crate::hostile_servers::{Hostile, Visited, mysql, postgres};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_databases_have_no_value() {

@@ -5,8 +5,8 @@ use std::path::Path;
 use arenad_digest::{self as digest, DigestError, Known, StoreConnections, Subject};
 use arenad_engine::docker::DockerEngine;
 
-use crate::bounded;
-use crate::hostile::{Hostile, Visited, redis};
+use super::bounded;
+use crate::hostile_servers::{Hostile, Visited, redis};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_redis_servers_are_refused_in_time() {

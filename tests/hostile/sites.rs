@@ -10,8 +10,8 @@ use arenad_probes::Prober;
 use arenad_site_client::SiteClient;
 use arenad_site_client::dial::Dialer;
 
-use crate::bounded;
-use crate::hostile::{Hostile, Visited, http};
+use super::bounded;
+use crate::hostile_servers::{Hostile, Visited, http};
 
 /// The time limit of a locator.
 const LIMIT: Duration = Duration::from_secs(1);

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use arenad_gateway::{Gateway, GatewaySettings, HoldLimits, RecordingFilter, Target, WriteRules};
 
-use crate::hostile::{Hostile, Move, http, websocket};
-use crate::{GROWTH_MAX, PATIENCE, memory};
+use super::{GROWTH_MAX, PATIENCE, memory};
+use crate::hostile_servers::{Hostile, Move, http, websocket};
 
 /// The time for which each client leaves its data unread.
 const UNREAD: Duration = Duration::from_millis(300);

@@ -145,7 +145,6 @@ impl World {
 
     /// A world whose site has one container on the machine's engine. All its commands run as another user, whose only
     /// group is the engine's. That user must take the site down, because this process cannot.
-    #[allow(dead_code, reason = "for the one target that looks at rights")]
     pub fn as_user(label: &str, user: u32) -> Self {
         use std::os::unix::fs::{MetadataExt, PermissionsExt};
         let group = std::fs::metadata("/var/run/docker.sock").expect("the engine's socket").gid();
@@ -159,7 +158,6 @@ impl World {
     }
 
     /// A world without a definition, on the machine's engine.
-    #[allow(dead_code, reason = "for tests that bring their own definitions")]
     pub fn bare(label: &str) -> Self {
         Self::empty(unique_name(label), TestEngine::of_the_machine(), Vec::new())
     }
@@ -282,7 +280,6 @@ impl World {
 
     /// Resets the site, which must succeed, and returns the strategy that was used.
     #[track_caller]
-    #[allow(dead_code, reason = "each test target takes what it needs")]
     pub fn reset(&self) -> String {
         let answer = self.run(&["reset", "toy", "--json"]).code(0).json();
         let operation = &answer["operations"][0];

@@ -4,13 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "../support/hostile/mod.rs"]
-#[allow(dead_code, unused_imports, reason = "it has servers of other protocols too")]
-mod hostile;
 mod neighbour;
-#[path = "../support/mod.rs"]
-#[allow(dead_code, unused_imports)]
-mod support;
 
 use std::fs::File;
 use std::io::Write;
@@ -23,9 +17,10 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Mode, OFlags, mkdirat, openat};
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 
-use crate::hostile::{Hostile, ServerScript, mysql, postgres};
-use crate::neighbour::Neighbour;
+use self::neighbour::Neighbour;
+use crate::hostile_servers::{Hostile, ServerScript, mysql, postgres};
 use crate::support::wait::PATIENCE;
+use crate::support::world::free_port;
 use crate::support::{World, until};
 
 /// The maximum of the daemon's peak memory, in bytes.
@@ -104,7 +99,7 @@ fn no_attack_takes_the_daemon_or_another_site() {
     // More connections than a process may have unless it asks for them.
     let most = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most }).unwrap();
-    let port = support::world::free_port();
+    let port = free_port();
     let world = world(port);
     world.up();
     let attacker = Attacker::of(&world);
