@@ -1,6 +1,8 @@
 //! One component at a time, against real sockets, file systems, browsers' protocols and hostile servers.
 
 mod accounts;
+#[path = "support/alone.rs"]
+mod alone;
 mod definitions;
 mod evaluators;
 mod gateway;

@@ -1,6 +1,8 @@
 //! The real sites of the mini environment: their tasks and locators, the digests of their stores, and thousands of
 //! resets.
 
+#[path = "support/alone.rs"]
+mod alone;
 #[path = "support/arena.rs"]
 #[expect(dead_code, reason = "the benchmarks use the rest")]
 mod arena;

@@ -9,6 +9,8 @@ use tar::{EntryType, Header};
 
 use super::disk::{MountedDisk, instance, snapshot};
 
+use crate::alone::is_alone;
+
 /// A member with any name, even one that the `tar` crate would refuse to write.
 fn member(name: &str, kind: EntryType, link: &str, content: &[u8]) -> Vec<u8> {
     let mut header = Header::new_gnu();
@@ -205,6 +207,9 @@ impl std::io::Read for Repeated {
 
 #[test]
 fn extensions_without_end_are_refused() {
+    if !is_alone(extensions_without_end_are_refused) {
+        return;
+    }
     let disk = MountedDisk::new("ext4", 64 << 20);
     let root = disk.root();
     let attribute = extension("SCHILY.xattr.user.a", &"x".repeat(60_000));
