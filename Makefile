@@ -68,7 +68,7 @@ simulation: ## Look for schedules that break a promise: SCHEDULES=1000 of them, 
 soak: prepare ## Reset real sites RESETS=2000 times under load, with kills and pauses, and compare each time
 	@scripts/test-tools.sh
 	seed=$${SEED:-$$(date +%s)} && echo "soak: SEED=$$seed" && \
-	ARENAD_RESETS=$${RESETS:-2000} ARENAD_RESETS_SEED=$$seed $(CARGO) test --locked --test resets -- --nocapture
+	ARENAD_RESETS=$${RESETS:-2000} ARENAD_RESETS_SEED=$$seed $(CARGO) test --locked --test sites resets:: -- --nocapture
 
 fuzz: prepare ## Look for inputs that break a promise, EACH=300 seconds for each parser, new ones each time
 	ARENAD_FUZZ_SECONDS=$${EACH:-300} scripts/fuzz.sh

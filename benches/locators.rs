@@ -5,7 +5,8 @@
 //! 100). The limits are those that arenad documents, as medians after warm-up: 10 ms for a statement, 2 ms more than
 //! the site's own time for a request, 150 ms for an expression.
 
-#[path = "../tests/mini/arena.rs"]
+#[expect(dead_code, reason = "the tests use the rest")]
+#[path = "../tests/support/arena.rs"]
 mod arena;
 
 use std::collections::{HashMap, HashSet};

@@ -12,8 +12,9 @@ if ! command -v python3 >/dev/null 2>&1 || ! python3 -c 'import yaml' 2>/dev/nul
     install_packages check-docs python3 python3-yaml
 fi
 if [ -z "${ARENAD:-}" ]; then
-    # Builds as the tests do: `cargo run` would rebuild most dependencies with other features.
-    "${CARGO:-cargo}" test --quiet --locked --no-run --test definitions
+    # Builds as the tests do: `cargo run` would rebuild most dependencies with other features. `scripts` is the smallest
+    # test program.
+    "${CARGO:-cargo}" test --quiet --locked --no-run --test scripts
     ARENAD=${CARGO_TARGET_DIR:-target}/debug/arenad
 fi
 export ARENAD

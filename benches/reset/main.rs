@@ -5,7 +5,8 @@
 //! creation. ARENAD_BENCH_RESETS: swaps of each site (200). ARENAD_BENCH_ROUNDS: rounds of the docker loop and of
 //! rewinds (5). ARENAD_BENCH_SECONDS: duration of the sustained resets (180).
 
-#[path = "../../tests/mini/arena.rs"]
+#[expect(dead_code, reason = "the tests use the rest")]
+#[path = "../../tests/support/arena.rs"]
 mod arena;
 mod cost;
 mod docker_loop;

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use rustix::process::{Signal, kill_process};
 
+use super::{named, told, with_store};
 use crate::support::wait::PATIENCE;
 use crate::support::world::RunningCommand;
 use crate::support::{OwnEngine, World, until, within};
-use crate::{named, told, with_store};
 
 /// Starts a daemon in the foreground that uses an engine.
 fn serve(world: &World, endpoint: Option<&str>) -> RunningCommand {

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 
-use crate::store;
+use super::store;
 use crate::support::World;
 use crate::support::wait::PATIENCE;
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
+use super::{store, told};
 use crate::support::wait::PATIENCE;
 use crate::support::{World, until};
-use crate::{store, told};
 
 /// Longer than two passes of reconciliation, including their interval.
 const TWO_PASSES: Duration = Duration::from_secs(135);

@@ -6,7 +6,7 @@ use arenad_engine::docker::DockerEngine;
 use arenad_engine::{Engine, LogRange};
 use futures_util::StreamExt;
 
-use crate::memory;
+use super::memory;
 use crate::support::wait::PATIENCE;
 use crate::support::{World, until};
 

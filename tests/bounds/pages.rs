@@ -1,6 +1,6 @@
 //! A page that is small to send and large to read: the process that reads it ends, and the daemon continues.
 
-use crate::memory;
+use super::memory;
 use crate::support::World;
 
 /// The maximum of the daemon's peak memory, in bytes.

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use rustix::process::{Signal, kill_process};
 use serde_json::json;
 
+use super::user::{self, USER};
 use crate::support::World;
 use crate::support::wait::{PATIENCE, within};
 use crate::support::world::RunningCommand;
-use crate::user::{self, USER};
 
 /// Ends the daemon of a failing test: the world cannot, because the daemon runs as another user.
 struct Guard<'a>(&'a World);

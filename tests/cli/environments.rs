@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::second::Second;
+use super::second::Second;
 use crate::support::World;
 
 /// A task that only one environment has, and one that both have.

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::snapshot::check;
+use super::snapshot::check;
 
 /// Returns the help of a command, independent of this process's variables.
 fn help(words: &[&str]) -> String {

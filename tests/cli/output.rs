@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::snapshot::{check, normalized};
+use super::snapshot::{check, normalized};
 use crate::support::World;
 use crate::support::world::CommandOutput;
 

@@ -3,9 +3,9 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
+use super::user;
 use crate::support::World;
 use crate::support::world::free_port;
-use crate::user;
 
 /// Checks that a command does not claim that the daemon is down, since it may well be running.
 #[track_caller]

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use arenad_digest::{self as digest, DigestError, Known, Subject};
 use tokio::sync::SetOnce;
 
-use crate::subject::{Stores, differences};
+use super::subject::{Stores, differences};
 
 const FILES: &str = "{ files: { kind: directory, path: /data, volatile: [ { file: 'logs/**', reason: r }, { file: '*.tmp', reason: r } ] } }";
 

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use arenad_model::ids::ServiceName;
 
-use crate::kit::{Hostile, Move, ServerAttack, mysql, postgres};
-use crate::subject::Stores;
+use super::subject::Stores;
+use crate::alone::is_alone;
+use crate::hostile_servers::{Hostile, Move, ServerAttack, mysql, postgres};
 use arenad_engine::docker::DockerEngine;
 use arenad_launch::Incarnation;
 use arenad_model::site::{Database, DatabaseAccess, DatabaseEngine, Secret};
@@ -83,6 +84,9 @@ async fn try_on(engine: DatabaseEngine, (name, script): ServerAttack) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_servers_end_a_confined_process_at_most() {
+    if !is_alone(hostile_servers_end_a_confined_process_at_most) {
+        return;
+    }
     arenad_confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
     // Type information is sent only for prepared statements, which locators use (`tests/hostile/databases.rs`).
     for attack in postgres::attacks().into_iter().filter(|(name, _)| !name.contains("domains")) {
@@ -100,6 +104,9 @@ async fn hostile_servers_end_a_confined_process_at_most() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_listens_to_a_server_has_given_everything_up() {
+    if !is_alone(whoever_listens_to_a_server_has_given_everything_up) {
+        return;
+    }
     arenad_confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
     let (database, incarnation) = database(DatabaseEngine::Postgres, &Hostile::start(vec![Move::Silence]));
     let asked = tokio::spawn(async move {
@@ -159,6 +166,9 @@ fn files_without_end_are_given_up_with_whoever_asked() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_reads_a_file_sees_nothing_else() {
+    if !is_alone(whoever_reads_a_file_sees_nothing_else) {
+        return;
+    }
     let stores = Stores::declared("{ notes: { kind: sqlite, path: /data/notes.db } }");
     let path = stores.folder().join("notes.db");
     let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&path).create_if_missing(true);

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use arenad_digest::{self as digest, Known, StoreConnections};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
-use crate::subject::{Stores, differences};
+use super::subject::{Stores, differences};
+use crate::alone::is_alone;
 
 /// The limit on the growth of this process's memory, in bytes, whatever a server sends.
 const GROWTH_MAX: u64 = 512 << 20;
@@ -22,9 +22,6 @@ const PATIENCE: Duration = Duration::from_secs(90);
 
 /// The user of confined processes, as `confined/child.rs` has it.
 const WORKER_USER: u32 = 1_893_000_002;
-
-/// Each test holds this lock, because confined processes are counted.
-static TURN: Mutex<()> = Mutex::const_new(());
 
 /// The answer of a hostile server.
 #[derive(Clone, Copy, Debug)]
@@ -164,7 +161,9 @@ fn limits(process: &procfs::process::Process) -> (procfs::process::LimitValue, p
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_key_value_servers_end_a_confined_process_at_most() {
-    let _turn = TURN.lock().await;
+    if !is_alone(hostile_key_value_servers_end_a_confined_process_at_most) {
+        return;
+    }
     let before = memory();
     for (attacked, expected) in [
         (RedisAttack::EndlessLine, "expected a text"),
@@ -202,7 +201,9 @@ async fn hostile_key_value_servers_end_a_confined_process_at_most() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_listens_to_a_key_value_server_has_given_everything_up() {
-    let _turn = TURN.lock().await;
+    if !is_alone(whoever_listens_to_a_key_value_server_has_given_everything_up) {
+        return;
+    }
     let (serving, address, _) = server(|client| async move {
         attack(client, RedisAttack::Silence).await;
     })
@@ -257,7 +258,9 @@ async fn honest(client: TcpStream, keys: usize) -> Option<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kept_lines_take_one_process_and_one_connection() {
-    let _turn = TURN.lock().await;
+    if !is_alone(kept_lines_take_one_process_and_one_connection) {
+        return;
+    }
     let (serving, address, clients) = server(|client| async move {
         honest(client, 4500).await;
     })
@@ -285,7 +288,6 @@ async fn kept_lines_take_one_process_and_one_connection() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_line_that_died_is_replaced() {
-    let _turn = TURN.lock().await;
     let (serving, address, clients) = server(|client| async move {
         // Each connection serves one comparison only.
         let _ = tokio::time::timeout(Duration::from_millis(300), honest(client, 10)).await;

@@ -12,6 +12,7 @@ use arenad_engine::{Engine, EngineHandle};
 use arenad_launch::Incarnation;
 use arenad_model::ids::ServiceName;
 use arenad_model::site::{ExecStep, Site};
+use tempfile::TempDir;
 
 use crate::arena::Arena;
 
@@ -21,6 +22,8 @@ pub struct TestInstance {
     pub site: Site,
     incarnation: Incarnation,
     folders: BTreeMap<(ServiceName, String), PathBuf>,
+    /// The folder for copies of files that confined processes read.
+    copies: TempDir,
     pub lines: StoreConnections,
 }
 
@@ -54,16 +57,18 @@ impl TestInstance {
             }
         }
         let endpoint = std::env::var("DOCKER_HOST").unwrap_or_else(|_| "unix:///var/run/docker.sock".to_owned());
-        Self { engine: DockerEngine::new(&endpoint), site, incarnation, folders, lines: StoreConnections::kept() }
+        let copies = tempfile::tempdir().expect("a folder");
+        let engine = DockerEngine::new(&endpoint);
+        Self { engine, site, incarnation, folders, copies, lines: StoreConnections::kept() }
     }
 
     fn subject(&self) -> Subject<'_> {
         Subject {
-            copies: Path::new("/tmp"),
             engine: &self.engine,
             site: &self.site,
             incarnation: &self.incarnation,
             folders: &self.folders,
+            copies: self.copies.path(),
             lines: &self.lines,
             started: None,
         }

@@ -5,8 +5,8 @@ use arenad_digest::{Known, StoreConnections, Taken};
 use arenad_model::site::DatabaseAccess;
 use arenad_model::store::{RedisAccess, Store, StoreKind, Volatile, VolatilePart};
 
-use crate::instance::{Alone, TestInstance};
-use crate::subject::differences;
+use super::instance::{Alone, TestInstance};
+use super::subject::differences;
 
 /// Keeps only the site's store of this name, and excludes parts of it.
 fn only(stores: &mut Vec<Store>, name: &str, volatile: Vec<VolatilePart>) {

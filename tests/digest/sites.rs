@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use arenad_digest::{Known, Taken, compare};
 
+use super::instance::TestInstance;
+use super::visitor;
 use crate::arena::Arena;
-use crate::instance::TestInstance;
-use crate::visitor;
 
 /// The sites that have stores.
 const SITES: [&str; 7] = ["shopping", "shopping_admin", "reddit", "turkle", "homepage", "map", "gitlab"];

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use arenad_digest::Known;
 
-use crate::subject::{Stores, differences};
+use super::subject::{Stores, differences};
 
 const STORE: &str = "{ notes: { kind: sqlite, path: /data/notes.db, volatile: [ { table: session, reason: r }, { column: note.seen, reason: r } ] } }";
 

@@ -18,6 +18,8 @@ pub struct Stores {
     site: Site,
     folders: BTreeMap<(ServiceName, String), PathBuf>,
     folder: TempDir,
+    /// The folder for copies of files that confined processes read.
+    copies: TempDir,
 }
 
 impl Stores {
@@ -39,7 +41,7 @@ impl Stores {
         let folder = tempfile::tempdir().expect("a folder");
         let web = ServiceName::parse("web").expect("valid");
         let folders = BTreeMap::from([((web, "/data".to_owned()), folder.path().to_path_buf())]);
-        Self { site, folders, folder }
+        Self { site, folders, folder, copies: tempfile::tempdir().expect("a folder") }
     }
 
     /// The folder that the site sees as `/data`.
@@ -97,7 +99,7 @@ impl Stores {
             site: &self.site,
             incarnation: &incarnation,
             folders: &self.folders,
-            copies: &std::env::temp_dir(),
+            copies: self.copies.path(),
             lines,
             started: None,
         };

@@ -1,6 +1,6 @@
 //! Definitions that need more resources than exist: the doctor reports it, and `up` refuses before it starts anything.
 
-use crate::examined::{examine, without_build};
+use super::examined::{examine, without_build};
 use crate::support::World;
 
 #[test]

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
-use crate::examined::{Examined, command, examine_by, take_over};
+use super::examined::{Examined, command, examine_by, take_over};
 use crate::support::{OwnEngine, World};
 
 /// The id of the unprivileged user.

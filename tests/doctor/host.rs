@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
 
-use crate::examined::{command, examine, examine_by, examine_within, without_build};
+use super::examined::{command, examine, examine_by, examine_within, without_build};
 use crate::support::World;
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use crate::examined::{command, examine, examine_by, examine_within, within};
+use super::examined::{command, examine, examine_by, examine_within, within};
 use crate::support::World;
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::examined::{examine, examine_within};
+use super::examined::{examine, examine_within};
 use crate::support::World;
 
 const MOUNTS: [&str; 1] = ["--mount"];

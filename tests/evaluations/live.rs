@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use serde_json::{Value, json};
 
-use crate::browser::HeadlessBrowser;
+use super::browser::HeadlessBrowser;
 use crate::support::World;
 use crate::support::world::CommandOutput;
 

@@ -8,7 +8,7 @@ use arenad_verdict::question::KnownAnswers;
 use arenad_verdict::{Profile, Report, Verdict};
 use serde_json::{Value, json};
 
-use crate::benchmark;
+use super::benchmark;
 
 /// The number of answers of a kind, and the numbers that each profile accepts.
 #[derive(Default)]
@@ -347,7 +347,7 @@ fn answers_to_verified_tasks_are_told_apart() {
             .map(|site| (format!("__{}__", site.to_uppercase()), vec![format!("http://{site}.test")]));
         let task = verified::read_one(raw.clone(), &urls.into()).unwrap_or_else(|error| panic!("{error}"));
         let mut add = |kind: &str, is_right: bool, text: &str| {
-            let submission = verified::Submission::read(text, crate::verified::HAR.as_bytes());
+            let submission = verified::Submission::read(text, super::verified::HAR.as_bytes());
             let verdicts = [Profile::Compat, Profile::Strict]
                 .map(|profile| verified::evaluate(&task, &submission, profile).verdict);
             let kind = format!("{}, {kind}", if is_right { "right" } else { "wrong" });

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::answers::{MissingAnswer, answer};
-use crate::vectors::is_equal;
+use super::answers::{MissingAnswer, answer};
+use super::vectors::is_equal;
 
 /// `tests/vectors/mended.jsonl` has lines with a benchmark, a function, its input and the recorded answer.
 #[test]

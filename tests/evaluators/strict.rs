@@ -7,7 +7,7 @@ use arenad_verdict::{Profile, SideBySide, Verdict};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::seen::look;
+use super::seen::look;
 use Verdict::{Failed, NeedsJudge, Passed, Unsupported};
 
 type QuestionsFunction = fn(&EpisodeContext, &Eval, &KnownAnswers, Profile) -> Result<Vec<Question>, TaskError>;
@@ -244,7 +244,7 @@ fn every_picture_query_counts() {
         json!({ "eval_image_url": "last", "eval_image_class": class, "eval_vqa": asked })
     };
     let run = |queries: Vec<Value>, replies: Value| {
-        let pictures = json!({ ".a": [crate::visual::SQUARE, crate::visual::SQUARE] });
+        let pictures = json!({ ".a": [super::visual::SQUARE, super::visual::SQUARE] });
         let case = json!({ "pictures": pictures, "replies": replies });
         visual(json!({ "eval_types": ["page_image_query"], "page_image_query": queries }), case)
     };
@@ -299,7 +299,7 @@ fn references_pass_by_themselves() {
     ];
     let (mut failed, mut judged_parts) = (Vec::new(), 0);
     for (file, questions, evaluate) in files {
-        let tasks = webarena::read(&crate::benchmark::file(file), &urls).unwrap_or_else(|error| panic!("{error}"));
+        let tasks = webarena::read(&super::benchmark::file(file), &urls).unwrap_or_else(|error| panic!("{error}"));
         for task in tasks {
             for (eval, mut context, text) in parts(&task.eval) {
                 context.intent.clone_from(&task.intent);

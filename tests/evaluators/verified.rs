@@ -10,8 +10,8 @@ use arenad_evaluators::webarena_verified::{
 use arenad_verdict::{Profile, Report, Verdict};
 use serde_json::{Value, json};
 
-use crate::benchmark;
-use crate::vectors::{FunctionAnswer, run};
+use super::benchmark;
+use super::vectors::{FunctionAnswer, run};
 
 #[test]
 fn webarena_verified_answers_as_the_benchmark_does() {

@@ -6,9 +6,9 @@ use arenad_verdict::Profile;
 use arenad_verdict::question::{Answer, KnownAnswers, Question};
 use serde_json::{Value, json};
 
-use crate::benchmark;
-use crate::seen::{bytes, look, picture};
-use crate::vectors::{self, FunctionAnswer, run};
+use super::benchmark;
+use super::seen::{bytes, look, picture};
+use super::vectors::{self, FunctionAnswer, run};
 
 #[test]
 fn visualwebarena_answers_as_the_benchmark_does() {

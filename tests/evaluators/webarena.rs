@@ -5,9 +5,9 @@ use arenad_verdict::Profile;
 use arenad_verdict::question::KnownAnswers;
 use serde_json::{Value, json};
 
-use crate::benchmark;
-use crate::seen::look;
-use crate::vectors::{self, FunctionAnswer, run};
+use super::benchmark;
+use super::seen::look;
+use super::vectors::{self, FunctionAnswer, run};
 
 #[test]
 fn webarena_answers_as_the_benchmark_does() {

@@ -4,7 +4,7 @@
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::containers::{BASELINE, TRUTH, ails, container, recovers};
+use super::containers::{BASELINE, TRUTH, ails, container, recovers};
 use crate::support::{OwnEngine, World, until};
 
 /// Waits until one of the host's conditions has a status, and returns its message.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::containers::{TRUTH, ails, container, recovers};
+use super::containers::{TRUTH, ails, container, recovers};
 use crate::support::world::list;
 use crate::support::{World, until};
 

@@ -136,7 +136,7 @@ fn installations_and_containers_of_others_are_left_alone() {
 #[test]
 fn two_installations_may_run_the_same_environment() {
     let one = World::single("same");
-    let two = World::single("same");
+    let two = one.twin();
     // File, environment, image tag and labels have the same name. Only the ports differ.
     one.up();
     two.up();

@@ -4,7 +4,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 
-use crate::standbys::{await_standbys, rewindable, used};
+use super::standbys::{await_standbys, rewindable, used};
 use crate::support::wait::PATIENCE;
 use crate::support::{World, within};
 

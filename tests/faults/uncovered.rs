@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::standbys::{await_standbys, declared, rewindable};
+use super::standbys::{await_standbys, declared, rewindable};
 use crate::support::World;
 use crate::support::world::list;
 

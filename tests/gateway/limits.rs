@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use arenad_gateway::{OpenError, RecordingFilter, RouteState, WriteRules};
 
-use crate::support::*;
+use super::support::*;
 
 #[test]
 fn a_port_that_is_taken_is_an_error_that_names_it() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::support::*;
+use super::support::*;
 
 #[test]
 fn a_request_arrives_with_the_gateways_account_of_its_origin() {

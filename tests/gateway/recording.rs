@@ -2,7 +2,7 @@
 
 use arenad_gateway::{Exchange, Gateway, Loss, RecordedBody, Recording, RecordingFilter, Route, WriteRules};
 
-use crate::support::*;
+use super::support::*;
 
 fn recorded_by(records: RecordingFilter) -> (Gateway, Route) {
     let gateway = gateway();

@@ -3,7 +3,7 @@
 use std::io::{BufRead, Read};
 use std::sync::{Arc, Mutex};
 
-use crate::support::*;
+use super::support::*;
 
 /// A site that records every request, complete or not.
 fn recording() -> (ScriptedSite, Arc<Mutex<Vec<String>>>) {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use arenad_gateway::{HoldLimits, RecordingFilter, Target, WriteRules};
 
-use crate::support::*;
+use super::support::*;
 
 const SITES: usize = 3;
 const CLIENTS: usize = 16;

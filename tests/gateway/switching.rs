@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use arenad_gateway::{HoldLimits, RecordingFilter, RouteState, WriteRules};
 
-use crate::support::*;
+use super::support::*;
 
 /// A site that accepts and counts requests and never answers.
 fn silent() -> (ScriptedSite, Arc<AtomicU64>) {

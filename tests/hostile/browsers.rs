@@ -8,8 +8,9 @@ use arenad_model::locator::{Locator, parse};
 use arenad_site_client::SiteClient;
 use arenad_site_client::dial::Dialer;
 
-use crate::bounded;
-use crate::hostile::{Hostile, Move, Visited, http, websocket};
+use super::bounded;
+use crate::alone::is_alone;
+use crate::hostile_servers::{Hostile, Move, Visited, http, websocket};
 
 /// Locators and their folder, which is removed with them.
 struct Looking(Locators, #[expect(dead_code, reason = "removed when it is dropped")] tempfile::TempDir);
@@ -27,6 +28,9 @@ fn locator() -> Locator {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lists_of_pages_that_mean_harm_are_refused_in_time() {
+    if !is_alone(lists_of_pages_that_mean_harm_are_refused_in_time) {
+        return;
+    }
     let looking = looking();
     for (name, script) in http::attacks().into_iter().chain(http::bodies()) {
         let visited = Visited::at(Hostile::start(script).address, "");
@@ -39,6 +43,9 @@ async fn lists_of_pages_that_mean_harm_are_refused_in_time() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_that_mean_harm_are_refused_in_time() {
+    if !is_alone(connections_that_mean_harm_are_refused_in_time) {
+        return;
+    }
     let looking = looking();
     let page = r#"[{"type": "page", "url": "http://a/", "webSocketDebuggerUrl": "ws://a/devtools/page/1"}]"#;
     for (name, script) in websocket::attacks() {

@@ -5,11 +5,15 @@ use std::path::Path;
 use arenad_digest::{self as digest, DigestError, Known, StoreConnections, Subject};
 use arenad_engine::docker::DockerEngine;
 
-use crate::bounded;
-use crate::hostile::{Hostile, Visited, redis};
+use super::bounded;
+use crate::alone::is_alone;
+use crate::hostile_servers::{Hostile, Visited, redis};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_redis_servers_are_refused_in_time() {
+    if !is_alone(hostile_redis_servers_are_refused_in_time) {
+        return;
+    }
     arenad_confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
     for (name, script) in redis::attacks() {
         let server = Hostile::start(script);

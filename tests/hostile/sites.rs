@@ -10,14 +10,18 @@ use arenad_probes::Prober;
 use arenad_site_client::SiteClient;
 use arenad_site_client::dial::Dialer;
 
-use crate::bounded;
-use crate::hostile::{Hostile, Visited, http};
+use super::bounded;
+use crate::alone::is_alone;
+use crate::hostile_servers::{Hostile, Visited, http};
 
 /// The time limit of a locator.
 const LIMIT: Duration = Duration::from_secs(1);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_sites_are_not_ready() {
+    if !is_alone(hostile_sites_are_not_ready) {
+        return;
+    }
     let prober = Prober::new(Arc::new(DockerEngine::new("unix:///nowhere")), Dialer::tcp());
     for (name, script) in http::attacks() {
         let visited = Visited::at(Hostile::start(script).address, "");
@@ -30,6 +34,9 @@ async fn hostile_sites_are_not_ready() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_answers_have_no_value() {
+    if !is_alone(hostile_answers_have_no_value) {
+        return;
+    }
     arenad_confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
     let folder = tempfile::tempdir().expect("a folder");
     let engine = Arc::new(DockerEngine::new("unix:///nowhere"));

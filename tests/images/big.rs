@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::project::ImageProject;
+use super::project::ImageProject;
 use crate::support::wait::{PATIENCE, within};
 
 const CONTENT: u64 = 1 << 30;

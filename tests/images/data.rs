@@ -5,8 +5,8 @@ use std::io::{Cursor, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use crate::mirror::{BodyEnd, MirrorReply, TestMirror};
-use crate::project::ImageProject;
+use super::mirror::{BodyEnd, MirrorReply, TestMirror};
+use super::project::ImageProject;
 
 fn with_data(project: &ImageProject, text: &str) {
     project.declare("", &format!("data:\n{text}"));

@@ -1,7 +1,7 @@
 //! An engine whose disk is too small: loading is refused in advance, and the error is clear if the disk fills during
 //! the load.
 
-use crate::project::ImageProject;
+use super::project::ImageProject;
 use crate::support::OwnEngine;
 
 /// More than half of the engine's 1.2 GB; loading temporarily needs twice this size.

@@ -4,8 +4,8 @@ use std::fs;
 use std::io::Write;
 use std::process::Command;
 
-use crate::archive::{self, ArchiveLayout};
-use crate::project::ImageProject;
+use super::archive::{self, ArchiveLayout};
+use super::project::ImageProject;
 
 const CONTENT: u64 = 3 << 20;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::archive::{self, ArchiveLayout, Saved};
+use super::archive::{self, ArchiveLayout, Saved};
 use crate::support::world::CommandOutput;
 use crate::support::{OwnEngine, TestEngine, World};
 

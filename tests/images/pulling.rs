@@ -4,9 +4,9 @@ use std::fs;
 
 use rustix::process::{Signal, kill_process};
 
-use crate::archive::Saved;
-use crate::mirror::{BodyEnd, MirrorReply, MirrorRequest, TestMirror};
-use crate::project::ImageProject;
+use super::archive::Saved;
+use super::mirror::{BodyEnd, MirrorReply, MirrorRequest, TestMirror};
+use super::project::ImageProject;
 use crate::support::wait::{PATIENCE, within};
 
 const CONTENT: u64 = 3 << 20;
@@ -199,10 +199,10 @@ fn the_first_copy_pins_what_mirrors_may_serve_later() {
     project.images("pull", &["--discard"]).code(0);
     project.engine().docker(&["rmi", &project.image]);
     let other = ImageProject::new("repin2", "");
-    let changed = crate::archive::save(
+    let changed = super::archive::save(
         &other.path("shop.tar"),
         &project.image,
-        crate::archive::ArchiveLayout::Classic,
+        super::archive::ArchiveLayout::Classic,
         40,
         CONTENT,
     );

@@ -8,8 +8,8 @@ use flate2::write::GzEncoder;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use crate::mirror::{MirrorReply, TestMirror};
-use crate::project::ImageProject;
+use super::mirror::{MirrorReply, TestMirror};
+use super::project::ImageProject;
 use crate::support::TestEngine;
 
 /// A resource of the registry: the end of its path, its media type, its bytes.

@@ -12,9 +12,9 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
-use crate::archive::Saved;
-use crate::mirror::{MirrorReply, MirrorRequest, TestMirror};
-use crate::project::ImageProject;
+use super::archive::Saved;
+use super::mirror::{MirrorReply, MirrorRequest, TestMirror};
+use super::project::ImageProject;
 use crate::support::world::CommandOutput;
 
 /// An authority's certificate, and a server with a certificate that it issued.

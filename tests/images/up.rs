@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::project::ImageProject;
+use super::project::ImageProject;
 
 #[test]
 fn up_says_what_has_to_be_fetched_first() {

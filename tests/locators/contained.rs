@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
+use super::value;
 use crate::arena::Arena;
-use crate::value;
 
 #[test]
 fn a_browser_in_a_container_reads_pages_and_ends_with_the_daemon() {

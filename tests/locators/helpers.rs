@@ -4,8 +4,8 @@ use arenad_verdict::EpisodeEvidence;
 use arenad_verdict::question::{Answer, BenchmarkCall, PagePlace, Question};
 use serde_json::{Value, json};
 
-use super::arena::Arena;
 use super::{locate_with, refused, value};
+use crate::arena::Arena;
 
 const PRODUCT: &str = "/catalogue/elsing-audio-skylark-wireless-headphones-ivory_1/";
 

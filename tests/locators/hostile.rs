@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::json;
 
-use super::arena::Arena;
 use super::{refused, value};
+use crate::arena::Arena;
 
 const MARIADB: [&str; 18] = [
     "SELECT 1 INTO OUTFILE '/tmp/harm'",

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::arena::Arena;
 use super::{is_environment_fault, locate, locate_with, refused, value};
+use crate::arena::Arena;
 
 const PROFILE: &str = "/accounts/profile/";
 
@@ -139,7 +139,7 @@ pub fn the_pages_proxies_know_the_browser(arena: &Arena) {
     let daemon = procfs::process::Process::new(arena.daemon().as_raw_nonzero().get()).expect("its process");
     // The sites' public ports are open, and so are the proxies of two pages that are kept for the next locators; the
     // proxy of the last page closes.
-    let sites = crate::PAGED.len();
+    let sites = super::PAGED.len();
     let deadline = Instant::now() + Duration::from_secs(60);
     let answers = loop {
         let open = listening(&daemon);

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::arena::Arena;
 use super::{is_environment_fault, locate, locate_with, refused, rows, value};
+use crate::arena::Arena;
 
 pub fn values_are_typed(arena: &Arena) {
     assert_eq!(value(arena, "shopping", "sql(shop): SELECT count(*) FROM order_order"), json!(300));

@@ -1,7 +1,7 @@
 //! Images that need more than the usual steps, and images that cannot be repaired.
 
-use crate::arena::OfficialArena;
-use crate::golden::assert_golden;
+use super::arena::OfficialArena;
+use super::golden::assert_golden;
 
 fn one_site(site: &str) -> OfficialArena {
     let arena = OfficialArena::other_ports("webarena");

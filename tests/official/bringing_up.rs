@@ -1,7 +1,7 @@
 //! The whole cycle of each environment: from its images to its pages, through a reset, and down.
 
-use crate::arena::{HOST, OfficialArena};
-use crate::golden::assert_golden;
+use super::arena::{HOST, OfficialArena};
+use super::golden::assert_golden;
 
 /// The sites' states, as `arenad status` has them.
 fn states(arena: &OfficialArena) -> Vec<(String, String, u64)> {

@@ -1,8 +1,8 @@
 //! The stores of the official sites: they are restored in running containers and compared, and the containers are
 //! recreated if that is not enough.
 
-use crate::arena::OfficialArena;
-use crate::golden::assert_golden;
+use super::arena::OfficialArena;
+use super::golden::assert_golden;
 
 /// The strategy of the latest reset of a site.
 fn way(arena: &OfficialArena, site: &str) -> String {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::golden::assert_golden;
+use super::golden::assert_golden;
 
 /// Runs the program on the project's own definitions, with an engine and a state directory that do not exist.
 fn arenad(args: &[&str], variables: &[(&str, &str)]) -> (String, String) {

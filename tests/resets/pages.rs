@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use regex::Regex;
 
+use super::clients::Clients;
 use crate::arena::Arena;
-use crate::clients::Clients;
 
 /// A limit that no page reaches on a slow, busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::home::{OtherInstallation, with_stores};
+use super::home::{OtherInstallation, with_stores};
 
 #[test]
 fn what_is_not_whole_is_refused_before_anything_is_touched() {

@@ -1,6 +1,6 @@
 //! Sites whose files cannot be stored.
 
-use crate::home::with_stores;
+use super::home::with_stores;
 
 #[test]
 fn a_deep_folder_fails_the_snapshot_and_the_site_is_not_stopped_for_it() {

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::home::{BASELINE, with_stores};
+use super::home::{BASELINE, with_stores};
 use crate::support::World;
 use crate::support::world::CommandOutput;
 

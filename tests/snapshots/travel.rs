@@ -10,7 +10,7 @@ use std::time::Duration;
 use arenad_export::{Next, SnapshotReader};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::home::{BASELINE, OtherInstallation, names, with_stores};
+use super::home::{BASELINE, OtherInstallation, names, with_stores};
 use crate::support::wait::{PATIENCE, within};
 use crate::support::world::RunningCommand;
 use crate::support::{World, http};

@@ -1,7 +1,7 @@
 //! A daemon that does not run as root but may use the engine: everything works by slower means, and the reasons are
 //! reported.
 
-use crate::home::{BASELINE, declare_stores};
+use super::home::{BASELINE, declare_stores};
 use crate::support::World;
 use crate::support::world::list;
 

@@ -6,9 +6,9 @@ use std::process::Command;
 
 use arenad_storage::{ArchiveLimits, StateRoot, Storage, StorageError};
 
-use crate::disk::{MountedDisk, path, snapshot};
-use crate::look::{Of, assert_same, look};
-use crate::sample;
+use super::disk::{MountedDisk, path, snapshot};
+use super::look::{Of, assert_same, look};
+use super::sample;
 
 /// An archive of a folder `data` as `tar` creates it; without holes, because engines write them as zeros too.
 fn archive(above: &std::path::Path, options: &[&str]) -> Vec<u8> {

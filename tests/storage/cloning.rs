@@ -5,9 +5,9 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 
 use arenad_storage::StorageError;
 
-use crate::disk::{MountedDisk, instance, snapshot};
-use crate::look::{Of, assert_same, look};
-use crate::sample::{self, HOLLOW};
+use super::disk::{MountedDisk, instance, snapshot};
+use super::look::{Of, assert_same, look};
+use super::sample::{self, HOLLOW};
 
 /// Puts a sample in the place of a snapshot's tree, which only tests may do.
 pub fn place(disk: &MountedDisk) -> arenad_storage::StateRoot {

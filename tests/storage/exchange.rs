@@ -5,9 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 
 use arenad_storage::{ExchangeStep, StateRoot, StorageError};
 
-use crate::cloning::place;
-use crate::disk::{MountedDisk, instance, path, run, snapshot};
-use crate::look::{Of, assert_same, look};
+use super::cloning::place;
+use super::disk::{MountedDisk, instance, path, run, snapshot};
+use super::look::{Of, assert_same, look};
 
 /// Changes a live tree as sites do.
 fn use_up(root: &StateRoot) {

@@ -4,7 +4,7 @@ use std::fs;
 
 use arenad_storage::{ArchiveLimits, StorageError};
 
-use crate::disk::{MountedDisk, instance, snapshot};
+use super::disk::{MountedDisk, instance, snapshot};
 
 /// The smallest size that `mkfs.xfs` accepts.
 const SMALL: u64 = 320 << 20;

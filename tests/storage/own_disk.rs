@@ -10,9 +10,9 @@ use arenad_storage::disk::{self, DiskStatus};
 use arenad_storage::{StateRoot, StoreTree};
 use serde_json::Value;
 
-use crate::disk::{MountedDisk, instance, path, snapshot};
-use crate::look::{Of, assert_same, look};
-use crate::sample;
+use super::disk::{MountedDisk, instance, path, snapshot};
+use super::look::{Of, assert_same, look};
+use super::sample;
 
 /// A state directory on ext4; its disk is removed with it.
 struct StateDirectory {
@@ -51,7 +51,7 @@ impl StateDirectory {
     }
 
     fn unmount(&self) {
-        crate::disk::run("umount", &[path(&self.stores())]);
+        super::disk::run("umount", &[path(&self.stores())]);
     }
 }
 
@@ -201,10 +201,10 @@ fn what_was_removed_goes_back_to_the_file_system_beneath() {
     let tree = root.folder(&instance(1));
     fs::create_dir_all(&tree).unwrap();
     fs::write(tree.join("much"), vec![1_u8; 200 << 20]).unwrap();
-    crate::disk::run("sync", &[]);
+    super::disk::run("sync", &[]);
     assert!(taken() > empty + (150 << 20));
     fs::remove_dir_all(&tree).unwrap();
-    crate::disk::run("sync", &[]);
+    super::disk::run("sync", &[]);
     assert!(disk::trim(&home.state_dir()).unwrap());
     assert!(taken() < empty + (50 << 20), "{} after {empty}", taken());
 }
@@ -223,7 +223,7 @@ fn programs_and_devices_in_stores_have_no_power_over_the_host() {
     let is_restricted = || ["nosuid", "nodev"].iter().all(|wanted| options(&home).iter().any(|found| found == wanted));
     assert!(is_restricted(), "{:?}", options(&home));
     // An earlier version mounted it with these options.
-    crate::disk::run("mount", &["-o", "remount,bind,suid,dev", path(&home.stores())]);
+    super::disk::run("mount", &["-o", "remount,bind,suid,dev", path(&home.stores())]);
     assert!(!is_restricted(), "{:?}", options(&home));
     let root = StateRoot::open_in(&home.state_dir()).unwrap();
     assert!(is_restricted(), "{:?}", options(&home));

@@ -9,8 +9,8 @@ use std::time::Instant;
 use arenad_model::store::StateLimit;
 use arenad_storage::StateRoot;
 
-use crate::disk::{MountedDisk, instance, snapshot};
-use crate::sample;
+use super::disk::{MountedDisk, instance, snapshot};
+use super::sample;
 
 /// A state root with quotas, or `None` if the kernel has none.
 fn limited() -> Option<(MountedDisk, StateRoot)> {

@@ -10,7 +10,7 @@ use arenad_digest::{Folders, Rested};
 use arenad_model::site::Site;
 use arenad_storage::{StateRoot, StoreTree};
 
-use crate::disk::{MountedDisk, instance, snapshot};
+use super::disk::{MountedDisk, instance, snapshot};
 
 /// The shop, whose database is in a folder of its only mount.
 fn shop() -> Site {

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use arenad_storage::{ExchangeStep, StateRoot, StorageError};
 
-use crate::disk::{MountedDisk, instance, snapshot};
-use crate::look::{Of, assert_same, look};
+use super::disk::{MountedDisk, instance, snapshot};
+use super::look::{Of, assert_same, look};
 
 /// A snapshot without hard links, and an instance's clone of it.
 fn place(disk: &MountedDisk) -> StateRoot {

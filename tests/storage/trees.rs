@@ -6,8 +6,8 @@ use arenad_model::ids::{EnvironmentName, SiteName};
 use arenad_model::instance::InstanceId;
 use arenad_storage::{StateRoot, StorageError, StoreTree};
 
-use crate::cloning::place;
-use crate::disk::{MountedDisk, instance, snapshot};
+use super::cloning::place;
+use super::disk::{MountedDisk, instance, snapshot};
 
 #[test]
 fn names_that_lead_elsewhere_are_refused() {

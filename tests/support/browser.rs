@@ -1,8 +1,6 @@
 //! A real browser that is used as a person would: look, click, type, look again. No call waits for a fixed time. A
 //! condition that does not hold before the deadline panics with the content of the page.
 
-#![allow(dead_code, reason = "each test takes what it needs")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

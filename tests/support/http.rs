@@ -47,7 +47,6 @@ pub fn get_unix(socket: &Path, path: &str) -> Option<HttpResponse> {
 }
 
 /// Posts JSON to a resource of the API.
-#[allow(dead_code, reason = "for the targets that do without the command line")]
 pub fn post_unix(socket: &Path, path: &str, json: &str) -> Option<HttpResponse> {
     let mut stream = UnixStream::connect(socket).ok()?;
     stream.set_read_timeout(Some(READ_LIMIT)).ok()?;

@@ -79,7 +79,6 @@ impl OwnEngine {
     }
 
     /// The mounts of its namespace, as listed by the kernel.
-    #[allow(dead_code, reason = "each test target takes what it needs")]
     pub fn mount_table(&self) -> PathBuf {
         format!("/proc/{}/mountinfo", self.first).into()
     }

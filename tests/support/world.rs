@@ -107,7 +107,7 @@ impl RunningCommand {
 
 /// A project folder, an installation, and its engine.
 pub struct World {
-    /// The environment's name, which is unique to this world.
+    /// The environment's name, which only a [`World::twin`] shares.
     pub name: String,
     /// The public port of the site `toy`.
     pub port: u16,
@@ -131,6 +131,11 @@ impl World {
         Self::new(label, "pair", TestEngine::of_the_machine(), Vec::new())
     }
 
+    /// Another installation of this world's environment, whose site has one container on the machine's engine.
+    pub fn twin(&self) -> Self {
+        Self::defined(self.name.clone(), "single", TestEngine::of_the_machine(), Vec::new())
+    }
+
     /// A world whose site has one container on an engine of the test's own, in that engine's namespaces.
     pub fn on(engine: &OwnEngine, label: &str) -> Self {
         let mut world = Self::new(label, "single", engine.client(), engine.way_in());
@@ -140,7 +145,6 @@ impl World {
 
     /// A world whose site has one container on the machine's engine. All its commands run as another user, whose only
     /// group is the engine's. That user must take the site down, because this process cannot.
-    #[allow(dead_code, reason = "for the one target that looks at rights")]
     pub fn as_user(label: &str, user: u32) -> Self {
         use std::os::unix::fs::{MetadataExt, PermissionsExt};
         let group = std::fs::metadata("/var/run/docker.sock").expect("the engine's socket").gid();
@@ -154,14 +158,13 @@ impl World {
     }
 
     /// A world without a definition, on the machine's engine.
-    #[allow(dead_code, reason = "for tests that bring their own definitions")]
     pub fn bare(label: &str) -> Self {
-        Self::empty(label, TestEngine::of_the_machine(), Vec::new())
+        Self::empty(unique_name(label), TestEngine::of_the_machine(), Vec::new())
     }
 
-    fn empty(label: &str, engine: TestEngine, prefix: Vec<String>) -> Self {
+    fn empty(name: String, engine: TestEngine, prefix: Vec<String>) -> Self {
         let world = Self {
-            name: format!("t{}-{label}", std::process::id()),
+            name,
             port: free_port(),
             engine,
             prefix,
@@ -176,7 +179,11 @@ impl World {
     }
 
     fn new(label: &str, toy: &str, engine: TestEngine, prefix: Vec<String>) -> Self {
-        let world = Self::empty(label, engine, prefix);
+        Self::defined(unique_name(label), toy, engine, prefix)
+    }
+
+    fn defined(name: String, toy: &str, engine: TestEngine, prefix: Vec<String>) -> Self {
+        let world = Self::empty(name, engine, prefix);
         let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
         let toy_folder = world.folder.path().join("compose/toy");
         copy(&fixtures.join("toy"), &toy_folder);
@@ -273,7 +280,6 @@ impl World {
 
     /// Resets the site, which must succeed, and returns the strategy that was used.
     #[track_caller]
-    #[allow(dead_code, reason = "each test target takes what it needs")]
     pub fn reset(&self) -> String {
         let answer = self.run(&["reset", "toy", "--json"]).code(0).json();
         let operation = &answer["operations"][0];
@@ -439,6 +445,12 @@ impl Drop for World {
 pub fn list(objects: &Value, key: &str) -> Vec<String> {
     let objects = objects.as_array().cloned().unwrap_or_default();
     objects.iter().filter_map(|object| object[key].as_str().map(str::to_owned)).collect()
+}
+
+/// Returns a name that no other world on this host has, in this process or another. Several tests use the same label.
+fn unique_name(label: &str) -> String {
+    static NEXT: AtomicU16 = AtomicU16::new(1);
+    format!("t{}-{}-{label}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Returns a port that is not in use. Each call continues the search, so that tests of one run never get the same port.

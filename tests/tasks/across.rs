@@ -1,17 +1,17 @@
 //! Oracles and near misses of `across.yaml`, one function for each template. These tasks use on one site a fact that
 //! the agent has read on another.
 
-use crate::attempt::AgentAttempt;
-use crate::board;
-use crate::crowd;
-use crate::files::TemplateTask;
-use crate::forge;
-use crate::homepage::write_note;
-use crate::map::{self, CAR, FOOT, kilometres};
-use crate::shop::{self, cents, dollars};
-use crate::shopping::unachievable;
-use crate::stage::AgentStage;
-use crate::visitor::PageForm;
+use super::attempt::AgentAttempt;
+use super::board;
+use super::crowd;
+use super::files::TemplateTask;
+use super::forge;
+use super::homepage::write_note;
+use super::map::{self, CAR, FOOT, kilometres};
+use super::shop::{self, cents, dollars};
+use super::shopping::unachievable;
+use super::stage::AgentStage;
+use super::visitor::PageForm;
 
 /// A member of the forum and developer of the forge that no task mentions.
 const OTHER: &str = "elopez55";

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use crate::stage::AgentStage;
+use super::stage::AgentStage;
 
 /// The outcome of an agent's work that is not stored on the sites.
 #[derive(Debug, Clone, Default)]
@@ -83,8 +83,8 @@ impl From<String> for AttemptOutcome {
 }
 
 /// A script may return the page on which it ends.
-impl From<crate::visitor::VisitedPage> for AttemptOutcome {
-    fn from(page: crate::visitor::VisitedPage) -> Self {
+impl From<super::visitor::VisitedPage> for AttemptOutcome {
+    fn from(page: super::visitor::VisitedPage) -> Self {
         Self { answer: String::new(), url: page.url.to_string() }
     }
 }

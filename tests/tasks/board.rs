@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::visitor::TaskVisitor;
+use super::visitor::TaskVisitor;
 
 /// The cookie that holds the forum's CSRF token.
 const TOKEN: &str = "forum_csrf";

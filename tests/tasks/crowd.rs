@@ -1,6 +1,6 @@
 //! Actions of workers and of the administrator in Turkle, through its pages and forms.
 
-use crate::visitor::{PageForm, TaskVisitor, VisitedPage};
+use super::visitor::{PageForm, TaskVisitor, VisitedPage};
 
 /// Returns the first task of a batch whose page contains these words, and that page.
 pub async fn task_saying(visitor: &TaskVisitor, batch: &str, words: &str) -> (u64, VisitedPage) {

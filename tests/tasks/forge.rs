@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::visitor::{PageForm, TaskVisitor, VisitedPage};
+use super::visitor::{PageForm, TaskVisitor, VisitedPage};
 
 /// The time limit for a job that a page gives to the forge's worker.
 const WORKER_LIMIT: Duration = Duration::from_secs(120);

@@ -1,12 +1,12 @@
 //! Oracles and near misses of `gitlab.yaml`, one function for each template.
 
-use crate::attempt::AgentAttempt;
-use crate::files::TemplateTask;
-use crate::forge;
-use crate::shopping::unachievable;
-use crate::stage::AgentStage;
-use crate::turkle::near_numbers;
-use crate::visitor::{PageForm, TaskVisitor};
+use super::attempt::AgentAttempt;
+use super::files::TemplateTask;
+use super::forge;
+use super::shopping::unachievable;
+use super::stage::AgentStage;
+use super::turkle::near_numbers;
+use super::visitor::{PageForm, TaskVisitor};
 
 /// The developer account that the tasks use.
 const ME: &str = "byteblaze";

@@ -1,9 +1,9 @@
 //! Oracles and near misses of `homepage.yaml`, one function for each template, and actions in the scratchpad.
 
-use crate::attempt::AgentAttempt;
-use crate::files::TemplateTask;
-use crate::shopping::unachievable;
-use crate::stage::AgentStage;
+use super::attempt::AgentAttempt;
+use super::files::TemplateTask;
+use super::shopping::unachievable;
+use super::stage::AgentStage;
 
 /// Returns the attempts at a task of the homepage, or `None` if its template is unknown here.
 pub fn attempts(task: &'static TemplateTask) -> Option<Vec<AgentAttempt>> {

@@ -3,11 +3,11 @@
 use reqwest::Url;
 use serde_json::Value;
 
-use crate::attempt::AgentAttempt;
-use crate::files::TemplateTask;
-use crate::shopping::unachievable;
-use crate::stage::AgentStage;
-use crate::visitor::{TaskVisitor, VisitedPage};
+use super::attempt::AgentAttempt;
+use super::files::TemplateTask;
+use super::shopping::unachievable;
+use super::stage::AgentStage;
+use super::visitor::{TaskVisitor, VisitedPage};
 
 /// Returns the attempts at a task of the map, or `None` if its template is unknown here.
 pub fn attempts(task: &'static TemplateTask) -> Option<Vec<AgentAttempt>> {

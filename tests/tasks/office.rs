@@ -1,7 +1,7 @@
 //! Actions of an administrator in the back office, through its pages and forms.
 
-use crate::shop::number;
-use crate::visitor::{PageForm, TaskVisitor, VisitedPage};
+use super::shop::number;
+use super::visitor::{PageForm, TaskVisitor, VisitedPage};
 
 /// Returns the page on which a product is edited; its address contains the number in the UPC.
 pub async fn product(visitor: &TaskVisitor, upc: &str) -> VisitedPage {

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use tokio::sync::Notify;
 
-use crate::files::TemplateTask;
+use super::files::TemplateTask;
 
 /// The waiting tasks and the sites in use.
 pub struct Queue {

@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use crate::attempt::AgentAttempt;
-use crate::board::{self, Thread};
-use crate::files::TemplateTask;
-use crate::shopping::unachievable;
-use crate::stage::AgentStage;
-use crate::turkle::near_numbers;
-use crate::visitor::TaskVisitor;
+use super::attempt::AgentAttempt;
+use super::board::{self, Thread};
+use super::files::TemplateTask;
+use super::shopping::unachievable;
+use super::stage::AgentStage;
+use super::turkle::near_numbers;
+use super::visitor::TaskVisitor;
 
 /// The member account that the tasks use.
 const ME: &str = "MarvelsGrantMan136";
@@ -155,7 +155,7 @@ fn open_forum(task: &'static TemplateTask) -> Vec<AgentAttempt> {
     ]
 }
 
-async fn search_for(stage: AgentStage, words: String) -> crate::visitor::VisitedPage {
+async fn search_for(stage: AgentStage, words: String) -> super::visitor::VisitedPage {
     let words: String = reqwest::Url::parse_with_params("http://forum/", [("q", words)])
         .expect("a URL")
         .query()

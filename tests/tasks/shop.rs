@@ -1,6 +1,6 @@
 //! Actions of a customer in the shop, through its pages and forms.
 
-use crate::visitor::{TaskVisitor, VisitedPage};
+use super::visitor::{TaskVisitor, VisitedPage};
 
 /// A delivery address of an order, or an address in a customer's address book.
 #[derive(Clone, Copy)]
@@ -81,7 +81,7 @@ pub async fn order(visitor: TaskVisitor, upc: &'static str, quantity: u32, to: O
     check_out(&visitor, to).await;
 }
 
-fn fill(form: crate::visitor::PageForm, address: DeliveryAddress) -> crate::visitor::PageForm {
+fn fill(form: super::visitor::PageForm, address: DeliveryAddress) -> super::visitor::PageForm {
     let DeliveryAddress { first, last, line, town, postcode } = address;
     let form = form.set("first_name", first).set("last_name", last).set("line1", line).set("line4", town);
     form.set("postcode", postcode).set("country", "US")

@@ -1,10 +1,10 @@
 //! Oracles and near misses of `shopping.yaml`, one function for each template.
 
-use crate::attempt::AgentAttempt;
-use crate::files::TemplateTask;
-use crate::shop::{self, DeliveryAddress, Review, cents, dollars};
-use crate::stage::AgentStage;
-use crate::visitor::VisitedPage;
+use super::attempt::AgentAttempt;
+use super::files::TemplateTask;
+use super::shop::{self, DeliveryAddress, Review, cents, dollars};
+use super::stage::AgentStage;
+use super::visitor::VisitedPage;
 
 /// A product that no task mentions and that has ample stock.
 const OTHER: &str = "OSM00088";

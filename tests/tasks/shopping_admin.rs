@@ -1,11 +1,11 @@
 //! Oracles and near misses of `shopping_admin.yaml`, one function for each template.
 
-use crate::attempt::AgentAttempt;
-use crate::files::TemplateTask;
-use crate::office::{self, Offer};
-use crate::shop;
-use crate::shopping::{near_amounts, unachievable};
-use crate::stage::AgentStage;
+use super::attempt::AgentAttempt;
+use super::files::TemplateTask;
+use super::office::{self, Offer};
+use super::shop;
+use super::shopping::{near_amounts, unachievable};
+use super::stage::AgentStage;
 
 /// A product that no task mentions.
 const OTHER: &str = "OSM00088";
@@ -156,7 +156,7 @@ fn price(task: &'static TemplateTask) -> Vec<AgentAttempt> {
         AgentAttempt::miss("a cent too much", sets(upc, PRICE, format!("{:.2}", price + 0.01))),
         AgentAttempt::miss("another product's", sets(OTHER, PRICE, right.clone())),
         AgentAttempt::miss("and the stock too", async move |stage: AgentStage| {
-            let change = |form: crate::visitor::PageForm| form.set(PRICE, &right).set(STOCK, "1");
+            let change = |form: super::visitor::PageForm| form.set(PRICE, &right).set(STOCK, "1");
             office::edit(&stage.administrator(), upc, change).await;
         }),
         AgentAttempt::miss("and another product's too", async move |stage: AgentStage| {
@@ -206,7 +206,7 @@ fn title(task: &'static TemplateTask) -> Vec<AgentAttempt> {
         AgentAttempt::miss("another product's", sets(OTHER, "title", title.to_owned())),
         AgentAttempt::miss("for search engines alone", sets(upc, "meta_title", title.to_owned())),
         AgentAttempt::miss("and its address too", async move |stage: AgentStage| {
-            let change = |form: crate::visitor::PageForm| form.set("title", title).set("slug", "box");
+            let change = |form: super::visitor::PageForm| form.set("title", title).set("slug", "box");
             office::edit(&stage.administrator(), upc, change).await;
         }),
     ]

@@ -8,10 +8,10 @@ use std::time::Duration;
 use reqwest::Client;
 use serde_json::{Value, json};
 
+use super::attempt::AttemptOutcome;
+use super::files::TemplateTask;
+use super::visitor::TaskVisitor;
 use crate::arena::Arena;
-use crate::attempt::AttemptOutcome;
-use crate::files::TemplateTask;
-use crate::visitor::TaskVisitor;
 
 /// A customer other than the one that the tasks use.
 const STRANGER: (&str, &str) = ("rowan.lindqvist@courier.test", "Password.123");

@@ -1,11 +1,11 @@
 //! Oracles and near misses of `turkle.yaml`, one function for each template.
 
-use crate::attempt::AgentAttempt;
-use crate::crowd;
-use crate::files::TemplateTask;
-use crate::shopping::unachievable;
-use crate::stage::AgentStage;
-use crate::visitor::{PageForm, TaskVisitor};
+use super::attempt::AgentAttempt;
+use super::crowd;
+use super::files::TemplateTask;
+use super::shopping::unachievable;
+use super::stage::AgentStage;
+use super::visitor::{PageForm, TaskVisitor};
 
 /// Returns the attempts at a task of Turkle, or `None` if its template is unknown here.
 pub fn attempts(task: &'static TemplateTask) -> Option<Vec<AgentAttempt>> {

@@ -16,7 +16,4 @@ mod output;
 mod reach;
 mod second;
 mod snapshot;
-#[path = "../support/mod.rs"]
-#[allow(dead_code, unused_imports)]
-mod support;
 mod user;

@@ -4,9 +4,6 @@
 //! tests share its images.
 
 mod accounts;
-mod arena;
-#[path = "../support/browser.rs"]
-mod browser;
 mod clock;
 mod confined;
 mod forge;
@@ -25,8 +22,8 @@ mod wiki;
 use std::process::Command;
 use std::time::Instant;
 
-use arena::Arena;
-use hammer::Hammer;
+use self::hammer::Hammer;
+use crate::arena::Arena;
 
 /// The number of rounds in which the shops are damaged and reset.
 const ROUNDS: usize = 50;

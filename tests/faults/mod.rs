@@ -3,9 +3,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod baselines;
 mod checks;
 mod containers;

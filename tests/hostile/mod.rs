@@ -2,10 +2,6 @@
 //! bounded time and memory, and continues to work. Digests of databases are covered in `tests/digest/hostile.rs`,
 //! hostile clients in `tests/gateway`.
 
-#[path = "../support/hostile/mod.rs"]
-#[allow(dead_code, reason = "it is used by other targets too")]
-mod hostile;
-
 mod browsers;
 mod databases;
 mod redis;

@@ -2,10 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
-#[expect(dead_code, unused_imports, reason = "the tests of faults use the rest")]
-#[path = "../support/mod.rs"]
-mod support;
-
+#[expect(dead_code, reason = "the tests of the sites use the rest")]
 #[path = "../support/browser.rs"]
 mod browser;
 

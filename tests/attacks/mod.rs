@@ -4,13 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "../support/hostile/mod.rs"]
-#[allow(dead_code, unused_imports, reason = "it has servers of other protocols too")]
-mod hostile;
 mod neighbour;
-#[path = "../support/mod.rs"]
-#[allow(dead_code, unused_imports)]
-mod support;
 
 use std::fs::File;
 use std::io::Write;
@@ -23,9 +17,10 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Mode, OFlags, mkdirat, openat};
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 
-use crate::hostile::{Hostile, ServerScript, mysql, postgres};
-use crate::neighbour::Neighbour;
+use self::neighbour::Neighbour;
+use crate::hostile_servers::{Hostile, ServerScript, mysql, postgres};
 use crate::support::wait::PATIENCE;
+use crate::support::world::free_port;
 use crate::support::{World, until};
 
 /// The maximum of the daemon's peak memory, in bytes.
@@ -33,6 +28,9 @@ const MEMORY_MAX: u64 = 300 << 20;
 
 /// The time limit for the daemon's shutdown, also while an attack is in progress.
 const END_MAX: Duration = Duration::from_secs(10);
+
+/// How often an attack is repeated during which the other site was slow.
+const ATTEMPTS: usize = 3;
 
 /// The ports of the site's databases.
 const POSTGRES: u16 = 5432;
@@ -101,10 +99,11 @@ impl Attacker {
 
 #[test]
 fn no_attack_takes_the_daemon_or_another_site() {
-    // More connections than a process may have unless it asks for them.
+    // More connections than a process may have unless it asks for them. The other tests of this process may have more
+    // as well; the programs that they start ask for it themselves.
     let most = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most }).unwrap();
-    let port = support::world::free_port();
+    let port = free_port();
     let world = world(port);
     world.up();
     let attacker = Attacker::of(&world);
@@ -118,22 +117,27 @@ fn no_attack_takes_the_daemon_or_another_site() {
     let kept = until("workers for later", PATIENCE, || processes().len(), |count| *count >= 3);
     println!("{:<60} {:>9} {:>9} {:>10}", "attack", "took", "RSS peak", "neighbour");
     for (name, attack) in attacks(&world, &attacker) {
-        neighbour.forget();
-        let begun = Instant::now();
-        attack();
-        let (took, median) = (begun.elapsed(), neighbour.median());
-        let peak = memory(&world);
-        println!("{name:<60} {took:>9.1?} {:>5} MiB {median:>10.1?}", peak >> 20);
-        assert!(peak < MEMORY_MAX, "{name}: the daemon had {} MiB", peak >> 20);
-        // Latencies below a few milliseconds measure the scheduler, not the daemon.
-        let usual = before.max(Duration::from_millis(20));
-        if median > 2 * usual {
+        for attempt in 1.. {
+            neighbour.forget();
+            let begun = Instant::now();
+            attack();
+            let (took, median) = (begun.elapsed(), neighbour.median());
+            let peak = memory(&world);
+            println!("{name:<60} {took:>9.1?} {:>5} MiB {median:>10.1?}", peak >> 20);
+            assert!(peak < MEMORY_MAX, "{name}: the daemon had {} MiB", peak >> 20);
+            assert_eq!(neighbour.failures(), 0, "{name}: the other site did not answer");
+            // Latencies below a few milliseconds measure the scheduler, not the daemon.
+            let usual = before.max(Duration::from_millis(20));
+            if median <= 2 * usual {
+                break;
+            }
             // The whole host may have become slower.
             let after = neighbour.median_of(Duration::from_secs(2));
-            assert!(
-                median <= 2 * usual.max(after),
-                "{name}: the other site took {median:?}, {before:?} before, {after:?} after"
-            );
+            if median <= 2 * usual.max(after) {
+                break;
+            }
+            // Another test may have used the processors during the attack only, which does not happen each time.
+            assert!(attempt < ATTEMPTS, "{name}: the other site took {median:?}, {before:?} before, {after:?} after");
         }
         until(&format!("{name}: its processes"), PATIENCE, processes, |now| now.len() <= kept);
         assert_eq!(neighbour.failures(), 0, "{name}: the other site did not answer");
@@ -206,6 +210,7 @@ fn attacks<'a>(world: &'a World, attacker: &'a Attacker) -> Vec<NamedAttack<'a>>
             let made = Command::new("python3").args(["-c", BLOB]).arg(&made_here).status().unwrap();
             assert!(made.success());
             std::fs::copy(&made_here, &lite).unwrap();
+            std::fs::remove_file(&made_here).unwrap();
             locate("sql(lite, timeout=10s): SELECT b FROM t");
             // The value is too large for an answer, but the file can be read.
             world.run(&["locate", "toy", "sql(lite, timeout=30s): SELECT count(*) FROM t"]).code(0);

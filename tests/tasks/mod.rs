@@ -6,8 +6,6 @@
 //! each near miss is tried with one task. Several agents work at the same time, but never two on the same site.
 
 mod across;
-#[path = "../mini/arena.rs"]
-mod arena;
 mod attempt;
 mod board;
 mod crowd;
@@ -32,11 +30,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use arena::Arena;
-use attempt::{AgentAttempt, AttemptOutcome};
-use files::TemplateTask;
-use queue::Queue;
-use stage::AgentStage;
+use self::attempt::{AgentAttempt, AttemptOutcome};
+use self::files::TemplateTask;
+use self::queue::Queue;
+use self::stage::AgentStage;
+use crate::arena::Arena;
 
 /// The sites that the tasks use.
 const SITES: [&str; 8] = ["shopping", "shopping_admin", "wikipedia", "reddit", "gitlab", "map", "turkle", "homepage"];

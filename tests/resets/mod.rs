@@ -5,8 +5,6 @@
 //! `ARENAD_RESETS` sets the number of resets; the default fits between other tests. `ARENAD_RESETS_SEED` changes the
 //! delays, `ARENAD_RESETS_SITES` selects sites.
 
-#[path = "../mini/arena.rs"]
-mod arena;
 mod clients;
 mod harm;
 mod pages;
@@ -19,9 +17,9 @@ use std::time::{Duration, Instant};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use arena::Arena;
-use clients::{ClientWrite, Clients, Load, half_sent};
-use pages::Pages;
+use self::clients::{ClientWrite, Clients, Load, half_sent};
+use self::pages::Pages;
+use crate::arena::Arena;
 
 /// The sites, each with the command that prints its state: a program of its image that uses the database's own tools.
 const SITES: [(&str, &[&str]); 5] = [

@@ -1,8 +1,6 @@
 //! Locators on the mini environment: their values, their refusals, and the loss of the site or the browser while they
 //! run. The tests use real databases, real pages, a real browser and the real program.
 
-#[path = "../mini/arena.rs"]
-mod arena;
 mod contained;
 mod helpers;
 mod hostile;
@@ -11,8 +9,9 @@ mod statements;
 
 use std::time::{Duration, Instant};
 
-use arena::Arena;
 use serde_json::{Value, json};
+
+use crate::arena::Arena;
 
 /// Longer than any locator's limit here plus the time for cleaning up.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -3,10 +3,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
-#[expect(dead_code, unused_imports, reason = "shared with tests that need more of it")]
-#[path = "../support/mod.rs"]
-mod support;
-
 mod ailing;
 mod arena;
 mod bringing_up;

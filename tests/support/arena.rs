@@ -1,7 +1,5 @@
 //! A mini environment of the test's own: a copy of the definition with free ports, a state directory, the binary.
 
-#![allow(dead_code, reason = "each test target takes what it needs")]
-
 use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};

@@ -3,17 +3,15 @@
 #![allow(clippy::unwrap_used)]
 
 mod python;
-#[path = "../support/mod.rs"]
-#[allow(dead_code, unused_imports)]
-mod support;
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use reqwest::{Client, Method, StatusCode};
 use serde_json::{Value, json};
-use support::World;
-use support::world::free_port;
+
+use crate::support::World;
+use crate::support::world::{RunningCommand, free_port};
 
 const TOKEN: &str = "a-long-random-token";
 
@@ -21,7 +19,7 @@ const TOKEN: &str = "a-long-random-token";
 struct ForegroundDaemon {
     world: World,
     base: String,
-    daemon: Option<support::world::RunningCommand>,
+    daemon: Option<RunningCommand>,
 }
 
 impl ForegroundDaemon {

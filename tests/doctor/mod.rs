@@ -3,10 +3,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
-#[path = "../support/mod.rs"]
-#[expect(dead_code, unused_imports, reason = "the tests of faults use the rest")]
-mod support;
-
 mod capacity;
 mod engines;
 mod examined;

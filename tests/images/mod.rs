@@ -3,10 +3,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
-#[expect(dead_code, unused_imports, reason = "other targets look into more than images")]
-#[path = "../support/mod.rs"]
-mod support;
-
 mod archive;
 mod big;
 mod data;

@@ -9,9 +9,6 @@ mod events;
 mod leftovers;
 mod logs;
 mod pages;
-#[path = "../support/mod.rs"]
-#[allow(dead_code, unused_imports)]
-mod support;
 
 use serde_json::Value;
 use sqlx::SqlitePool;
