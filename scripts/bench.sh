@@ -9,3 +9,6 @@ cargo bench --locked --bench gateway
 cargo bench --locked --bench storage
 cargo bench --locked --bench evaluators
 cargo bench --locked --bench locators
+# The program of `make up`, for the comparison.
+cargo build --locked --profile quick
+cargo bench --locked --bench profiles

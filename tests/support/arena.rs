@@ -26,12 +26,20 @@ pub struct Arena {
     sites: Vec<String>,
     /// Additional environment variables of the daemon.
     variables: Vec<(String, String)>,
+    program: PathBuf,
 }
 
 impl Arena {
     /// Brings the named sites up, or all if none is named.
     pub fn up(sites: &[&str]) -> Self {
         Self::up_edited(sites, |definition| definition)
+    }
+
+    /// Brings the named sites up with another build of the program.
+    pub fn up_by(program: &Path, sites: &[&str]) -> Self {
+        let mut arena = Self::down();
+        program.clone_into(&mut arena.program);
+        arena.bring_up(sites)
     }
 
     /// Brings sites up with a modified environment file.
@@ -77,7 +85,14 @@ impl Arena {
     }
 
     fn down() -> Self {
-        Self { root: copy_definition(), state: folder(), status: Value::Null, sites: Vec::new(), variables: Vec::new() }
+        Self {
+            root: copy_definition(),
+            state: folder(),
+            status: Value::Null,
+            sites: Vec::new(),
+            variables: Vec::new(),
+            program: PathBuf::from(env!("CARGO_BIN_EXE_arenad")),
+        }
     }
 
     fn bring_up(mut self, sites: &[&str]) -> Self {
@@ -105,7 +120,7 @@ impl Arena {
 
     /// Runs the `arenad` program on this arena.
     pub fn arenad(&self, args: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_arenad"))
+        Command::new(&self.program)
             .args(args)
             .current_dir(self.root.path())
             .env("ARENAD_STATE_DIR", self.state.path().join("state"))
