@@ -10,6 +10,8 @@
 //!
 //! - [`life`]: the time to live, the heartbeat, the hold, and what freezes an episode
 //! - [`fence`]: whether a request of an episode is admitted
+//! - [`request`]: what a client asks for, and what is refused at once
+//! - [`queue`]: the order of waiting requests, and the decision which of them are granted
 //!
 //! Times are monotonic: a [`Duration`](std::time::Duration) since the daemon started. A jump of the wall clock neither
 //! ends an episode nor prolongs it.
@@ -18,6 +20,8 @@ pub mod ending;
 pub mod fence;
 pub mod ids;
 pub mod life;
+pub mod queue;
+pub mod request;
 
 use ending::{EpisodeEnding, ExpiryCause, ReleaseCause, VoidReason};
 
