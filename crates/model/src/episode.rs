@@ -12,6 +12,7 @@
 //! - [`fence`]: whether a request of an episode is admitted
 //! - [`request`]: what a client asks for, and what is refused at once
 //! - [`queue`]: the order of waiting requests, and the decision which of them are granted
+//! - [`lease`]: the slots, and which lease each of them belongs to
 //!
 //! Times are monotonic: a [`Duration`](std::time::Duration) since the daemon started. A jump of the wall clock neither
 //! ends an episode nor prolongs it.
@@ -19,6 +20,7 @@
 pub mod ending;
 pub mod fence;
 pub mod ids;
+pub mod lease;
 pub mod life;
 pub mod queue;
 pub mod request;
