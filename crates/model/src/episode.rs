@@ -13,6 +13,7 @@
 //! - [`request`]: what a client asks for, and what is refused at once
 //! - [`queue`]: the order of waiting requests, and the decision which of them are granted
 //! - [`lease`]: the slots, and which lease each of them belongs to
+//! - [`slots`]: how many slots a site should have
 //!
 //! Times are monotonic: a [`Duration`](std::time::Duration) since the daemon started. A jump of the wall clock neither
 //! ends an episode nor prolongs it.
@@ -24,6 +25,7 @@ pub mod lease;
 pub mod life;
 pub mod queue;
 pub mod request;
+pub mod slots;
 
 use ending::{EpisodeEnding, ExpiryCause, ReleaseCause, VoidReason};
 
