@@ -6,7 +6,8 @@
 //! module generates the diagram from `after`, and prints it if the file differs.
 //!
 //! An episode has exactly one lease, so the lease has the id of the episode. A slot has the id of its instance. The
-//! parts of the domain are values without I/O:
+//! parts of the domain are values without I/O, and the daemon's episode task owns one [`registry::EpisodeRegistry`]
+//! that combines them:
 //!
 //! - [`life`]: the time to live, the heartbeat, the hold, and what freezes an episode
 //! - [`fence`]: whether a request of an episode is admitted
@@ -14,6 +15,7 @@
 //! - [`queue`]: the order of waiting requests, and the decision which of them are granted
 //! - [`lease`]: the slots, and which lease each of them belongs to
 //! - [`slots`]: how many slots a site should have
+//! - [`registry`]: all episodes of a daemon
 //!
 //! Times are monotonic: a [`Duration`](std::time::Duration) since the daemon started. A jump of the wall clock neither
 //! ends an episode nor prolongs it.
@@ -24,6 +26,7 @@ pub mod ids;
 pub mod lease;
 pub mod life;
 pub mod queue;
+pub mod registry;
 pub mod request;
 pub mod slots;
 
