@@ -87,6 +87,21 @@ impl ServiceName {
     }
 }
 
+/// A site among all environments of an installation, such as `mini/shopping`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SiteId {
+    /// The environment of the site.
+    pub environment: EnvironmentName,
+    /// The name of the site within its environment.
+    pub site: SiteName,
+}
+
+impl fmt::Display for SiteId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.environment, self.site)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{SNAPSHOT_NAME_MAX, SNAPSHOT_NAME_RULE, is_snapshot_name};

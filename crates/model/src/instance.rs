@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use super::ids::{EnvironmentName, SiteName};
+use super::ids::{EnvironmentName, SiteId, SiteName};
 
 /// The name of an instance: environment, site and number, such as `mini/shopping/1`.
 ///
@@ -26,6 +26,11 @@ impl InstanceId {
     /// Returns the name of a site's serving instance.
     pub fn serving(environment: &EnvironmentName, site: &SiteName) -> Self {
         Self { environment: environment.clone(), site: site.clone(), number: 1 }
+    }
+
+    /// Returns the site that the instance runs.
+    pub fn site_id(&self) -> SiteId {
+        SiteId { environment: self.environment.clone(), site: self.site.clone() }
     }
 
     /// Returns a list of instances for a message: `mini/shopping/1, mini/reddit/1`.

@@ -2,14 +2,15 @@
 //! code, and no type derives the traits of serde. Time is an argument, and every decision is a function that a unit
 //! test can call.
 //!
-//! The crate depends on no other crate of arenad. Start reading at [`site`] and [`instance`], then [`request_queue`]
-//! and [`pool`].
+//! The crate depends on no other crate of arenad. Start reading at [`site`] and [`instance`], then [`request_queue`],
+//! [`pool`] and [`episode`].
 
 pub mod archive;
 pub mod browser;
 pub mod cause;
 pub mod clock;
 pub mod coverage;
+pub mod episode;
 pub mod error;
 pub mod event;
 pub mod flow;

@@ -168,20 +168,20 @@ pub fn plan(wanted: PoolIntent<'_>, members: &[PoolMember], budget: PoolBudget) 
 }
 
 fn lack(budget: PoolBudget) -> Option<StandbyShortage> {
-    if let Some((failures, since)) = budget.failures
-        && let Some(left) = pause(failures).checked_sub(since).filter(|left| !left.is_zero())
-    {
+    if let Some(left) = budget.failures.and_then(|(failures, since)| retry_pause(failures, since)) {
         return Some(StandbyShortage::Pause(left));
     }
     let needed = budget.memory_each.saturating_add(budget.memory_reserve);
     (budget.memory_free < needed).then_some(StandbyShortage::Memory { needed, free: budget.memory_free })
 }
 
-fn pause(failures: u32) -> Duration {
-    match failures {
+/// Returns the time until the next attempt, `since` the last of consecutive failures, or `None` if the attempt is due.
+pub(crate) fn retry_pause(failures: u32, since: Duration) -> Option<Duration> {
+    let pause = match failures {
         0 => Duration::ZERO,
         count => FIRST_PAUSE.saturating_mul(1 << (count - 1).min(10)).min(LONGEST_PAUSE),
-    }
+    };
+    pause.checked_sub(since).filter(|left| !left.is_zero())
 }
 
 #[cfg(test)]
