@@ -93,7 +93,8 @@ impl Profile {
 }
 
 fn main() {
-    let setting = |name: &str, usual: usize| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual);
+    let setting =
+        |name: &str, usual: usize| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual);
     let resets = setting("ARENAD_BENCH_RESETS", 50);
     let rounds = setting("ARENAD_BENCH_ROUNDS", 3);
     let quick = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/quick/arenad");
@@ -104,7 +105,9 @@ fn main() {
             profile.round(resets);
         }
     }
-    println!("\nthe program of `make up` against the one of `make release`; {rounds} rounds of {resets} resets of {RESET}\n");
+    println!(
+        "\nthe program of `make up` against the one of `make release`; {rounds} rounds of {resets} resets of {RESET}\n"
+    );
     println!(
         "{:8} {:>9} {:>9} {:>12} {:>14} {:>16}",
         "profile", "size", "swap p50", "digest p50", "CPU a reset", "CPU a request"

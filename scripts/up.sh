@@ -2,9 +2,9 @@
 # `make up`: compiles arenad, prepares the machine and builds the images in parallel, and brings the mini environment up.
 #
 # Compiling needs processors, and installing packages and building images need the network, so they share a small machine
-# well. The output of the compiler and of the builds goes to target/up/*.log; a failure prints the end of it. What the
-# preparation installs is printed at once. Environment: PROFILE, cargo's profile (default quick, which optimizes less than
-# release and builds faster).
+# well. The output of the compiler and of the builds goes to target/up/*.log; a failure prints the end of it. The
+# preparation prints each installation at once. Environment: PROFILE, cargo's profile (default quick, which optimizes less
+# than release and builds faster).
 set -eu
 
 cd "$(dirname -- "$0")/.."
