@@ -10,7 +10,8 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::program;
@@ -24,6 +25,31 @@ fn spares() -> MutexGuard<'static, BTreeMap<&'static str, Spare>> {
     SPARES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Starts processes on a thread of its own. The kernel kills a worker when the thread that started it ends, and threads of
+/// a runtime may end before the process.
+static STARTER: LazyLock<Sender<StartRequest>> = LazyLock::new(|| {
+    let (sender, requests) = channel::<StartRequest>();
+    std::thread::Builder::new()
+        .name("workers".to_owned())
+        .spawn(move || {
+            for StartRequest { mut command, reply } in requests {
+                let started = command.spawn();
+                // The command holds the child's ends of its sockets.
+                drop(command);
+                // The requester waits for the reply.
+                let _ = reply.send(started);
+            }
+        })
+        .expect("a thread");
+    sender
+});
+
+/// A process to be started.
+struct StartRequest {
+    command: Command,
+    reply: Sender<io::Result<Child>>,
+}
+
 /// The process of a worker. It is killed when the value is dropped.
 #[derive(Debug)]
 pub(super) struct WorkerProcess(Option<Child>);
@@ -34,15 +60,18 @@ impl WorkerProcess {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         theirs.set_nonblocking(true)?;
-        let child = Command::new(program())
+        let mut worker = Command::new(program());
+        worker
             .arg0("arenad")
             .arg(command)
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::from(connection))
             .stdout(Stdio::from(OwnedFd::from(theirs)))
-            .stderr(Stdio::null())
-            .spawn()?;
+            .stderr(Stdio::null());
+        let (reply, started) = channel();
+        STARTER.send(StartRequest { command: worker, reply }).map_err(io::Error::other)?;
+        let child = started.recv().map_err(io::Error::other)??;
         Ok((ours, Self(Some(child))))
     }
 
@@ -101,8 +130,7 @@ impl Spare {
         Self::start(command)
     }
 
-    /// Starts a spare for the next caller. It is started on a thread of the runtime, because a process ends with the
-    /// thread that started it.
+    /// Starts a spare for the next caller. It ends when it has been idle for [`IDLE`], and with the caller's runtime.
     pub(super) fn prepare(command: &'static str) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         runtime.spawn(async move {
@@ -111,14 +139,25 @@ impl Spare {
             }
             // If this fails, the next caller starts a worker itself.
             let Ok(spare) = Self::start(command) else { return };
-            let number = spare.number;
+            let _idle = IdleSpare { command, number: spare.number };
             spares().entry(command).or_insert(spare);
             tokio::time::sleep(IDLE).await;
-            let is_idle = spares().get(command).is_some_and(|spare| spare.number == number);
-            if is_idle {
-                let idle = spares().remove(command);
-                drop(idle);
-            }
         });
+    }
+}
+
+/// Ends a spare that is still unused when the value is dropped.
+struct IdleSpare {
+    command: &'static str,
+    number: u64,
+}
+
+impl Drop for IdleSpare {
+    fn drop(&mut self) {
+        let mut spares = spares();
+        let is_idle = spares.get(self.command).is_some_and(|spare| spare.number == self.number);
+        let idle = if is_idle { spares.remove(self.command) } else { None };
+        drop(spares);
+        drop(idle);
     }
 }
