@@ -71,10 +71,7 @@ fn root(given: Option<&Path>) -> Result<PathBuf, CommandFailure> {
         Some(given) => given.to_owned(),
         None => arenad_definition::find_root(&here).unwrap_or(here),
     };
-    for folder in ["environments", "compose"] {
-        let folder = root.join(folder);
-        std::fs::create_dir_all(&folder).with_context(|| format!("create the folder {}", folder.display()))?;
-    }
+    std::fs::create_dir_all(&root).with_context(|| format!("create the folder {}", root.display()))?;
     Ok(root.canonicalize().with_context(|| format!("find {}", root.display()))?)
 }
 

@@ -1,6 +1,8 @@
 //! Reads facts from the engine: the commands of images; and the changed files, processes and pages of running
 //! containers.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use super::dockerfile::DockerfileCommand;
@@ -20,6 +22,9 @@ const SERVICE: &str = "com.docker.compose.service";
 
 /// The label by which Compose marks the files that a container was created from.
 const FILES: &str = "com.docker.compose.project.config_files";
+
+/// The label by which Compose marks the folder of the project, by default that of the first file.
+const FOLDER: &str = "com.docker.compose.project.working_dir";
 
 /// A command that prints the listening TCP sockets, in the kernel's format.
 const LISTENING: [&str; 3] = ["/bin/sh", "-c", "cat /proc/net/tcp /proc/net/tcp6 2>/dev/null"];
@@ -48,12 +53,10 @@ pub(super) async fn look(
     services: &mut [ComposeService],
 ) -> Result<(), CommandFailure> {
     let all = engine.running().await.map_err(|error| crate::cli::engine::away(engine.endpoint(), error))?;
-    let file = source.file.as_ref().map(|file| file.display().to_string()).unwrap_or_default();
-    let of_file: Vec<_> = all
-        .into_iter()
-        .filter(|found| found.labels.get(FILES).is_some_and(|files| files.split(',').any(|name| name == file)))
-        .collect();
+    let file = source.file.clone().unwrap_or_default();
+    let of_file: Vec<_> = all.into_iter().filter(|found| is_from(&found.labels, &file)).collect();
     if of_file.is_empty() {
+        let file = file.display();
         let failure = CommandFailure::usage(format!("no container of {file} is running"));
         return Err(failure.hint(format!("run `docker compose -f {file} up -d`, use the site, then try again")));
     }
@@ -66,6 +69,18 @@ pub(super) async fn look(
         service.seen = Some(see(engine, &found.handle).await?);
     }
     Ok(())
+}
+
+/// Returns whether Compose created a container with these labels from a file. Compose 1 notes the path as it was typed,
+/// which may be relative to any folder.
+fn is_from(labels: &BTreeMap<String, String>, file: &Path) -> bool {
+    let folder = labels.get(FOLDER).map(Path::new).unwrap_or(Path::new(""));
+    let is_it = |name: &str| {
+        let typed = Path::new(name);
+        let in_folder = typed.file_name().map(|name| folder.join(name)).unwrap_or_default();
+        [folder.join(typed), in_folder].iter().any(|path| path.canonicalize().is_ok_and(|path| path == file))
+    };
+    labels.get(FILES).is_some_and(|files| files.split(',').any(is_it))
 }
 
 async fn see(engine: &DockerEngine, handle: &EngineHandle) -> Result<ObservedContainer, CommandFailure> {
@@ -127,6 +142,24 @@ fn title(html: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn containers_are_found_by_their_file_whichever_compose_made_them() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().canonicalize().expect("a path");
+        let file = root.join("compose.yaml");
+        std::fs::write(&file, "services: {}").expect("write");
+        let is_from = |files: &str| {
+            let labels = [(FILES, files.to_owned()), (FOLDER, root.display().to_string())];
+            is_from(&labels.map(|(key, value)| (key.to_owned(), value)).into(), &file)
+        };
+        let absolute = file.display().to_string();
+        for files in [&absolute, "compose.yaml", "./compose.yaml", "projects/forum/compose.yaml"] {
+            assert!(is_from(files), "{files}");
+            assert!(is_from(&format!("other.yaml,{files}")), "{files}");
+        }
+        assert!(!is_from("other.yaml") && !is_from(""));
+    }
 
     #[test]
     fn listening_ports_and_titles_are_read() {
