@@ -83,6 +83,12 @@ impl TestInstance {
         (taken, begun.elapsed())
     }
 
+    /// Takes a digest, which must fail, and returns the error.
+    pub async fn refusal(&self) -> String {
+        let taken = digest::take(&self.subject(), Known::default()).await;
+        arenad_model::error::describe(&taken.expect_err("no digest")).to_string()
+    }
+
     /// Returns the stores that may have been written to since `last`, and the time that this took.
     pub async fn moved(&self, last: &Taken) -> (Vec<String>, Duration) {
         let begun = Instant::now();

@@ -2,7 +2,7 @@
 //! storage.
 
 use arenad_digest::{Known, StoreConnections, Taken};
-use arenad_model::site::DatabaseAccess;
+use arenad_model::site::{DatabaseAccess, Site};
 use arenad_model::store::{RedisAccess, Store, StoreKind, Volatile, VolatilePart};
 
 use super::instance::{Alone, TestInstance};
@@ -101,6 +101,25 @@ async fn postgres_is_known_by_its_rows_its_sequences_and_its_definitions() {
     let (through_client, over_tcp) = tokio::join!(through_client, over_tcp);
     let (one, other) = (take(&through_client.instance).await, take(&over_tcp.instance).await);
     assert_eq!(differences(&one, &other), Vec::<String>::new(), "whichever way it is asked");
+}
+
+#[tokio::test]
+async fn an_empty_database_beside_others_is_not_compared() {
+    let empty = |key: &'static str, name: &'static str| {
+        move |site: &mut Site| {
+            only(&mut site.stores, "database", Vec::new());
+            site.databases.get_mut(key).expect("declared").database = name.to_owned();
+        }
+    };
+    let forum = Alone::start("reddit", empty("forum", "postgres")).await;
+    let refused = forum.instance.refusal().await;
+    assert!(refused.contains("forum contains no tables, and its server also has forum;"), "{refused}");
+
+    let shop = Alone::start("shopping", empty("shop-owned", "bare")).await;
+    let create = "create database bare; grant all on bare.* to shop@'%'";
+    shop.instance.exec("shopping", &["mariadb", "-e", create]);
+    let refused = shop.instance.refusal().await;
+    assert!(refused.contains("shop-owned contains no tables, and its server also has shop;"), "{refused}");
 }
 
 #[tokio::test]

@@ -28,7 +28,7 @@ fn a_taken_port_is_named_with_its_owner_and_nothing_is_started() {
     let world = World::single("port");
     let taken = TcpListener::bind(("127.0.0.1", world.port)).unwrap();
     let refused = world.run(&["up", &world.name]).code(1);
-    let owner = format!("127.0.0.1:{} (for toy) is held by faults", world.port);
+    let owner = format!("127.0.0.1:{} (for toy) is held by integration", world.port);
     let refused = refused.says(&owner).says(&format!("(pid {})", std::process::id())).says("hint: ");
     assert!(refused.out.is_empty(), "{}", refused.out);
     assert_eq!(world.engine.containers(&world.label()), [""; 0]);

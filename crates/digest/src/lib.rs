@@ -157,6 +157,20 @@ pub enum DigestError {
         /// The part that is declared volatile.
         part: String,
     },
+    /// The database contains no tables, while the server has other databases. The definition probably names the wrong
+    /// one, and the comparison would compare nothing.
+    #[error(
+        "compare the store {store}: its database {database} contains no tables, and its server also has {}; name the database that the site uses",
+        others.join(", ")
+    )]
+    EmptyDatabase {
+        /// Name of the store.
+        store: String,
+        /// Key of the database in the site's `databases`.
+        database: String,
+        /// Names of the server's other databases.
+        others: Vec<String>,
+    },
     /// The digest was not complete within the store's timeout.
     #[error(
         "compute the digest of the store {store}: no end within {limit:?}; the definition's `timeout` of the store grants more"
@@ -187,6 +201,7 @@ impl DigestError {
             | Self::TooLong { .. }
             | Self::Answer { .. }
             | Self::UnknownVolatile { .. }
+            | Self::EmptyDatabase { .. }
             | Self::TimedOut { .. } => None,
         }
     }

@@ -20,6 +20,10 @@ pub(super) const OBJECTS: &str = include_str!("sql/mysql_objects.sql");
 /// Yields the definitions that are not kept in files of their own.
 pub(super) const OWN_OBJECTS: &str = include_str!("sql/mysql_own_objects.sql");
 
+/// Yields `["database", name]` for each other database of the server.
+pub(super) const OTHERS: &str = "select json_array('database', schema_name) from information_schema.schemata \
+    where schema_name not in ('information_schema', 'mysql', 'performance_schema', 'sys', database()) order by schema_name;\n";
+
 /// Adds a row of the catalog. Returns `false` if the row has an unknown form.
 pub(super) fn add(catalog: &mut Catalog, cells: &[Json]) -> bool {
     match cells {

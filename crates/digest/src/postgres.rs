@@ -13,6 +13,10 @@ pub(super) const MARK: &str = include_str!("sql/postgres_mark.sql");
 /// Yields the tables, sequences and objects with their definitions.
 pub(super) const CATALOG: &str = include_str!("sql/postgres_catalog.sql");
 
+/// Yields `["database", name]` for each other database of the server.
+pub(super) const OTHERS: &str = "select json_build_array('database', datname) from pg_database \
+    where datallowconn and not datistemplate and datname <> current_database() order by datname;\n";
+
 /// Adds a row of the catalog. Returns `false` if the row has an unknown form.
 pub(super) fn add(catalog: &mut Catalog, cells: &[Json]) -> bool {
     match cells {

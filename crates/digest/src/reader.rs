@@ -57,6 +57,13 @@ impl DatabaseServer {
         }
     }
 
+    fn others(self) -> &'static str {
+        match self {
+            Self::Postgres => postgres::OTHERS,
+            Self::Mysql => mysql::OTHERS,
+        }
+    }
+
     /// Statement that yields the definitions, if the catalog does not contain them.
     fn objects(self) -> Option<&'static str> {
         match self {
@@ -170,6 +177,9 @@ impl<'a> DatabaseReader<'a> {
             catalog = self.catalog().await?;
         }
         catalog.check(&rules)?;
+        if catalog.tables.is_empty() {
+            self.refuse_wrong_database().await?;
+        }
         let before = catalog.marks.first().cloned().flatten();
         let statements = self.statements(&rules, &catalog);
         let (answer, after) = self.run_marked(statements).await?;
@@ -193,6 +203,14 @@ impl<'a> DatabaseReader<'a> {
             }
         }
         Ok(catalog)
+    }
+
+    /// Returns an error if the server has other databases. It is called for a database without tables.
+    async fn refuse_wrong_database(&mut self) -> Result<(), DigestError> {
+        let rows = self.run(&[self.server.others().to_owned()]).await?;
+        let others: Vec<String> = rows.iter().filter_map(|row| Some(row.get(1)?.as_str()?.to_owned())).collect();
+        let (store, database) = (self.store.name.clone(), self.key.to_owned());
+        if others.is_empty() { Ok(()) } else { Err(DigestError::EmptyDatabase { store, database, others }) }
     }
 
     /// Returns the statements for the definitions, for the rows of all tables that count, and for the numbers of all
