@@ -105,19 +105,21 @@ async fn postgres_is_known_by_its_rows_its_sequences_and_its_definitions() {
 
 #[tokio::test]
 async fn an_empty_database_beside_others_is_not_compared() {
-    let empty = |key: &'static str, name: &'static str| {
-        move |site: &mut Site| {
-            only(&mut site.stores, "database", Vec::new());
-            site.databases.get_mut(key).expect("declared").database = name.to_owned();
-        }
+    // Declares another database of the same server.
+    let declare = |alone: &mut Alone, key: &str, name: &str| {
+        let instance = &mut alone.instance;
+        instance.site.databases.get_mut(key).expect("declared").database = name.to_owned();
+        instance.lines = StoreConnections::kept();
     };
-    let forum = Alone::start("reddit", empty("forum", "postgres")).await;
+    let mut forum = Alone::start("reddit", |site| only(&mut site.stores, "database", Vec::new())).await;
+    declare(&mut forum, "forum", "postgres");
     let refused = forum.instance.refusal().await;
     assert!(refused.contains("forum contains no tables, and its server also has forum;"), "{refused}");
 
-    let shop = Alone::start("shopping", empty("shop-owned", "bare")).await;
+    let mut shop = Alone::start("shopping", |site| only(&mut site.stores, "database", Vec::new())).await;
     let create = "create database bare; grant all on bare.* to shop@'%'";
     shop.instance.exec("shopping", &["mariadb", "-e", create]);
+    declare(&mut shop, "shop-owned", "bare");
     let refused = shop.instance.refusal().await;
     assert!(refused.contains("shop-owned contains no tables, and its server also has shop;"), "{refused}");
 }
