@@ -86,7 +86,7 @@ impl TestInstance {
     /// Takes a digest, which must fail, and returns the error.
     pub async fn refusal(&self) -> String {
         let taken = digest::take(&self.subject(), Known::default()).await;
-        arenad_model::error::describe(&taken.err().expect("no digest"))
+        arenad_model::error::describe(&taken.map(drop).expect_err("no digest"))
     }
 
     /// Returns the stores that may have been written to since `last`, and the time that this took.
