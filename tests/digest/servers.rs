@@ -2,7 +2,7 @@
 //! storage.
 
 use arenad_digest::{Known, StoreConnections, Taken};
-use arenad_model::site::{DatabaseAccess, Site};
+use arenad_model::site::DatabaseAccess;
 use arenad_model::store::{RedisAccess, Store, StoreKind, Volatile, VolatilePart};
 
 use super::instance::{Alone, TestInstance};
