@@ -52,7 +52,6 @@ use self::server::ListenError;
 use arenad_engine::Engine;
 use arenad_engine::settled::Settled;
 use arenad_gateway::{Gateway, GatewaySettings};
-use arenad_instance::events::EventLog;
 use arenad_instance::health_log::HealthLog;
 use arenad_instance::machine::{self, Machine, ThisMachine};
 use arenad_instance::shared::{ReadDefinition, SharedParts, StateDir};
@@ -66,7 +65,7 @@ use arenad_probes::Prober;
 use arenad_seams::wall_clock::WallClock;
 use arenad_site_client::dial::Dialer;
 use arenad_storage::{StateRoot, Storage, disk, trial};
-use arenad_store::{DaemonStore, StoreError};
+use arenad_store::{DaemonStore, EventLog, StoreError};
 
 /// The time that the drivers and the API's requests get to end.
 const STOP_PATIENCE: Duration = Duration::from_secs(20);

@@ -22,7 +22,6 @@ pub mod baseline;
 mod context;
 mod driver;
 mod engine_in_use;
-pub mod events;
 mod failure;
 pub mod health_log;
 mod looks;

@@ -11,7 +11,6 @@ use tokio_util::task::TaskTracker;
 
 use super::baseline::images::ImageCoordinator;
 use super::baseline::kept::KeptBuilds;
-use super::events::EventLog;
 use super::health_log::HealthLog;
 use super::machine::Machine;
 use super::proof::References;
@@ -28,7 +27,7 @@ use arenad_model::subnet::Subnet;
 use arenad_probes::Prober;
 use arenad_seams::wall_clock::WallClock;
 use arenad_storage::Storage;
-use arenad_store::{DaemonStore, StoredEnvironment};
+use arenad_store::{DaemonStore, EventLog, StoredEnvironment};
 
 /// The folder in which an installation keeps its files.
 #[derive(Debug, Clone)]
