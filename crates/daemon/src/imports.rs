@@ -117,7 +117,7 @@ pub(crate) async fn begin(
     let known = shared.store.snapshots().await?;
     if let Some(stored) = known.iter().find(|stored| stored.id.as_str() == id)
         && !shared.store.has_import(id).await?
-        && snapshot::is_whole(shared, stored).await?
+        && snapshot::is_whole(&shared.baselines, stored).await?
         && missing(shared, &manifest).await?.is_empty()
     {
         return Ok(ImportState::Present);
@@ -435,7 +435,7 @@ async fn give_up(shared: &SharedParts, id: &str, images: &BTreeSet<String>) -> R
     let named = shared.store.snapshots().await?;
     for image in images {
         if !named.iter().any(|stored| stored.images.values().any(|named| named == image)) {
-            match snapshot::release(shared, image).await {
+            match snapshot::release(&shared.baselines, image).await {
                 Err(EngineError::Conflict { .. }) => {}
                 result => result?,
             }

@@ -80,9 +80,8 @@ impl Instance {
         let Some(id) = self.found.as_ref().and_then(|found| found.snapshot.clone()) else { return Ok(None) };
         let shared = &self.context.shared;
         let Some(left) = shared.store.snapshot(&id).await? else { return Ok(None) };
-        let is_usable = snapshot::is_whole(shared, &left).await.map_err(|error| ResetError::Launch(error.into()))?
-            && snapshot::has_state(shared, &self.context.site, &left);
-        if !is_usable {
+        let is_usable = snapshot::is_usable(&shared.baselines, &self.context.site, &left).await;
+        if !is_usable.map_err(|error| ResetError::Launch(error.into()))? {
             return Ok(None);
         }
         self.baseline = self.left_baseline(&left).await?;

@@ -155,7 +155,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::baseline::images::ImageError;
+    use crate::baseline::ImageError;
     use crate::baseline::steps::StepError;
     use arenad_digest::{ContentDifferences, ItemDifference, ItemKind};
     use arenad_engine::{ContainerState, EngineError};

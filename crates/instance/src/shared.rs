@@ -9,8 +9,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::baseline::images::ImageCoordinator;
-use super::baseline::kept::KeptBuilds;
+use super::baseline::BaselineParts;
 use super::health_log::HealthLog;
 use super::machine::Machine;
 use super::proof::References;
@@ -108,10 +107,8 @@ pub struct SharedParts {
     pub prober: Prober,
     /// Reads values from sites.
     pub locators: Locators,
-    /// Builds and pulls images, each at most once at a time.
-    pub images: ImageCoordinator,
-    /// The containers of failed baselines that are kept for inspection.
-    pub kept_builds: KeptBuilds,
+    /// Makes baselines, and takes and removes snapshots.
+    pub baselines: BaselineParts,
     /// The digests of snapshots, cached by snapshot id.
     pub references: References,
     /// The id of the installation, which labels everything that it creates in the engine.
@@ -133,7 +130,7 @@ pub struct SharedParts {
     /// The value of `engine_silences` when the engine's identity was last determined.
     pub engine_met: AtomicU64,
     /// Limits concurrent builds and boots.
-    pub turns: Turns,
+    pub turns: Arc<Turns>,
     /// Memory that standbys leave to everything else on the host, in bytes.
     pub memory_reserve: u64,
     /// Cancelled when the daemon stops; every task ends with it.

@@ -117,7 +117,7 @@ impl Instance {
 
     fn can_rewind(&self, from: &Snapshot) -> bool {
         self.context.site.rewinds().is_some()
-            && snapshot::state(&self.context.shared, from).is_some()
+            && snapshot::state(&self.context.shared.baselines, from).is_some()
             && hindrance(&self.context.site, &from.volumes, None).is_none()
     }
 

@@ -117,7 +117,7 @@ pub(super) async fn remove(State(api): State<Arc<Api>>, Path(id): Path<String>) 
         api.shared.store.unname_snapshot(&stored.id).await?;
         return Ok(StatusCode::NO_CONTENT);
     }
-    snapshot::remove(&api.shared, stored).await?;
+    snapshot::remove(&api.shared.baselines, stored).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -3,40 +3,78 @@
 //! The steps: start from the image, configure, wait for the readiness probes, warm, stop the writers, stop the
 //! containers cleanly, commit. An unfinished baseline consists of containers with the role `builder` only. Its row is
 //! written last, so after a crash at any point reconciliation removes everything that is left.
+//!
+//! | File | Job |
+//! |---|---|
+//! | `provide` | the search for a baseline that can be used, and the steps of making one |
+//! | `images` | builds and pulls of images, each at most once at a time |
+//! | `recipe` | the identity of a baseline on other hosts, by which an imported one is found |
+//! | `steps`, `sessions` | the configuration, the requests that warm a site, the log-ins |
+//! | [`snapshot`] | the taking, checking and removing of snapshots, of baselines and by name |
+//! | `kept` | the containers of failed baselines that are kept for inspection |
+//! | `turns` | the limits on builds and boots |
+//!
+//! The driver of an instance asks for a baseline before it makes containers, and for snapshots by name. The crate does
+//! not serve a site and does not decide when a baseline or a snapshot is needed.
+//!
+//! The crate depends on `launch`, `probes`, `accounts`, `build-context` and `store`. Start reading at [`provide()`], then
+//! `snapshot.rs`.
 
-pub(crate) mod images;
-pub(crate) mod kept;
+mod images;
+mod kept;
+mod provide;
 mod recipe;
 pub mod sessions;
 pub mod snapshot;
-pub(crate) mod steps;
+pub mod steps;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use jiff::Timestamp;
-use sha2::{Digest, Sha256};
-use tokio::time::Instant;
-
-use self::images::ImageError;
 use self::steps::StepError;
-use super::shared::SharedParts;
-use arenad_engine::labels::{self, Ownership};
-use arenad_engine::{CpuWeight, EngineError, Image};
-use arenad_launch::{
-    self as launch, Blueprint, CommandError, GenerationSelector, Incarnation, LaunchError, Remains, RemoveError,
-    SavedVolumes,
-};
+use crate::turns::Turns;
+use arenad_engine::{Engine, EngineError};
+use arenad_launch::{CommandError, LaunchError, RemoveError};
 use arenad_model::cause::Cause;
 use arenad_model::error::describe;
-use arenad_model::hex::hex;
 use arenad_model::ids::ServiceName;
-use arenad_model::instance::InstanceId;
-use arenad_model::site::{MountSpec, ServiceSpec, Site};
-use arenad_model::snapshot::Snapshot;
-use arenad_probes::NotReady;
-use arenad_storage::StorageError;
-use arenad_store::StoreError;
+use arenad_model::subnet::Subnet;
+use arenad_probes::{NotReady, Prober};
+use arenad_seams::wall_clock::WallClock;
+use arenad_storage::{Storage, StorageError};
+use arenad_store::{DaemonStore, EventLog, StoreError};
+
+pub use images::{ImageCoordinator, ImageError};
+pub use kept::KeptBuilds;
+pub use provide::provide;
+
+/// The parts of the daemon by which baselines are made and snapshots are taken, checked and removed.
+pub struct BaselineParts {
+    /// The container engine.
+    pub engine: Arc<dyn Engine>,
+    /// The time of day, which dates snapshots.
+    pub clock: WallClock,
+    /// The database of snapshots and sessions.
+    pub store: DaemonStore,
+    /// The event log of all instances.
+    pub events: EventLog,
+    /// Runs the probes of sites, and makes the requests that configure and warm them.
+    pub prober: Prober,
+    /// Builds and pulls images, each at most once at a time.
+    pub images: ImageCoordinator,
+    /// The containers of failed baselines that are kept for inspection.
+    pub kept_builds: KeptBuilds,
+    /// The id of the installation, which labels everything that it creates in the engine.
+    pub installation: String,
+    /// The folder of archives of snapshots' volumes.
+    pub volumes: PathBuf,
+    /// The state root that keeps the sites' stores; `None` if the system does not support one.
+    pub storage: Option<Storage>,
+    /// The address range from which the networks of instances are taken.
+    pub block: Subnet,
+    /// Limits concurrent builds and boots.
+    pub turns: Arc<Turns>,
+}
 
 /// The reason why there is no baseline.
 #[derive(Debug, thiserror::Error)]
@@ -127,7 +165,7 @@ pub enum BaselineError {
 
 impl BaselineError {
     /// Returns the cause, if a person can take specific action against it.
-    pub(crate) fn cause(&self) -> Option<Cause> {
+    pub fn cause(&self) -> Option<Cause> {
         match self {
             Self::Image { cause, .. } => cause.cause(),
             Self::Launch(error) => error.cause(),
@@ -144,161 +182,4 @@ impl BaselineError {
             Self::KeptElsewhere { .. } | Self::NotClean { .. } => None,
         }
     }
-}
-
-/// Returns the site's baseline; makes it first if there is none for this definition and these images.
-pub(crate) async fn provide(
-    shared: &SharedParts,
-    id: &InstanceId,
-    site: &Site,
-    stage: &(dyn Fn(&str) + Send + Sync),
-) -> Result<Snapshot, BaselineError> {
-    // Missing data is reported before any image is pulled, because people need more time to fetch it than the steps
-    // below take.
-    for service in &site.services {
-        if let Some(path) = missing_data(service) {
-            return Err(BaselineError::NoData { service: service.name.clone(), path });
-        }
-    }
-    if let Some(imported) = recipe::imported(shared, id, site).await? {
-        return Ok(imported);
-    }
-    let mut images = BTreeMap::new();
-    for service in &site.services {
-        let image = shared
-            .images
-            .provide(shared.engine.as_ref(), &shared.turns.builds, &shared.installation, service, stage)
-            .await
-            .map_err(|cause| BaselineError::Image { service: service.name.clone(), cause })?;
-        images.insert(service.name.clone(), image);
-    }
-    let key = key(site, &images);
-    if let Some(found) = shared.store.baseline(id.environment.as_str(), site.name.as_str(), &key).await?
-        && is_usable(shared, site, &found).await?
-    {
-        return Ok(found);
-    }
-    let _turn = shared.turns.boots.turn(stage).await;
-    // The leftovers of an earlier attempt have the names that this attempt needs.
-    let remains = Remains {
-        installation: &shared.installation,
-        instance: id,
-        role: labels::ROLE_BUILDER,
-        which: GenerationSelector::All,
-    };
-    shared.kept_builds.forget(id);
-    shared.remove(remains).await?;
-    let made = make(shared, id, site, &images, key, stage).await;
-    if made.is_err() && shared.kept_builds.fail(id) {
-        return made;
-    }
-    let removed = shared.remove(remains).await;
-    let made = made?;
-    removed?;
-    Ok(made)
-}
-
-/// Whether the images, archives and trees that instances are made from all exist.
-async fn is_usable(shared: &SharedParts, site: &Site, found: &Snapshot) -> Result<bool, EngineError> {
-    Ok(snapshot::is_whole(shared, found).await? && snapshot::has_state(shared, site, found))
-}
-
-/// Returns a path that a service mounts and that does not exist. Validation accepts missing paths only for data that is
-/// fetched separately.
-fn missing_data(service: &ServiceSpec) -> Option<PathBuf> {
-    service.mounts.iter().find_map(|mount| match mount {
-        MountSpec::Bind { source, .. } | MountSpec::Data { source, .. } if !source.exists() => Some(source.clone()),
-        MountSpec::Bind { .. } | MountSpec::Data { .. } | MountSpec::Volume { .. } | MountSpec::Tmpfs { .. } => None,
-    })
-}
-
-/// Returns the SHA-256 of everything that a baseline depends on: the relevant parts of the definition and the images'
-/// ids.
-fn key(site: &Site, images: &BTreeMap<ServiceName, Image>) -> String {
-    let mut digest = Sha256::new();
-    digest.update(&site.baseline_inputs);
-    for (service, image) in images {
-        digest.update(format!("\0{service}={}", image.id));
-    }
-    hex(&digest.finalize())
-}
-
-async fn make(
-    shared: &SharedParts,
-    id: &InstanceId,
-    site: &Site,
-    images: &BTreeMap<ServiceName, Image>,
-    key: String,
-    stage: &(dyn Fn(&str) + Send + Sync),
-) -> Result<Snapshot, BaselineError> {
-    let engine = shared.engine.as_ref();
-    let blueprint = Blueprint {
-        id,
-        site,
-        ownership: Ownership::of(&shared.installation, id, 0, labels::ROLE_BUILDER, ""),
-        images: images.iter().map(|(service, image)| (service.clone(), image.id.clone())).collect(),
-        volumes: SavedVolumes::new(),
-        state: None,
-        clock: site.clock.as_ref().and_then(|clock| clock.setting(None, Timestamp::now())),
-        block: shared.block,
-        weight: CpuWeight::Serving,
-    };
-    stage("baseline: starting from the image");
-    let mut incarnation = blueprint.create(engine).await?;
-    let deadline = Instant::now() + site.readiness.timeout;
-    if let Err(cause) = launch::start(engine, site, &mut incarnation, deadline).await {
-        return Err(BaselineError::Start { cause, log: shared.prober.log_tail(&incarnation, 15).await });
-    }
-    if let Some(setting) = &blueprint.clock
-        && let Err(cause) = launch::check_clock(engine, site, &incarnation, setting).await
-    {
-        return Err(BaselineError::Start { cause, log: shared.prober.log_tail(&incarnation, 15).await });
-    }
-    configure(shared, site, &incarnation, stage).await?;
-    let sessions = sessions::sign_in(shared, site, &incarnation, stage).await;
-    stage("baseline: stopping cleanly");
-    snapshot::stop_cleanly(shared, site, &incarnation).await?;
-    stage("baseline: taking the snapshot");
-    let recipe = recipe::of_images(site, images);
-    let made =
-        snapshot::store(shared, id, site, &incarnation, snapshot::SnapshotPurpose::Baseline { key, recipe }).await?;
-    sessions::keep(shared, site, &made, &sessions).await?;
-    Ok(made)
-}
-
-async fn configure(
-    shared: &SharedParts,
-    site: &Site,
-    incarnation: &Incarnation,
-    stage: &(dyn Fn(&str) + Send + Sync),
-) -> Result<(), BaselineError> {
-    let engine = shared.engine.as_ref();
-    let total = site.baseline.configure.len();
-    for (index, step) in site.baseline.configure.iter().enumerate() {
-        stage(&format!("baseline: configuring {}/{total}: {}", index + 1, step.name));
-        let tell = |attempts: u32, reason: &str| {
-            let reason = reason.lines().next().unwrap_or_default().trim_end_matches(':');
-            stage(&format!(
-                "repeating step `{}` of the baseline: attempt {}; the previous one failed: {reason}",
-                step.name,
-                attempts + 1
-            ));
-        };
-        if let Err(cause) = steps::configure(engine, &shared.prober, site, incarnation, step, &tell).await {
-            let log = shared.prober.log_tail(incarnation, 15).await;
-            return Err(BaselineError::Configure { step: step.name.clone(), cause: Box::new(cause), log });
-        }
-    }
-    stage("baseline: waiting for the site");
-    let waiting = |failure: &arenad_probes::ProbeFailure| stage(&format!("baseline: waiting for the site: {failure}"));
-    if let Err(cause) = shared.prober.wait_ready(site, incarnation, &waiting).await {
-        let log = shared.prober.log_tail(incarnation, 15).await;
-        return Err(BaselineError::NotReady { cause, log });
-    }
-    let total = site.baseline.warm.len();
-    for (index, step) in site.baseline.warm.iter().enumerate() {
-        stage(&format!("baseline: warming {}/{total}: {}", index + 1, step.path));
-        steps::http(&shared.prober, incarnation, step).await.map_err(|error| BaselineError::Warm(error.into()))?;
-    }
-    Ok(())
 }
