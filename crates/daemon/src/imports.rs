@@ -18,11 +18,11 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use tokio::io::AsyncWriteExt;
 
+use arenad_baseline::{BaselineError, snapshot};
 use arenad_engine::EngineError;
 use arenad_export::{Manifest, ManifestError, PIECE_BYTES, PartKind};
 use arenad_images::ImagesError;
 use arenad_images::space::{self, Need};
-use arenad_instance::baseline::{BaselineError, snapshot};
 use arenad_instance::shared::SharedParts;
 use arenad_launch as launch;
 use arenad_model::event::EventKind;

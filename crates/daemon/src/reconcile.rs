@@ -14,9 +14,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::imports;
+use arenad_baseline::{BaselineError, snapshot};
 use arenad_engine::EngineError;
 use arenad_instance::MeetError;
-use arenad_instance::baseline::{BaselineError, snapshot};
 use arenad_instance::shared::SharedParts;
 use arenad_model::error::describe;
 use arenad_model::event::EventKind;

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 
 use super::environments::EnvironmentRegistry;
 use arenad_api::{Df, DfFile, DfImage, DfInstance, DfRoot, DfSnapshot, Pruned, PrunedItem, PrunedKind, Space};
+use arenad_baseline::{BaselineError, snapshot};
 use arenad_engine::{EngineError, Image, labels};
-use arenad_instance::baseline::{BaselineError, snapshot};
 use arenad_instance::shared::SharedParts;
 use arenad_launch::{GenerationSelector, Remains};
 use arenad_model::event::EventKind;

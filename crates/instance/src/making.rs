@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::pool::PoolTaskOutcome;
 use super::standby_error::StandbyError;
-use crate::baseline::{snapshot, steps};
 use crate::proof::{ProofCandidate, Rewound, StandbyProof};
 use crate::shared::SharedParts;
+use arenad_baseline::{snapshot, steps};
 use arenad_digest::Taken;
 use arenad_engine::CpuWeight;
 use arenad_engine::labels::{self, Ownership};

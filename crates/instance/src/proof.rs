@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tokio::sync::SetOnce;
 
-use super::baseline::snapshot;
 use super::shared::SharedParts;
+use arenad_baseline::snapshot;
 use arenad_digest::{
     self as digest, ContentDifferences, Digest, DigestError, Known, Rested, StoreConnections, Subject, Taken,
 };

@@ -9,11 +9,10 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::baseline::BaselineParts;
 use super::health_log::HealthLog;
 use super::machine::Machine;
 use super::proof::References;
-use super::turns::Turns;
+use arenad_baseline::{BaselineParts, Turns};
 use arenad_definition::Diagnostics;
 use arenad_engine::Engine;
 use arenad_gateway::Gateway;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 
-use crate::baseline::snapshot;
 use crate::shared::SharedParts;
+use arenad_baseline::snapshot;
 use arenad_launch::{self as launch, Incarnation};
 use arenad_model::error::describe;
 use arenad_model::instance::InstanceId;

@@ -13,7 +13,7 @@ use super::looks::Looks;
 use super::making::{self, Used};
 use super::operations::Instance;
 use super::pool::{Finished, MOST_RENEWALS, PoolTaskOutcome, PooledGeneration, WORN, told};
-use crate::baseline::snapshot;
+use arenad_baseline::snapshot;
 use arenad_launch as launch;
 use arenad_model::error::describe;
 use arenad_model::event::EventKind;

@@ -3,7 +3,7 @@
 
 use super::found::ObjectInventory;
 use super::{Findings, ReconcileError};
-use arenad_instance::baseline::snapshot;
+use arenad_baseline::snapshot;
 use arenad_instance::shared::SharedParts;
 use arenad_model::event::EventKind;
 use arenad_model::reconcile::{ObjectKind, ObjectOwner};

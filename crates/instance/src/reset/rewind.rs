@@ -5,12 +5,12 @@ use std::sync::OnceLock;
 use tokio::sync::SetOnce;
 
 use super::{Proven, ResetParameters};
-use crate::baseline::snapshot;
 use crate::failure::OperationFailure;
 use crate::operations::Instance;
 use crate::pool::MOST_RENEWALS;
 use crate::proof::{ProofCandidate, Rewound};
 use crate::service::{ServingIncarnation, tell};
+use arenad_baseline::snapshot;
 use arenad_digest::{StoreConnections, Taken};
 use arenad_launch::{Incarnation, StateSource};
 use arenad_model::error::describe;

@@ -8,14 +8,14 @@
 //! |---|---|
 //! | `provide` | the search for a baseline that can be used, and the steps of making one |
 //! | `images` | builds and pulls of images, each at most once at a time |
-//! | `recipe` | the identity of a baseline on other hosts, by which an imported one is found |
+//! | `recipe` | the identities of a baseline on one host and between hosts; the search for an imported baseline |
 //! | `steps`, `sessions` | the configuration, the requests that warm a site, the log-ins |
 //! | [`snapshot`] | the taking, checking and removing of snapshots, of baselines and by name |
 //! | `kept` | the containers of failed baselines that are kept for inspection |
 //! | `turns` | the limits on builds and boots |
 //!
-//! The driver of an instance asks for a baseline before it makes containers, and for snapshots by name. The crate does
-//! not serve a site and does not decide when a baseline or a snapshot is needed.
+//! The driver of an instance calls [`provide()`] before it makes containers, and [`snapshot::store`] when a client asks
+//! for a snapshot. The daemon removes snapshots. The crate does not decide when a baseline or a snapshot is needed.
 //!
 //! The crate depends on `launch`, `probes`, `accounts`, `build-context` and `store`. Start reading at [`provide()`], then
 //! `snapshot.rs`.
@@ -27,12 +27,12 @@ mod recipe;
 pub mod sessions;
 pub mod snapshot;
 pub mod steps;
+mod turns;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use self::steps::StepError;
-use crate::turns::Turns;
 use arenad_engine::{Engine, EngineError};
 use arenad_launch::{CommandError, LaunchError, RemoveError};
 use arenad_model::cause::Cause;
@@ -47,10 +47,11 @@ use arenad_store::{DaemonStore, EventLog, StoreError};
 pub use images::{ImageCoordinator, ImageError};
 pub use kept::KeptBuilds;
 pub use provide::provide;
+pub use turns::{ConcurrencyLimit, Turns};
 
 /// The parts of the daemon by which baselines are made and snapshots are taken, checked and removed.
 pub struct BaselineParts {
-    /// The container engine.
+    /// The container engine, which all instances share.
     pub engine: Arc<dyn Engine>,
     /// The time of day, which dates snapshots.
     pub clock: WallClock,
