@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use arenad_api::{Condition, SourceText, UpRequest};
+use arenad_baseline::Turns;
 use arenad_daemon::api::{self, Api};
 use arenad_daemon::environments::{self, EnvironmentRegistry};
 use arenad_daemon::host::HostReport;
@@ -21,7 +22,6 @@ use arenad_fake_engine::{EngineCall, FakeClock, FakeEngine, FakeImage, ShelvedEn
 use arenad_gateway::Gateway;
 use arenad_instance::machine::Machine;
 use arenad_instance::shared::{ReadDefinition, SharedParts, StateDir};
-use arenad_instance::turns::Turns;
 use arenad_model::site::Environment;
 use arenad_seams::inline::{Inline, IoComponent};
 use arenad_seams::wall_clock::WallClock;

@@ -11,12 +11,12 @@ use globset::{GlobBuilder, GlobSetBuilder};
 use super::imports;
 use super::reconcile::{self, Hands};
 use super::stranded::{AllStranded, Stranded};
+use arenad_baseline::{BaselineError, snapshot};
 use arenad_definition::{self as definition, DefinitionSources, Diagnostics, SourceFile};
 use arenad_doctor::judge::capacity;
 use arenad_doctor::{Finding, Level, gather};
 use arenad_engine::{EngineEvent, Image, labels};
 use arenad_gateway::{HoldLimits, OpenError, RecordingFilter, Route, WriteRules};
-use arenad_instance::baseline::{BaselineError, snapshot};
 use arenad_instance::shared::SharedParts;
 use arenad_instance::{self as instance, AskError, InstanceHandle, OperationOutcome, Ticket};
 use arenad_launch::{GenerationSelector, Remains, RemoveError};
@@ -296,7 +296,7 @@ impl EnvironmentRegistry {
         }
         for site in choose_sites(&definition, sites)? {
             let id = InstanceId::serving(&definition.name, &site.name);
-            self.shared.kept_builds.wish(&id, options.keep_failed);
+            self.shared.baselines.kept_builds.wish(&id, options.keep_failed);
         }
         let doubts = self.doubts(&definition, &choose_sites(&definition, sites)?).await;
         let (problems, mut warnings): (Vec<Finding>, _) =
@@ -572,7 +572,7 @@ impl EnvironmentRegistry {
         let engine = self.shared.engine.as_ref();
         for stored in self.shared.store.snapshots().await? {
             if sites.iter().any(|site| stored.is_of(environment, site.name.as_str())) {
-                snapshot::remove(&self.shared, &stored).await?;
+                snapshot::remove(&self.shared.baselines, &stored).await?;
             }
         }
         let still_needed: BTreeSet<String> = self.read(|running| {
@@ -605,7 +605,7 @@ impl EnvironmentRegistry {
             return Err(EnvironmentError::StillUp(up));
         }
         for stored in self.shared.store.snapshots().await? {
-            snapshot::remove(&self.shared, &stored).await?;
+            snapshot::remove(&self.shared.baselines, &stored).await?;
         }
         imports::give_up_all(&self.shared).await?;
         self.purge_images().await?;

@@ -18,11 +18,11 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use tokio::io::AsyncWriteExt;
 
+use arenad_baseline::{BaselineError, snapshot};
 use arenad_engine::EngineError;
 use arenad_export::{Manifest, ManifestError, PIECE_BYTES, PartKind};
 use arenad_images::ImagesError;
 use arenad_images::space::{self, Need};
-use arenad_instance::baseline::{BaselineError, snapshot};
 use arenad_instance::shared::SharedParts;
 use arenad_launch as launch;
 use arenad_model::event::EventKind;
@@ -117,7 +117,7 @@ pub(crate) async fn begin(
     let known = shared.store.snapshots().await?;
     if let Some(stored) = known.iter().find(|stored| stored.id.as_str() == id)
         && !shared.store.has_import(id).await?
-        && snapshot::is_whole(shared, stored).await?
+        && snapshot::is_whole(&shared.baselines, stored).await?
         && missing(shared, &manifest).await?.is_empty()
     {
         return Ok(ImportState::Present);
@@ -435,7 +435,7 @@ async fn give_up(shared: &SharedParts, id: &str, images: &BTreeSet<String>) -> R
     let named = shared.store.snapshots().await?;
     for image in images {
         if !named.iter().any(|stored| stored.images.values().any(|named| named == image)) {
-            match snapshot::release(shared, image).await {
+            match snapshot::release(&shared.baselines, image).await {
                 Err(EngineError::Conflict { .. }) => {}
                 result => result?,
             }

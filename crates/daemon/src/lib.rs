@@ -49,14 +49,13 @@ use self::api::Api;
 use self::environments::EnvironmentRegistry;
 use self::operations::Operations;
 use self::server::ListenError;
+use arenad_baseline::{BaselineParts, Turns};
 use arenad_engine::Engine;
 use arenad_engine::settled::Settled;
 use arenad_gateway::{Gateway, GatewaySettings};
-use arenad_instance::events::EventLog;
 use arenad_instance::health_log::HealthLog;
 use arenad_instance::machine::{self, Machine, ThisMachine};
 use arenad_instance::shared::{ReadDefinition, SharedParts, StateDir};
-use arenad_instance::turns::Turns;
 use arenad_locators::{self as locators, Locators};
 use arenad_model::error::describe;
 use arenad_model::event::EventKind;
@@ -66,7 +65,7 @@ use arenad_probes::Prober;
 use arenad_seams::wall_clock::WallClock;
 use arenad_site_client::dial::Dialer;
 use arenad_storage::{StateRoot, Storage, disk, trial};
-use arenad_store::{DaemonStore, StoreError};
+use arenad_store::{DaemonStore, EventLog, StoreError};
 
 /// The time that the drivers and the API's requests get to end.
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
@@ -175,6 +174,22 @@ impl DaemonParts {
         let copies = self.state_dir.copies();
         // Files that a killed daemon has left.
         let _ = std::fs::remove_dir_all(&copies);
+        let events = EventLog::new(self.store.clone());
+        let turns = Arc::new(self.turns);
+        let baselines = BaselineParts {
+            engine: engine.clone(),
+            clock: self.clock.clone(),
+            store: self.store.clone(),
+            events: events.clone(),
+            prober: prober.clone(),
+            images: Default::default(),
+            kept_builds: Default::default(),
+            installation: installation.clone(),
+            volumes: self.state_dir.volumes(),
+            storage: self.storage.clone(),
+            block: self.block,
+            turns: turns.clone(),
+        };
         Ok(Arc::new(SharedParts {
             locators: Locators::new(engine.clone(), prober.http().clone(), self.state_dir.locators())
                 .map_err(StartError::Http)?,
@@ -184,15 +199,14 @@ impl DaemonParts {
             storage: self.storage,
             storage_note: self.storage_note,
             gateway: self.gateway,
-            events: EventLog::new(self.store.clone()),
+            events,
             health: HealthLog::new(self.store.clone()),
-            images: Default::default(),
-            kept_builds: Default::default(),
+            baselines,
             references: Default::default(),
             read_definition: self.read_definition,
             engine_silences: AtomicU64::new(1),
             engine_met: AtomicU64::new(0),
-            turns: self.turns,
+            turns,
             memory_reserve: self.memory_reserve,
             shutdown: CancellationToken::new(),
             tasks: TaskTracker::new(),

@@ -14,9 +14,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::imports;
+use arenad_baseline::{BaselineError, snapshot};
 use arenad_engine::EngineError;
 use arenad_instance::MeetError;
-use arenad_instance::baseline::{BaselineError, snapshot};
 use arenad_instance::shared::SharedParts;
 use arenad_model::error::describe;
 use arenad_model::event::EventKind;
@@ -138,7 +138,7 @@ async fn remove(shared: &SharedParts, hands: &(impl Fn() -> Hands + Send), thing
         }
         ObjectKind::Network => shared.engine.remove_network(&thing.id).await.map_err(Into::into),
         ObjectKind::Volume => shared.engine.remove_volume(&thing.id).await.map_err(Into::into),
-        ObjectKind::Image => match snapshot::release(shared, &thing.id).await {
+        ObjectKind::Image => match snapshot::release(&shared.baselines, &thing.id).await {
             // Another container runs from it, or another image builds on it. It stays until they are gone.
             Err(error @ EngineError::Conflict { .. }) => {
                 tracing::debug!(error = describe(&error), "an image that no snapshot names is in use");
@@ -175,7 +175,7 @@ async fn claims(shared: &SharedParts, hands: &(impl Fn() -> Hands + Send)) -> Re
             }
         }
     }
-    claims.kept_builders = shared.kept_builds.list();
+    claims.kept_builders = shared.baselines.kept_builds.list();
     claims.elsewhere = shared.store.generations_elsewhere().await?;
     let awaited = imports::awaited(shared).await?;
     claims.awaits_archives = !awaited.snapshots.is_empty();

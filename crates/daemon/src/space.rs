@@ -8,8 +8,8 @@ use jiff::Timestamp;
 
 use super::environments::EnvironmentRegistry;
 use arenad_api::{Df, DfFile, DfImage, DfInstance, DfRoot, DfSnapshot, Pruned, PrunedItem, PrunedKind, Space};
+use arenad_baseline::{BaselineError, snapshot};
 use arenad_engine::{EngineError, Image, labels};
-use arenad_instance::baseline::{BaselineError, snapshot};
 use arenad_instance::shared::SharedParts;
 use arenad_launch::{GenerationSelector, Remains};
 use arenad_model::event::EventKind;
@@ -79,7 +79,7 @@ pub(crate) async fn prune(
             continue;
         }
         if !is_trial {
-            snapshot::remove(shared, snapshot).await?;
+            snapshot::remove(&shared.baselines, snapshot).await?;
         }
         items.push(PrunedItem {
             kind: PrunedKind::Snapshot,
@@ -114,11 +114,11 @@ async fn kept_builds(
 ) -> Result<Vec<PrunedItem>, BaselineError> {
     let mut items = Vec::new();
     let is_free = |id: &InstanceId| !busy.contains(id) && may_go(&id.to_string());
-    for id in shared.kept_builds.list().into_iter().filter(is_free) {
+    for id in shared.baselines.kept_builds.list().into_iter().filter(is_free) {
         if !is_trial {
             let (installation, role) = (&shared.installation, labels::ROLE_BUILDER);
             shared.remove(Remains { installation, instance: &id, role, which: GenerationSelector::All }).await?;
-            shared.kept_builds.forget(&id);
+            shared.baselines.kept_builds.forget(&id);
         }
         items.push(PrunedItem {
             kind: PrunedKind::Container,

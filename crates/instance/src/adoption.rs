@@ -17,9 +17,9 @@ use super::operations::Instance;
 use super::pool::{PoolTaskOutcome, PooledGeneration, WORN};
 use super::reset::RecordedGeneration;
 use super::standby_error::StandbyError;
-use crate::baseline::snapshot;
 use crate::proof::{ProofCandidate, StandbyProof};
 use crate::shared::SharedParts;
+use arenad_baseline::snapshot;
 use arenad_engine::{ContainerState, EngineError};
 use arenad_launch::{self as launch, Incarnation};
 use arenad_model::error::describe;
@@ -80,9 +80,8 @@ impl Instance {
         let Some(id) = self.found.as_ref().and_then(|found| found.snapshot.clone()) else { return Ok(None) };
         let shared = &self.context.shared;
         let Some(left) = shared.store.snapshot(&id).await? else { return Ok(None) };
-        let is_usable = snapshot::is_whole(shared, &left).await.map_err(|error| ResetError::Launch(error.into()))?
-            && snapshot::has_state(shared, &self.context.site, &left);
-        if !is_usable {
+        let is_usable = snapshot::is_usable(&shared.baselines, &self.context.site, &left).await;
+        if !is_usable.map_err(|error| ResetError::Launch(error.into()))? {
             return Ok(None);
         }
         self.baseline = self.left_baseline(&left).await?;

@@ -1,8 +1,8 @@
 //! Failures of operations, and the hints that tell a person how to resolve them.
 
-use crate::baseline::BaselineError;
 use crate::proof::ProofError;
 use crate::standby_error::StandbyError;
+use arenad_baseline::BaselineError;
 use arenad_launch::{LaunchError, RemoveError};
 use arenad_model::cause::{Cause, SHORTEN_FILE};
 use arenad_model::error::describe;
@@ -155,8 +155,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::baseline::images::ImageError;
-    use crate::baseline::steps::StepError;
+    use arenad_baseline::ImageError;
+    use arenad_baseline::steps::StepError;
     use arenad_digest::{ContentDifferences, ItemDifference, ItemKind};
     use arenad_engine::{ContainerState, EngineError};
     use arenad_launch::CommandError;

@@ -14,15 +14,13 @@
 //! | `adoption` | the takeover of containers that an earlier daemon left running |
 //! | `watch`, `round`, `writes` | probes of the serving generation; writes to sites that are only read |
 //!
-//! The crate depends on `reset`, `launch`, `gateway` and `store`, and on the crates below them. Start reading at
+//! The crate depends on `baseline`, `reset`, `gateway` and `store`, and on the crates below them. Start reading at
 //! `driver.rs`, then `reset/mod.rs`.
 
 mod adoption;
-pub mod baseline;
 mod context;
 mod driver;
 mod engine_in_use;
-pub mod events;
 mod failure;
 pub mod health_log;
 mod looks;
@@ -39,7 +37,6 @@ pub mod shared;
 mod spare;
 mod standby_error;
 mod standbys;
-pub mod turns;
 mod watch;
 mod writes;
 

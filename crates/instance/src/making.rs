@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::pool::PoolTaskOutcome;
 use super::standby_error::StandbyError;
-use crate::baseline::{snapshot, steps};
 use crate::proof::{ProofCandidate, Rewound, StandbyProof};
 use crate::shared::SharedParts;
+use arenad_baseline::{snapshot, steps};
 use arenad_digest::Taken;
 use arenad_engine::CpuWeight;
 use arenad_engine::labels::{self, Ownership};
@@ -107,7 +107,7 @@ pub(super) async fn renew(
         }
         let candidate =
             ProofCandidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
-        let (Some(source), Some(writers)) = (snapshot::state(&shared, &snapshot), site.rewinds()) else {
+        let (Some(source), Some(writers)) = (snapshot::state(&shared.baselines, &snapshot), site.rewinds()) else {
             return Err(StandbyError::NoState);
         };
         if let Some(reason) = reset::hindrance(&site, &snapshot.volumes, Some(&incarnation)) {
@@ -224,8 +224,8 @@ pub(super) fn blueprint<'a>(
         site,
         ownership: Ownership::of(&shared.installation, id, generation, labels::ROLE_INSTANCE, &from.id),
         images: from.images.clone(),
-        volumes: snapshot::saved_volumes(shared, from),
-        state: snapshot::state(shared, from),
+        volumes: snapshot::saved_volumes(&shared.baselines, from),
+        state: snapshot::state(&shared.baselines, from),
         clock: site.clock.as_ref().and_then(|clock| clock.setting(Some(from.created_at), Timestamp::now())),
         block: shared.block,
         weight,

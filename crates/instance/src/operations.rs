@@ -20,9 +20,9 @@ use super::reset::{Proven, RecordedGeneration, ResetParameters};
 use super::service::{InstanceService, ServingIncarnation, tell};
 use super::spare::SpareClones;
 use super::watch::InstanceWatch;
-use crate::baseline::{self, BaselineError, snapshot};
 use crate::engine_in_use;
 use crate::proof::ProofCandidate;
+use arenad_baseline::{self as baseline, BaselineError, snapshot};
 use arenad_digest::StoreConnections;
 use arenad_engine::{CpuWeight, labels};
 use arenad_gateway::Route;
@@ -169,7 +169,7 @@ impl Instance {
     /// Makes state, route and containers consistent after a failed operation.
     async fn settle(&mut self, failure: OperationFailure) -> arenad_model::instance::InstanceFailure {
         let mut trouble = failure::of(&failure, &self.context.id);
-        if self.context.shared.kept_builds.has(&self.context.id) {
+        if self.context.shared.baselines.kept_builds.has(&self.context.id) {
             trouble.hint = failure::hint_of_kept(&trouble.hint, &self.context.id);
         }
         self.forget_missing_baseline().await;
@@ -324,7 +324,8 @@ impl Instance {
     /// Provides the images and the baseline.
     pub(super) async fn prepare(&self) -> Result<Snapshot, OperationFailure> {
         let (context, report) = (&self.context, self.service.report());
-        Ok(baseline::provide(&context.shared, &context.id, &context.site, &|text: &str| tell(report, text)).await?)
+        let stage = |text: &str| tell(report, text);
+        Ok(baseline::provide(&context.shared.baselines, &context.id, &context.site, &stage).await?)
     }
 
     /// Takes the serving generation out of service for good. The store knows the new generation before anything happens
@@ -383,7 +384,7 @@ impl Instance {
         self.watch.end();
         // This holds even if the removal fails: containers of an earlier daemon are not adopted after a `down`.
         self.found = None;
-        self.context.shared.kept_builds.forget(&self.context.id);
+        self.context.shared.baselines.kept_builds.forget(&self.context.id);
         self.clear().await?;
         self.baseline = None;
         self.service.removed().await
@@ -412,7 +413,7 @@ impl Instance {
 
     async fn clear_once(&self) -> Result<(), RemoveError> {
         let InstanceContext { shared, id, .. } = self.context.as_ref();
-        let is_kept = |role: &&str| *role == labels::ROLE_BUILDER && shared.kept_builds.has(id);
+        let is_kept = |role: &&str| *role == labels::ROLE_BUILDER && shared.baselines.kept_builds.has(id);
         for role in [labels::ROLE_BUILDER, labels::ROLE_INSTANCE].into_iter().filter(|role| !is_kept(role)) {
             let installation = &shared.installation;
             shared.remove(Remains { installation, instance: id, role, which: GenerationSelector::All }).await?;
@@ -482,10 +483,12 @@ impl Instance {
     async fn store_snapshot(&self, name: &str, serving: &ServingIncarnation) -> Result<Snapshot, OperationFailure> {
         let InstanceContext { shared, id, site } = self.context.as_ref();
         self.service.tell("stopping cleanly");
-        snapshot::stop_cleanly(shared, site, &serving.incarnation).await.map_err(OperationFailure::Snapshot)?;
+        snapshot::stop_cleanly(&shared.baselines, site, &serving.incarnation)
+            .await
+            .map_err(OperationFailure::Snapshot)?;
         self.service.tell("taking the snapshot");
         let purpose = snapshot::SnapshotPurpose::Named { name: name.to_owned() };
-        let taken = snapshot::store(shared, id, site, &serving.incarnation, purpose).await;
+        let taken = snapshot::store(&shared.baselines, id, site, &serving.incarnation, purpose).await;
         let taken = taken.map_err(OperationFailure::Snapshot)?;
         shared.store.inherit_sessions(&serving.snapshot.id, &taken.id).await?;
         Ok(taken)

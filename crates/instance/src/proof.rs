@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tokio::sync::SetOnce;
 
-use super::baseline::snapshot;
 use super::shared::SharedParts;
+use arenad_baseline::snapshot;
 use arenad_digest::{
     self as digest, ContentDifferences, Digest, DigestError, Known, Rested, StoreConnections, Subject, Taken,
 };
@@ -105,7 +105,8 @@ impl ProofCandidate<'_> {
     /// Whether there is anything to compare: stores are declared and not excluded from comparison. If there is a state
     /// root, a snapshot that was taken without one has no content in it.
     pub fn can_be_proven(&self) -> bool {
-        let is_there = self.shared.storage.is_none() || snapshot::state(self.shared, self.snapshot).is_some();
+        let is_there =
+            self.shared.storage.is_none() || snapshot::state(&self.shared.baselines, self.snapshot).is_some();
         self.site.can_be_compared() && is_there
     }
 

@@ -9,13 +9,10 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::baseline::images::ImageCoordinator;
-use super::baseline::kept::KeptBuilds;
-use super::events::EventLog;
 use super::health_log::HealthLog;
 use super::machine::Machine;
 use super::proof::References;
-use super::turns::Turns;
+use arenad_baseline::{BaselineParts, Turns};
 use arenad_definition::Diagnostics;
 use arenad_engine::Engine;
 use arenad_gateway::Gateway;
@@ -28,7 +25,7 @@ use arenad_model::subnet::Subnet;
 use arenad_probes::Prober;
 use arenad_seams::wall_clock::WallClock;
 use arenad_storage::Storage;
-use arenad_store::{DaemonStore, StoredEnvironment};
+use arenad_store::{DaemonStore, EventLog, StoredEnvironment};
 
 /// The folder in which an installation keeps its files.
 #[derive(Debug, Clone)]
@@ -109,10 +106,8 @@ pub struct SharedParts {
     pub prober: Prober,
     /// Reads values from sites.
     pub locators: Locators,
-    /// Builds and pulls images, each at most once at a time.
-    pub images: ImageCoordinator,
-    /// The containers of failed baselines that are kept for inspection.
-    pub kept_builds: KeptBuilds,
+    /// Makes baselines, and takes and removes snapshots.
+    pub baselines: BaselineParts,
     /// The digests of snapshots, cached by snapshot id.
     pub references: References,
     /// The id of the installation, which labels everything that it creates in the engine.
@@ -134,7 +129,7 @@ pub struct SharedParts {
     /// The value of `engine_silences` when the engine's identity was last determined.
     pub engine_met: AtomicU64,
     /// Limits concurrent builds and boots.
-    pub turns: Turns,
+    pub turns: Arc<Turns>,
     /// Memory that standbys leave to everything else on the host, in bytes.
     pub memory_reserve: u64,
     /// Cancelled when the daemon stops; every task ends with it.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 
-use crate::baseline::snapshot;
 use crate::shared::SharedParts;
+use arenad_baseline::snapshot;
 use arenad_launch::{self as launch, Incarnation};
 use arenad_model::error::describe;
 use arenad_model::instance::InstanceId;
@@ -36,13 +36,13 @@ impl SpareClones {
         if !shares_blocks || site.rewinds().is_none() {
             return None;
         }
-        let source = snapshot::state(shared, of)?;
+        let source = snapshot::state(&shared.baselines, of)?;
         if launch::knows_touched(&source, site, id, incarnation.made).unwrap_or(false) {
             return None;
         }
         let (common, site, snapshot) = (shared.clone(), site.clone(), of.clone());
         let making = shared.tasks.spawn(async move {
-            let source = snapshot::state(&common, &snapshot)?;
+            let source = snapshot::state(&common.baselines, &snapshot)?;
             let made = launch::fresh(&source, &site).await;
             made.map_err(|error| tracing::warn!(error = describe(&error), "no clones for the next rewind")).ok()
         });

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::baseline::steps::StepError;
 use crate::proof::ProofError;
+use arenad_baseline::steps::StepError;
 use arenad_engine::EngineError;
 use arenad_launch::{FreezeError, LaunchError, RemoveError};
 use arenad_model::cause::Cause;

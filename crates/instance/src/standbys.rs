@@ -13,7 +13,7 @@ use super::looks::Looks;
 use super::making::{self, Used};
 use super::operations::Instance;
 use super::pool::{Finished, MOST_RENEWALS, PoolTaskOutcome, PooledGeneration, WORN, told};
-use crate::baseline::snapshot;
+use arenad_baseline::snapshot;
 use arenad_launch as launch;
 use arenad_model::error::describe;
 use arenad_model::event::EventKind;
@@ -117,7 +117,7 @@ impl Instance {
 
     fn can_rewind(&self, from: &Snapshot) -> bool {
         self.context.site.rewinds().is_some()
-            && snapshot::state(&self.context.shared, from).is_some()
+            && snapshot::state(&self.context.shared.baselines, from).is_some()
             && hindrance(&self.context.site, &from.volumes, None).is_none()
     }
 

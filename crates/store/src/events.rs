@@ -1,4 +1,5 @@
-//! The append-only event log, for `arenad events` and for later inspection.
+//! The append-only table of events, for `arenad events` and for later inspection. [`EventLog`](super::EventLog) writes to
+//! it.
 
 use jiff::Timestamp;
 use sqlx::Row;

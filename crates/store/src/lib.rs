@@ -13,6 +13,7 @@ mod connection;
 mod digests;
 mod engines;
 mod environments;
+mod event_log;
 mod events;
 mod imports;
 mod instances;
@@ -46,6 +47,7 @@ use arenad_seams::wall_clock::WallClock;
 
 pub use engines::{SnapshotPlace, StoredEngine};
 pub use environments::StoredEnvironment;
+pub use event_log::{EventCursor, EventLog, FollowError};
 pub use events::StoredEvent;
 pub use imports::{ImportOutline, StoredImport};
 pub use instances::{NewGeneration, NewServing, ServingGeneration, StoredInstance, StoredResetRequest};

@@ -11,7 +11,7 @@ use super::Api;
 use super::error::ApiError;
 use arenad_accounts::{self as accounts, LoginFailure, LoginSession, VisitAddress};
 use arenad_api as wire;
-use arenad_instance::baseline::sessions;
+use arenad_baseline::sessions;
 use arenad_instance::{AskError, InstanceHandle, InstanceReport};
 use arenad_model::login::Login;
 

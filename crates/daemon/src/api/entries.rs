@@ -69,7 +69,7 @@ fn service(handle: &InstanceHandle, named: Option<String>) -> Result<String, Api
 /// Returns the container of a baseline that could not be made and whose containers were kept.
 async fn kept(api: &Api, handle: &InstanceHandle, service: String) -> Result<Json<ContainerEntry>, ApiError> {
     let (engine, id) = (api.shared.engine.as_ref(), handle.id.clone());
-    if !api.shared.kept_builds.has(&handle.id) {
+    if !api.shared.baselines.kept_builds.has(&handle.id) {
         let error = AskError::NotUp { instance: id, state: handle.report().state.name() };
         let hint = format!(
             "`arenad up {} {} --keep-failed` keeps the containers of a baseline that cannot be made",

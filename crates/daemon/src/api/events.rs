@@ -15,9 +15,8 @@ use serde::Deserialize;
 use super::Api;
 use super::error::ApiError;
 use arenad_api as wire;
-use arenad_instance::events::{EventCursor, FollowError};
 use arenad_model::error::describe;
-use arenad_store::StoredEvent;
+use arenad_store::{EventCursor, FollowError, StoredEvent};
 
 /// The largest number of events on one page.
 const PAGE_MAX: u32 = 1000;

@@ -12,8 +12,8 @@ use super::environments::{JsonRequest, body};
 use super::error::ApiError;
 use super::{operations, verify};
 use arenad_api::{self as wire, Accepted, SnapshotDifferences, Snapshots, TakeRequest};
+use arenad_baseline::snapshot;
 use arenad_digest::{self as digest, Digest};
-use arenad_instance::baseline::snapshot;
 use arenad_model::ids::{SNAPSHOT_NAME_RULE, is_snapshot_name};
 use arenad_model::instance::InstanceId;
 use arenad_model::request_queue::Want;
@@ -117,7 +117,7 @@ pub(super) async fn remove(State(api): State<Arc<Api>>, Path(id): Path<String>) 
         api.shared.store.unname_snapshot(&stored.id).await?;
         return Ok(StatusCode::NO_CONTENT);
     }
-    snapshot::remove(&api.shared, stored).await?;
+    snapshot::remove(&api.shared.baselines, stored).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

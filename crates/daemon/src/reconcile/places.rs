@@ -3,7 +3,7 @@
 
 use super::found::ObjectInventory;
 use super::{Findings, ReconcileError};
-use arenad_instance::baseline::snapshot;
+use arenad_baseline::snapshot;
 use arenad_instance::shared::SharedParts;
 use arenad_model::event::EventKind;
 use arenad_model::reconcile::{ObjectKind, ObjectOwner};
@@ -41,7 +41,7 @@ async fn place_snapshots(shared: &SharedParts, engine: &str, images: &[String]) 
         let place = places.get(&stored.id).cloned().unwrap_or_default();
         let are_listed = stored.images.values().all(|image| images.contains(image));
         // Images of imported snapshots carry the label of the installation that made them, so they are not in the list.
-        if are_listed || snapshot::is_whole(shared, &stored).await? {
+        if are_listed || snapshot::is_whole(&shared.baselines, &stored).await? {
             if place.engine.as_deref() != Some(engine) || place.missing_since.is_some() {
                 shared.store.place_snapshot(&stored.id).await?;
             }

@@ -5,12 +5,12 @@ use std::sync::OnceLock;
 use tokio::sync::SetOnce;
 
 use super::{Proven, ResetParameters};
-use crate::baseline::snapshot;
 use crate::failure::OperationFailure;
 use crate::operations::Instance;
 use crate::pool::MOST_RENEWALS;
 use crate::proof::{ProofCandidate, Rewound};
 use crate::service::{ServingIncarnation, tell};
+use arenad_baseline::snapshot;
 use arenad_digest::{StoreConnections, Taken};
 use arenad_launch::{Incarnation, StateSource};
 use arenad_model::error::describe;
@@ -48,7 +48,7 @@ impl Instance {
             plan.fall_back(format!("no rewind: {hindrance}"));
             return Ok(Err(None));
         }
-        let Some(source) = snapshot::state(&context.shared, target) else { return Ok(Err(None)) };
+        let Some(source) = snapshot::state(&context.shared.baselines, target) else { return Ok(Err(None)) };
         let (generation, used) = self.begin_generation(Some(plan), target, ResetWay::Rewind).await?;
         fault::reach(Point::RewindRecorded).await;
         let Some(ServingIncarnation { incarnation, renewals, proven, .. }) = used else { return Ok(Err(None)) };
@@ -67,7 +67,7 @@ impl Instance {
     async fn hindrance(&self, target: &Snapshot) -> Option<String> {
         let context = &self.context;
         let Some(serving) = self.service.serving() else { return Some("nothing of it runs".to_owned()) };
-        if snapshot::state(&context.shared, target).is_none() {
+        if snapshot::state(&context.shared.baselines, target).is_none() {
             let is_missing = context.shared.storage.is_none();
             return Some(if is_missing { "there is no state root" } else { "its snapshot lies in images" }.to_owned());
         }

@@ -1,12 +1,14 @@
-//! Recipes: the inputs of a baseline, independent of the host that built it. Two hosts that build the same files get
-//! images with different ids; the recipe identifies a baseline of one host on the other.
+//! The identities of a baseline: hashes of the inputs that it is made from.
+//!
+//! The key contains the ids of the images. Two hosts that build the same files get images with different ids, so the
+//! key identifies a baseline on one host only; the recipe, which contains the inputs of the builds, identifies it on
+//! others as well.
 
 use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
 
-use super::{BaselineError, is_usable, key};
-use crate::shared::SharedParts;
+use super::{BaselineError, BaselineParts, snapshot};
 use arenad_build_context as context;
 use arenad_engine::{Image, labels};
 use arenad_model::hex::hex;
@@ -15,8 +17,19 @@ use arenad_model::instance::InstanceId;
 use arenad_model::site::{ServiceSpec, Site};
 use arenad_model::snapshot::Snapshot;
 
+/// Returns the SHA-256 of everything that a baseline depends on: the relevant parts of the definition and the images'
+/// ids.
+pub(crate) fn key(site: &Site, images: &BTreeMap<ServiceName, Image>) -> String {
+    let mut digest = Sha256::new();
+    digest.update(&site.baseline_inputs);
+    for (service, image) in images {
+        digest.update(format!("\0{service}={}", image.id));
+    }
+    hex(&digest.finalize())
+}
+
 /// Returns the recipe of a baseline that is made from these images.
-pub(super) fn of_images(site: &Site, images: &BTreeMap<ServiceName, Image>) -> String {
+pub(crate) fn of_images(site: &Site, images: &BTreeMap<ServiceName, Image>) -> String {
     let inputs = |service: &ServiceSpec| {
         let image = images.get(&service.name).filter(|_| service.build.is_some());
         image.and_then(|image| image.labels.get(labels::BUILD_INPUTS).cloned())
@@ -38,20 +51,20 @@ fn hash(site: &Site, inputs: impl Fn(&ServiceSpec) -> Option<String>) -> String 
 
 /// Returns an imported baseline that has the site's recipe, unless the site has a baseline of its own. It saves
 /// building the images and making a baseline.
-pub(super) async fn imported(
-    shared: &SharedParts,
+pub(crate) async fn imported(
+    parts: &BaselineParts,
     id: &InstanceId,
     site: &Site,
 ) -> Result<Option<Snapshot>, BaselineError> {
-    let known = shared.store.imported_baselines(id.environment.as_str(), site.name.as_str()).await?;
+    let known = parts.store.imported_baselines(id.environment.as_str(), site.name.as_str()).await?;
     if known.is_empty() {
         return Ok(None);
     }
     let Some(inputs) = build_inputs(site).await else { return Ok(None) };
     let recipe = hash(site, |service| inputs.get(&service.name).cloned());
     for found in known.into_iter().filter(|found| found.recipe.as_ref() == Some(&recipe)) {
-        if is_usable(shared, site, &found).await? {
-            return Ok(if has_own(shared, id, site, &inputs).await? { None } else { Some(found) });
+        if snapshot::is_usable(parts, site, &found).await? {
+            return Ok(if has_own(parts, id, site, &inputs).await? { None } else { Some(found) });
         }
     }
     Ok(None)
@@ -68,7 +81,7 @@ async fn build_inputs(site: &Site) -> Option<BTreeMap<ServiceName, String>> {
 
 /// Whether the site has a baseline that was made on this host, from the images that exist now.
 async fn has_own(
-    shared: &SharedParts,
+    parts: &BaselineParts,
     id: &InstanceId,
     site: &Site,
     inputs: &BTreeMap<ServiceName, String>,
@@ -78,15 +91,15 @@ async fn has_own(
         let is_current = |image: &Image| {
             inputs.get(&service.name).is_none_or(|inputs| image.labels.get(labels::BUILD_INPUTS) == Some(inputs))
         };
-        match shared.engine.image(&service.image).await?.filter(is_current) {
+        match parts.engine.image(&service.image).await?.filter(is_current) {
             Some(image) => images.insert(service.name.clone(), image),
             None => return Ok(false),
         };
     }
     let key = key(site, &images);
-    let own = shared.store.baseline(id.environment.as_str(), site.name.as_str(), &key).await?;
+    let own = parts.store.baseline(id.environment.as_str(), site.name.as_str(), &key).await?;
     match own.filter(|own| !own.is_imported) {
-        Some(own) => Ok(is_usable(shared, site, &own).await?),
+        Some(own) => Ok(snapshot::is_usable(parts, site, &own).await?),
         None => Ok(false),
     }
 }

@@ -52,7 +52,7 @@ pub enum StepError {
 
 impl StepError {
     /// Returns the cause, if a person can take specific action against it.
-    pub(crate) fn cause(&self) -> Option<Cause> {
+    pub fn cause(&self) -> Option<Cause> {
         match self {
             Self::Command(error) => error.cause(),
             Self::Http(unmet) => unmet.cause(),
@@ -141,7 +141,7 @@ async fn passes(prober: &Prober, site: &Site, incarnation: &Incarnation, unless:
 }
 
 /// Sends a request whose response must have one of the step's status codes.
-pub(crate) async fn http(prober: &Prober, incarnation: &Incarnation, step: &HttpStep) -> Result<(), StepError> {
+pub async fn http(prober: &Prober, incarnation: &Incarnation, step: &HttpStep) -> Result<(), StepError> {
     let request = HttpExchange {
         service: &step.service,
         port: step.port,

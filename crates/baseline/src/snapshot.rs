@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::BaselineError;
-use crate::shared::SharedParts;
+use super::{BaselineError, BaselineParts};
 use arenad_engine::{ContainerState, EngineError, labels};
 use arenad_export::content_id;
 use arenad_launch::{self as launch, Incarnation, SavedVolumes, StateMount, StateSource};
@@ -40,12 +39,8 @@ pub enum SnapshotPurpose {
 }
 
 /// Stops the writers and then the containers, dependent containers first.
-pub(crate) async fn stop_cleanly(
-    shared: &SharedParts,
-    site: &Site,
-    incarnation: &Incarnation,
-) -> Result<(), BaselineError> {
-    let engine = shared.engine.as_ref();
+pub async fn stop_cleanly(parts: &BaselineParts, site: &Site, incarnation: &Incarnation) -> Result<(), BaselineError> {
+    let engine = parts.engine.as_ref();
     for step in &site.baseline.quiesce {
         launch::run(engine, incarnation, step).await.map_err(BaselineError::Quiesce)?;
     }
@@ -68,16 +63,16 @@ pub(crate) async fn stop_cleanly(
 }
 
 /// Commits stopped containers, saves their volumes and trees, and writes the row.
-pub(crate) async fn store(
-    shared: &SharedParts,
+pub async fn store(
+    parts: &BaselineParts,
     id: &InstanceId,
     site: &Site,
     incarnation: &Incarnation,
     purpose: SnapshotPurpose,
 ) -> Result<Snapshot, BaselineError> {
-    let engine = shared.engine.as_ref();
+    let engine = parts.engine.as_ref();
     let labels = BTreeMap::from([
-        (labels::INSTALLATION.to_owned(), shared.installation.clone()),
+        (labels::INSTALLATION.to_owned(), parts.installation.clone()),
         (labels::ENVIRONMENT.to_owned(), id.environment.to_string()),
         (labels::SITE.to_owned(), site.name.to_string()),
         (labels::ROLE.to_owned(), labels::ROLE_SNAPSHOT.to_owned()),
@@ -98,23 +93,22 @@ pub(crate) async fn store(
         images.insert(service.clone(), image_id);
     }
     fault::reach(Point::SnapshotCommitted).await;
-    let folder = shared.state_dir.volumes();
-    let volumes = launch::save_volumes(engine, site, &incarnation.containers, &folder).await?;
+    let volumes = launch::save_volumes(engine, site, &incarnation.containers, &parts.volumes).await?;
     let names = |paths: BTreeMap<String, PathBuf>| paths.into_iter().map(|(path, file)| (path, name(&file))).collect();
     let volumes: VolumeFiles = volumes.into_iter().map(|(service, paths)| (service, names(paths))).collect();
     let is_named = matches!(purpose, SnapshotPurpose::Named { .. });
     // The content of the state root is not part of any image's layers.
-    let fingerprint = match shared.storage.as_ref().filter(|_| is_named) {
+    let fingerprint = match parts.storage.as_ref().filter(|_| is_named) {
         Some(storage) => launch::fingerprint(storage, site, id, incarnation.made).await?,
         None => None,
     };
     let by_service = layers.iter().map(|(service, layers)| (service.as_str(), layers.as_slice()));
     let archives = volumes.iter().map(|(service, paths)| (service.as_str(), paths));
     let id_text = content_id(id.environment.as_str(), site.name.as_str(), by_service, archives, fingerprint.as_deref());
-    if is_named && let Some((name, endpoint)) = shared.store.named_elsewhere(&id_text).await? {
+    if is_named && let Some((name, endpoint)) = parts.store.named_elsewhere(&id_text).await? {
         return Err(BaselineError::KeptElsewhere { id: id_text, name, endpoint });
     }
-    let state = match &shared.storage {
+    let state = match &parts.storage {
         Some(storage) => {
             let live = is_named.then_some((id, incarnation.made));
             launch::save_state(engine, storage, site, &incarnation.containers, live, &id_text).await?;
@@ -139,12 +133,12 @@ pub(crate) async fn store(
         recipe,
         is_imported: false,
         size_bytes,
-        created_at: shared.clock.now(),
+        created_at: parts.clock.now(),
     };
-    shared.store.save_snapshot(&snapshot).await?;
+    parts.store.save_snapshot(&snapshot).await?;
     let what = if snapshot.is_baseline() { "baseline" } else { "snapshot" };
     let message = format!("{what} {} of {}/{} is stored", snapshot.id, id.environment, site.name);
-    shared.events.note(EventKind::SnapshotStored, Some(id), &message).await;
+    parts.events.note(EventKind::SnapshotStored, Some(id), &message).await;
     Ok(snapshot)
 }
 
@@ -153,24 +147,28 @@ fn name(file: &std::path::Path) -> String {
 }
 
 /// Returns the paths of a snapshot's volume archives.
-pub(crate) fn saved_volumes(shared: &SharedParts, snapshot: &Snapshot) -> SavedVolumes {
-    let folder = shared.state_dir.volumes();
+pub fn saved_volumes(parts: &BaselineParts, snapshot: &Snapshot) -> SavedVolumes {
     let files = |paths: &BTreeMap<String, String>| -> BTreeMap<String, PathBuf> {
-        paths.iter().map(|(path, file)| (path.clone(), folder.join(file))).collect()
+        paths.iter().map(|(path, file)| (path.clone(), parts.volumes.join(file))).collect()
     };
     snapshot.volumes.iter().map(|(service, paths)| (service.clone(), files(paths))).collect()
 }
 
 /// Returns the snapshot's trees for a generation of the site; `None` if there is no state root or the snapshot has no
 /// tree in it.
-pub(crate) fn state<'a>(shared: &'a SharedParts, snapshot: &Snapshot) -> Option<StateSource<'a>> {
-    let storage = shared.storage.as_ref().filter(|_| !snapshot.state.is_empty())?;
+pub fn state<'a>(parts: &'a BaselineParts, snapshot: &Snapshot) -> Option<StateSource<'a>> {
+    let storage = parts.storage.as_ref().filter(|_| !snapshot.state.is_empty())?;
     Some(StateSource { storage, snapshot: snapshot.id.to_string() })
 }
 
+/// Whether the images, archives and trees that instances of the site are made from all exist.
+pub async fn is_usable(parts: &BaselineParts, site: &Site, snapshot: &Snapshot) -> Result<bool, EngineError> {
+    Ok(is_whole(parts, snapshot).await? && has_state(parts, site, snapshot))
+}
+
 /// Whether the state root holds all trees of a snapshot that the site's stores need.
-pub(crate) fn has_state(shared: &SharedParts, site: &Site, snapshot: &Snapshot) -> bool {
-    let Some(storage) = &shared.storage else { return true };
+fn has_state(parts: &BaselineParts, site: &Site, snapshot: &Snapshot) -> bool {
+    let Some(storage) = &parts.storage else { return true };
     let is_there = |mount: &StateMount| {
         let tree = mount.of_snapshot(&snapshot.id);
         snapshot.state.contains(&mount.name) && tree.is_ok_and(|tree| storage.root().is_whole(&tree))
@@ -179,29 +177,29 @@ pub(crate) fn has_state(shared: &SharedParts, site: &Site, snapshot: &Snapshot) 
 }
 
 /// Whether all images and archives of a snapshot exist; a person may have removed some.
-pub async fn is_whole(shared: &SharedParts, snapshot: &Snapshot) -> Result<bool, EngineError> {
+pub async fn is_whole(parts: &BaselineParts, snapshot: &Snapshot) -> Result<bool, EngineError> {
     for image in snapshot.images.values() {
-        if shared.engine.image(image).await?.is_none() {
+        if parts.engine.image(image).await?.is_none() {
             return Ok(false);
         }
     }
-    Ok(saved_volumes(shared, snapshot).values().flat_map(BTreeMap::values).all(|file| file.is_file()))
+    Ok(saved_volumes(parts, snapshot).values().flat_map(BTreeMap::values).all(|file| file.is_file()))
 }
 
 /// Removes a snapshot's row, then its trees, images and archives, except those that another snapshot names. The order
 /// matters: a row without images would count as a snapshot, while images without a row are leftovers that
 /// reconciliation removes.
-pub async fn remove(shared: &SharedParts, snapshot: &Snapshot) -> Result<(), BaselineError> {
-    shared.store.forget_snapshot(&snapshot.id).await?;
-    let others = shared.store.snapshots().await?;
-    if let Some(storage) = &shared.storage {
+pub async fn remove(parts: &BaselineParts, snapshot: &Snapshot) -> Result<(), BaselineError> {
+    parts.store.forget_snapshot(&snapshot.id).await?;
+    let others = parts.store.snapshots().await?;
+    if let Some(storage) = &parts.storage {
         for name in &snapshot.state {
             storage.discard(&StoreTree::snapshot(&snapshot.id, name)?).await?;
         }
     }
     for image in snapshot.images.values() {
         if !others.iter().any(|other| other.images.values().any(|named| named == image)) {
-            match release(shared, image).await {
+            match release(parts, image).await {
                 // An image of another snapshot is based on this one. It is removed once that image is gone, like every
                 // image that no snapshot names.
                 Err(EngineError::Conflict { .. }) => {}
@@ -213,7 +211,7 @@ pub async fn remove(shared: &SharedParts, snapshot: &Snapshot) -> Result<(), Bas
     for file in snapshot.archives() {
         if !named.contains(&file) {
             // The file may be gone already; if the removal fails, `prune` finds the file later.
-            let _ = tokio::fs::remove_file(shared.state_dir.volumes().join(file)).await;
+            let _ = tokio::fs::remove_file(parts.volumes.join(file)).await;
         }
     }
     Ok(())
@@ -230,11 +228,11 @@ fn import_prefix(installation: &str) -> String {
 
 /// Removes an image that no snapshot of this installation names any more. If snapshots travel between installations of
 /// one engine, another installation may use the image; then it loses only the names that this installation gave it.
-pub async fn release(shared: &SharedParts, id: &str) -> Result<(), EngineError> {
-    let engine = shared.engine.as_ref();
+pub async fn release(parts: &BaselineParts, id: &str) -> Result<(), EngineError> {
+    let engine = parts.engine.as_ref();
     let Some(image) = engine.image(id).await? else { return Ok(()) };
-    let is_made_here = image.labels.get(labels::INSTALLATION) == Some(&shared.installation);
-    let ours = import_prefix(&shared.installation);
+    let is_made_here = image.labels.get(labels::INSTALLATION) == Some(&parts.installation);
+    let ours = import_prefix(&parts.installation);
     let is_ours = |name: &&String| match name.strip_prefix(REPOSITORY).and_then(|rest| rest.strip_prefix(':')) {
         Some(tag) if tag.starts_with("import-") => tag.starts_with(&ours),
         Some(_) => is_made_here,

@@ -37,7 +37,7 @@ pub struct ConcurrencyLimit(Semaphore);
 
 impl ConcurrencyLimit {
     /// Waits for a turn, which ends when the permit is dropped. `stage` is called if the turn does not begin at once.
-    pub(crate) async fn turn(&self, stage: &(dyn Fn(&str) + Send + Sync)) -> SemaphorePermit<'_> {
+    pub async fn turn(&self, stage: &(dyn Fn(&str) + Send + Sync)) -> SemaphorePermit<'_> {
         if let Ok(turn) = self.0.try_acquire() {
             return turn;
         }

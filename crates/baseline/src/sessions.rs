@@ -1,7 +1,7 @@
 //! Log-ins while a baseline is made. The accounts' sessions become part of its state, so they are valid after every
 //! reset, until the site's own expiry ends them.
 
-use crate::shared::SharedParts;
+use super::BaselineParts;
 use arenad_accounts::{self as accounts, LoginSession, VisitAddress};
 use arenad_launch::Incarnation;
 use arenad_model::event::EventKind;
@@ -17,7 +17,7 @@ pub fn place(site: &Site) -> String {
 /// Logs in with every account whose definition says how. If a log-in fails, an event says so, and the account logs in
 /// when its session is requested.
 pub(crate) async fn sign_in(
-    shared: &SharedParts,
+    parts: &BaselineParts,
     site: &Site,
     incarnation: &Incarnation,
     stage: &(dyn Fn(&str) + Send + Sync),
@@ -28,12 +28,12 @@ pub(crate) async fn sign_in(
     for account in &site.accounts {
         let Some(login) = &account.login else { continue };
         stage(&format!("baseline: signing in as {}", account.name));
-        match accounts::log_in(shared.prober.http(), &place, account, login).await {
+        match accounts::log_in(parts.prober.http(), &place, account, login).await {
             Ok(session) => sessions.push((account.name.clone(), session)),
             Err(failure) => {
                 let message =
                     format!("the account {} of {} has no session in the baseline: {failure}", account.name, site.name);
-                shared.events.note(EventKind::AccountNoSession, None, &message).await;
+                parts.events.note(EventKind::AccountNoSession, None, &message).await;
             }
         }
     }
@@ -42,13 +42,13 @@ pub(crate) async fn sign_in(
 
 /// Stores the sessions with the snapshot that they are part of.
 pub(crate) async fn keep(
-    shared: &SharedParts,
+    parts: &BaselineParts,
     site: &Site,
     snapshot: &Snapshot,
     sessions: &[(String, LoginSession)],
 ) -> Result<(), StoreError> {
     for (account, session) in sessions {
-        shared.store.save_session(&snapshot.id, account, &place(site), session).await?;
+        parts.store.save_session(&snapshot.id, account, &place(site), session).await?;
     }
     Ok(())
 }

@@ -3,10 +3,11 @@
 //! Listeners read the events from the store. They receive each event once, however slow they are, and no memory is used
 //! for them.
 
+use super::{DaemonStore, StoreError, StoredEvent};
+use arenad_model::error::describe;
 use arenad_model::event::EventKind;
 use arenad_model::instance::InstanceId;
 use arenad_seams::ordered_watch as watch;
-use arenad_store::{DaemonStore, StoredEvent};
 
 /// The maximum length of a message, in bytes; some messages quote a site's logs.
 const MESSAGE_MAX: usize = 64 << 10;
@@ -31,7 +32,7 @@ pub enum FollowError {
     },
     /// The store could not be read.
     #[error(transparent)]
-    Store(#[from] arenad_store::StoreError),
+    Store(#[from] StoreError),
     /// The daemon is stopping, so no further event is to be expected.
     #[error("the daemon is stopping")]
     Stopping,
@@ -55,7 +56,7 @@ impl EventLog {
                 is_newer
             })),
             Err(error) => {
-                tracing::error!(error = arenad_model::error::describe(&error), "an event could not be stored")
+                tracing::error!(error = describe(&error), "an event could not be stored")
             }
         }
     }
@@ -109,7 +110,7 @@ impl EventCursor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arenad_store::Retention;
+    use crate::Retention;
 
     async fn log(folder: &tempfile::TempDir) -> EventLog {
         EventLog::new(
