@@ -24,7 +24,7 @@ impl HoldGuard {
 
 impl Drop for HoldGuard {
     fn drop(&mut self) {
-        // Without a keeper, the next daemon ends the episode when nobody holds it again.
+        // Without a keeper, the next daemon ends the episode unless its client holds it again.
         let _ = self.closings.send(Closing::Hold(self.id.clone(), self.hold));
     }
 }

@@ -71,7 +71,7 @@ impl EpisodeHandle {
     /// Errors: [`EpisodeError::Ask`], [`EpisodeError::Busy`] and [`EpisodeError::Store`]. Then no episode exists, unless
     /// the request has a key and the store failed: a repetition gets the episode once the store works again.
     ///
-    /// Cancellation: an episode without a key is released, because nobody knows its id.
+    /// Cancellation: an episode without a key is released, because no client knows its id.
     pub async fn ask(&self, request: EpisodeRequest) -> Result<EpisodeReceipt, EpisodeError> {
         Ok(self.request(|reply| Message::Ask { request, reply }).await?.claim())
     }

@@ -34,7 +34,7 @@ const IDLE: Duration = Duration::from_secs(24 * 3600);
 /// Deadlines pass after their time, and timers have a resolution of a millisecond.
 const TICK: Duration = Duration::from_millis(1);
 
-/// What the keeper knows of an episode beside the registry.
+/// The properties of an episode that the registry does not have.
 #[derive(Debug, Clone)]
 pub(crate) struct EpisodeNotes {
     pub(crate) asked_at: Timestamp,

@@ -28,7 +28,7 @@ pub struct EpisodeReceipt {
     pub is_known: bool,
 }
 
-/// The receipt of a new episode whose client may have gone away. Without the receipt nobody knows the id of the episode,
+/// The receipt of a new episode whose client may have gone away. Without the receipt no client knows the id of the episode,
 /// so the episode is released unless the receipt is claimed.
 #[derive(Debug)]
 pub(crate) struct UnclaimedReceipt {

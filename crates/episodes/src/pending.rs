@@ -43,7 +43,7 @@ pub(crate) struct PendingChanges {
     pub(crate) events: Vec<NewEpisodeEvent>,
     /// Whether a client depends on the changes after a crash of the host.
     pub(crate) is_durable: bool,
-    /// The new episodes of this batch that nobody can ask for again, because their requests have no keys.
+    /// The new episodes of this batch that no client can ask for again, because their requests have no keys.
     pub(crate) asked: Vec<EpisodeId>,
     pub(crate) effects: Vec<Effect>,
     pub(crate) replies: Vec<DeferredReply>,

@@ -1,4 +1,4 @@
-//! What each message does to the registry. Answers wait until the result is recorded.
+//! The effect of each message on the registry. Answers wait until the result is recorded.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ impl EpisodeKeeper {
             Message::Demand { site, reply } => drop(reply.send(Ok(self.registry.demand(&site)))),
             Message::OfferSite { site, capacity, reply } => {
                 self.registry.offer_site(site, capacity);
-                self.pending.replies.push(deferred(reply, Ok(())));
+                let _ = reply.send(Ok(()));
             }
             Message::AddSlot { slot, reply } => {
                 let added = self.registry.add_slot(slot);

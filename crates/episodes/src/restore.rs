@@ -168,7 +168,7 @@ impl EpisodeKeeper {
         if let Some(note) = self.notes.get_mut(&id) {
             note.slots.clear();
         }
-        // An episode whose time is over is void as well, because nobody can tell what has happened to its slots.
+        // An episode whose time is over is void as well, because the rows do not tell what has happened to its slots.
         let reason = VoidReason::InstanceFailed { slot, detail };
         let ending = arenad_model::episode::ending::EpisodeEnding::Void(reason);
         episode.life = EpisodeLife::over(ending.clone(), episode.request.terms, self.now());

@@ -76,11 +76,11 @@ impl StoredEpisodeLife {
 /// The part of an episode that has changed since it was written last. The life is always written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EpisodePart {
-    /// Only the life.
+    /// Nothing beside the life.
     Life,
-    /// The slots, too.
+    /// The slots, in addition to the life.
     Slots,
-    /// The tokens, too.
+    /// The tokens, in addition to the life.
     Tokens,
     /// Everything. The episode may have no row yet.
     Everything,

@@ -178,7 +178,7 @@ fn a_grant_that_was_not_recorded_is_void() {
         tokio::time::sleep(Duration::from_millis(10)).await;
         rig.chaos.set_full(true);
         tokio::time::sleep(seconds(3)).await;
-        assert_eq!(state(&handle, &receipt.id), EpisodeState::Preparing, "nobody is told of an end without a row");
+        assert_eq!(state(&handle, &receipt.id), EpisodeState::Preparing, "an end without a row is not published");
         rig.chaos.set_full(false);
         let view = ended(&handle, &receipt.id).await;
         assert_eq!(void(&view.state).code(), "store_failed");

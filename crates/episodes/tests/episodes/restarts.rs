@@ -124,7 +124,7 @@ fn events_continue_after_a_restart() {
     });
 }
 
-/// What the client of an episode was told.
+/// The answers that the client of an episode has received.
 #[derive(Debug, Clone, Default)]
 struct Told {
     id: Option<EpisodeId>,

@@ -88,7 +88,7 @@ pub struct Rig {
     pub time: Arc<TestTime>,
     pub fake: Arc<FakeSlots>,
     pub limits: EpisodeLimits,
-    /// What is recorded, read without faults.
+    /// The same database, read without faults.
     pub recorded: DaemonStore,
     seed: AtomicU64,
 }

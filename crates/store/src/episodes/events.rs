@@ -16,7 +16,7 @@ use arenad_model::instance::InstanceId;
 pub struct NewEpisodeEvent {
     /// The episode that changed.
     pub episode: EpisodeId,
-    /// The new state.
+    /// The state that the episode has entered.
     pub status: EpisodeStatus,
     /// How the episode ended, if it did.
     pub ending: Option<EpisodeEnding>,
@@ -31,7 +31,7 @@ pub struct StoredEpisodeEvent {
     pub at: Timestamp,
     /// The episode that changed.
     pub episode: EpisodeId,
-    /// The new state.
+    /// The state that the episode has entered.
     pub status: EpisodeStatus,
     /// How the episode ended, if it did.
     pub ending: Option<EpisodeEnding>,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use arenad_episodes::{EpisodeError, EpisodeHandle};
+use arenad_episodes::{EpisodeError, EpisodeHandle, EpisodeReceipt};
 use arenad_model::episode::EpisodeState;
 use arenad_model::episode::ending::VoidReason;
 use arenad_model::episode::ids::{EpisodeId, IdempotencyKey, Owner};
@@ -76,26 +76,42 @@ impl SimulationRun {
             });
         }
         for (asked, answer) in asking.join_all().await {
-            match answer {
-                Ok(receipt) => {
-                    self.tell(rig, || format!("asked for {}", receipt.id));
-                    self.model.borrow_mut().asked(handle, asked, receipt);
-                }
-                Err(error) => self.refused(rig, "a request", &error),
+            self.answered(rig, handle, asked, answer);
+        }
+    }
+
+    fn answered(
+        &self,
+        rig: &Rig,
+        handle: &EpisodeHandle,
+        asked: EpisodeRequest,
+        answer: Result<EpisodeReceipt, EpisodeError>,
+    ) {
+        match answer {
+            Ok(receipt) => {
+                self.tell(rig, || format!("asked for {}", receipt.id));
+                self.model.borrow_mut().asked(handle, asked, receipt);
             }
+            Err(error) => self.refused(rig, "a request", &error),
         }
     }
 
     /// Asks and goes away, at a random point of the way.
     async fn ask_in_vain(&self, rig: &Rig, handle: &EpisodeHandle) {
         let asked = self.random_request(handle);
-        let handle = handle.clone();
         self.tell(rig, || "a client asks and goes away".to_owned());
-        let asking = tokio::spawn(async move { drop(handle.ask(asked).await) });
+        let asking = tokio::spawn({
+            let (asked, handle) = (asked.clone(), handle.clone());
+            async move { handle.ask(asked).await }
+        });
         for _ in 0..self.below(4) {
             tokio::task::yield_now().await;
         }
         asking.abort();
+        // The answer may have been faster.
+        if let Ok(answer) = asking.await {
+            self.answered(rig, handle, asked, answer);
+        }
     }
 
     pub(super) async fn hold_again(&self, rig: &Rig, handle: &EpisodeHandle, grip: &mut Grip) {

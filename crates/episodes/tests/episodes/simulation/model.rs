@@ -1,4 +1,4 @@
-//! What clients know of their episodes, and the promises that follow from it.
+//! The knowledge of clients about their episodes, and the promises that follow from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -44,6 +44,8 @@ pub(super) struct Model {
     ended: BTreeMap<EpisodeId, Duration>,
     disturbed_at: Duration,
     restarted_at: Duration,
+    /// Whether nothing was observed since the restart.
+    is_restarted: bool,
     /// The number of the last event that was read.
     pub(super) seen: i64,
     pub(super) trace: u64,
@@ -95,16 +97,11 @@ impl Model {
     }
 
     pub(super) fn restarted(&mut self, now: Duration) {
-        (self.restarted_at, self.disturbed_at) = (now, now);
+        (self.restarted_at, self.disturbed_at, self.is_restarted) = (now, now, true);
         for known in self.known.values_mut() {
             known.overdue_since = None;
-        }
-    }
-
-    pub(super) fn crashed(&mut self) {
-        for known in self.known.values_mut() {
-            // Without a receipt the client could not know that its episode exists.
-            known.is_known_to_client |= known.token.is_none();
+            // Each daemon gives the client of a held episode the same time to hold it again.
+            known.must_end_by = known.must_end_by.map(|by| by.max(now + seconds(16)));
         }
     }
 
@@ -158,6 +155,13 @@ impl Model {
         let views = handle.list(&EpisodeFilter::default());
         for event in events {
             self.read_event(event, &views, now);
+        }
+        if std::mem::take(&mut self.is_restarted) {
+            // The answers to the last requests were lost in the crash.
+            for view in &views {
+                let known = self.known.entry(view.id.clone()).or_insert_with(Known::new);
+                known.is_known_to_client = true;
+            }
         }
         for view in &views {
             self.check_view(rig, handle, view, now);
@@ -275,7 +279,7 @@ impl Model {
         let overdue = overdue_since.is_some_and(is_past) && now > restarted_at + seconds(17);
         self.check(!overdue, || format!("{id} outlives its time"));
         let is_unclaimed = is_orphan && is_past(since) && now > disturbed_at + seconds(2);
-        self.check(!is_unclaimed, || format!("{id} is nobody's"));
+        self.check(!is_unclaimed, || format!("{id} has no client"));
         self.check(!must_end_by.is_some_and(is_past), || format!("{id} outlives its connection"));
     }
 
