@@ -43,6 +43,8 @@ impl EpisodeKeeper {
             self.settle(now);
             let commits = self.commits(now);
             if commits.is_empty() && !self.pending.has_rows() {
+                // Nothing waits for the store any more.
+                self.outage = None;
                 self.follow(Vec::new());
                 if self.pending.has_rows() || !self.pending.effects.is_empty() || !self.prepared.is_empty() {
                     continue;

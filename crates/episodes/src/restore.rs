@@ -30,6 +30,7 @@ use arenad_model::instance::InstanceId;
 use arenad_seams::ordered_watch as watch;
 use arenad_seams::wall_clock::WallClock;
 use arenad_store::{DaemonStore, EpisodePart, Retention, StoreError, StoredEpisode, StoredEpisodeLife};
+use arenad_telemetry::supervised::supervised;
 
 /// The number of requests that may wait for the keeper. It handles hundreds of them in one transaction.
 const INBOX: usize = 1024;
@@ -105,7 +106,11 @@ pub async fn start(parts: EpisodeKeeperParts) -> Result<EpisodeHandle, StoreErro
     }
     keeper.go_on();
     let handle = EpisodeHandle { inbox, published: keeper.published.clone(), newest: keeper.newest.subscribe(), store };
-    tasks.spawn(keeper.run());
+    tasks.spawn(async move {
+        if let Err(panicked) = supervised(keeper.run()).await {
+            tracing::error!(error = describe(&panicked), "episodes are not handed out until the daemon restarts");
+        }
+    });
     Ok(handle)
 }
 

@@ -5,6 +5,7 @@
 mod chaos;
 mod failures;
 mod fake;
+mod files;
 mod lives;
 mod random;
 mod restarts;
