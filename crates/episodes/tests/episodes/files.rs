@@ -10,7 +10,7 @@ use arenad_episodes::{
     EpisodeFilter, EpisodeHandle, EpisodeKeeperParts, LeasedSlot, PreparedSlot, RandomBytes, SlotPreparation, Slots,
 };
 use arenad_model::episode::EpisodeState;
-use arenad_model::episode::ending::VoidReason;
+use arenad_model::episode::ending::{EpisodeEnding, VoidReason};
 use arenad_model::episode::ids::EpisodeId;
 use arenad_model::episode::lease::RecycleOrder;
 use arenad_model::episode::queue::{OwnerQuotas, QueueLimits};
@@ -123,5 +123,25 @@ async fn two_hundred_clients_are_served_and_a_restart_keeps_what_they_have() {
     assert_eq!(keeper.handle.get(&kept.id).expect("known").state, EpisodeState::Active);
     client(keeper.handle.clone()).await;
     keeper.handle.release(&kept.id).await.expect("active");
+    keeper.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_grant_that_may_not_survive_a_crash_of_the_host_is_void() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, wal) = (folder.path().join("arenad.db"), folder.path().join("arenad.db-wal"));
+    let keeper = FileKeeper::start(&path).await;
+    client(keeper.handle.clone()).await;
+    // SQLite goes on with the file, and the store cannot flush it.
+    std::fs::rename(&wal, folder.path().join("aside")).expect("renamed");
+    let receipt = keeper.handle.ask(request(&["shop"])).await.expect("a request need not be flushed");
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let view = keeper.handle.get(&receipt.id).expect("known");
+    assert_eq!((view.state, keeper.handle.lease_of(&slot("shop/2"))), (EpisodeState::Preparing, None));
+    std::fs::rename(folder.path().join("aside"), &wal).expect("renamed");
+    let view = keeper.handle.wait(&receipt.id).await.expect("known");
+    let reason = view.state.ending().map(EpisodeEnding::code);
+    assert_eq!(reason, Some("store_failed"));
+    client(keeper.handle.clone()).await;
     keeper.stop().await;
 }

@@ -269,3 +269,17 @@ async fn a_database_of_an_earlier_version_has_no_episodes() {
     database.record(writing(vec![(EpisodePart::Everything, queued(1))])).await;
     assert_same(&database.live().await, &[queued(1)]);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn durable_changes_are_on_disk_when_they_are_recorded() {
+    let database = TestDatabase::new();
+    let store = database.open().await;
+    let durable = writing(vec![(EpisodePart::Everything, queued(1))]);
+    store.record_episodes(&durable).await.expect("recorded");
+    // SQLite goes on with the file, and the store cannot flush it.
+    let wal = database.folder.path().join("arenad.db-wal");
+    std::fs::rename(&wal, database.folder.path().join("aside")).expect("renamed");
+    let quick = EpisodeChanges { is_durable: false, ..durable.clone() };
+    store.record_episodes(&quick).await.expect("nothing is flushed");
+    store.record_episodes(&durable).await.expect_err("nothing could be flushed");
+}

@@ -177,19 +177,19 @@ impl Model {
         self.check(event.seq == before + 1, || format!("event {} follows {before}", event.seq));
         let id = &event.episode;
         let known = self.known.entry(id.clone()).or_insert_with(Known::new);
-        let before = std::mem::replace(&mut known.status, Some(event.status));
+        let before = known.status.replace(event.status);
         if before.is_none() {
             known.seen_since = now;
         }
-        let is_legal = match (before, event.status) {
+        let is_legal = matches!(
+            (before, event.status),
             (None, Queued)
-            | (Some(Queued), Preparing | Expired)
-            | (Some(Preparing), Active)
-            | (Some(Active), Frozen | Expired)
-            | (Some(Frozen), Active | Expired)
-            | (Some(Queued | Preparing | Active | Frozen), Released | Void) => true,
-            _ => false,
-        };
+                | (Some(Queued), Preparing | Expired)
+                | (Some(Preparing), Active)
+                | (Some(Active), Frozen | Expired)
+                | (Some(Frozen), Active | Expired)
+                | (Some(Queued | Preparing | Active | Frozen), Released | Void)
+        );
         self.check(is_legal, || format!("{id} is {:?} after {before:?}", event.status));
         match event.status {
             Queued => {
