@@ -254,17 +254,20 @@ fn an_environment_that_is_withdrawn_leaves_no_work_behind() {
         let second = handle.ask(request(&["forge"])).await.expect("admitted");
         let third = handle.ask(request(&["forge"])).await.expect("admitted");
         tokio::time::sleep(Duration::from_millis(10)).await;
+        rig.calls();
         handle.withdraw_environment(EnvironmentName::parse("mini").expect("valid")).await.expect("recorded");
+        let mut calls = rig.calls();
+        calls.sort();
+        assert_eq!(calls, ["cut mini/forge/1", "cut mini/shop/2"], "its slots are not recycled");
         for receipt in [first, second, third] {
             let state = state(&handle, &receipt.id);
             assert_eq!(state, Ended(EpisodeEnding::Void(VoidReason::EnvironmentDown)));
         }
-        rig.calls();
         tokio::time::sleep(seconds(100)).await;
         assert_eq!(rig.calls(), [""; 0]);
         let refused = handle.ask(request(&["shop"])).await;
         assert!(matches!(refused, Err(EpisodeError::Ask(AskRefusal::UnknownSite(_)))), "{refused:?}");
-        // The environment comes up again.
+        // A repetition has nothing to do.
         handle.withdraw_environment(EnvironmentName::parse("mini").expect("valid")).await.expect("nothing to record");
     });
 }
