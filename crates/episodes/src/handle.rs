@@ -101,7 +101,7 @@ impl EpisodeHandle {
         self.change(id, EpisodeChange::Heartbeat(extension)).await
     }
 
-    /// Binds an episode, which may still wait for slots, to the life of the guard.
+    /// Binds an episode, which may still wait for slots, to the life of the guard. Returns when the hold is recorded.
     ///
     /// Cancellation: the episode may end, as if it had been held.
     pub async fn hold(&self, id: &EpisodeId) -> Result<HoldGuard, EpisodeError> {

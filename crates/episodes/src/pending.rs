@@ -47,6 +47,9 @@ pub(crate) struct PendingChanges {
     pub(crate) asked: Vec<EpisodeId>,
     pub(crate) effects: Vec<Effect>,
     pub(crate) replies: Vec<DeferredReply>,
+    /// The answers to holds, which wait until the holds are recorded, however long the store fails. A hold that a new
+    /// daemon did not know of would not end with its connection.
+    pub(crate) holds: Vec<DeferredReply>,
 }
 
 impl PendingChanges {
@@ -71,7 +74,8 @@ impl PendingChanges {
 
     /// Answers all callers of the batch.
     pub(crate) fn answer(&mut self, failed: Option<&Arc<StoreError>>) {
-        for reply in self.replies.drain(..) {
+        let holds = if failed.is_none() { std::mem::take(&mut self.holds) } else { Vec::new() };
+        for reply in self.replies.drain(..).chain(holds) {
             reply(failed.map_or(Ok(()), |error| Err(EpisodeError::Store(error.clone()))));
         }
     }

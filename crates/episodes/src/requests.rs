@@ -118,9 +118,13 @@ impl EpisodeKeeper {
         self.holds += 1;
         let hold = HoldId(self.holds);
         let held = self.change(&id, EpisodeChange::Hold(hold));
-        let guard = held.map(|()| HoldGuard { id, hold, closings: self.closings.0.clone() });
-        // The guard counts even if the store fails: dropping it would end the episode.
-        self.pending.replies.push(Box::new(move |_| drop(reply.send(guard))));
+        match held {
+            Ok(()) => {
+                let guard = HoldGuard { id, hold, closings: self.closings.0.clone() };
+                self.pending.holds.push(deferred(reply, Ok(guard)));
+            }
+            Err(refusal) => self.pending.replies.push(deferred(reply, Err(refusal))),
+        }
     }
 
     fn begin_evaluation(&mut self, id: EpisodeId, limit: Duration, reply: Reply<EvaluationGuard>) {

@@ -208,3 +208,19 @@ fn an_end_takes_effect_when_it_is_recorded() {
         all_free(rig).await;
     });
 }
+
+#[test]
+fn a_hold_is_answered_when_it_is_recorded() {
+    test(async |rig| {
+        let handle = rig.start_with_slots().await;
+        let receipt = active(&handle, &["forge"]).await;
+        rig.chaos.set_full(true);
+        let mut holding = Box::pin(handle.hold(&receipt.id));
+        assert!(tokio::time::timeout(seconds(5), holding.as_mut()).await.is_err());
+        rig.chaos.set_full(false);
+        let guard = holding.await.expect("recorded");
+        assert!(handle.get(&receipt.id).expect("known").is_held);
+        drop(guard);
+        assert_eq!(ended(&handle, &receipt.id).await.state.status(), EpisodeStatus::Released);
+    });
+}

@@ -126,13 +126,15 @@ impl SimulationRun {
     }
 
     async fn hold(&self, rig: &Rig, handle: &EpisodeHandle, grip: &mut Grip, id: &EpisodeId) {
-        match handle.hold(id).await {
-            Ok(guard) => {
+        // A hold is answered when it is recorded, and a client that does not wait for that gives it up.
+        match tokio::time::timeout(Duration::from_millis(100), handle.hold(id)).await {
+            Ok(Ok(guard)) => {
                 self.tell(rig, || format!("{id} is held"));
                 grip.holds.push(guard);
-                self.model.borrow_mut().note_held(id, !rig.chaos.is_full());
+                self.model.borrow_mut().note_held(id);
             }
-            Err(error) => self.refused(rig, "a hold", &error),
+            Ok(Err(error)) => self.refused(rig, "a hold", &error),
+            Err(_) => self.tell(rig, || format!("a hold of {id} was not recorded")),
         }
     }
 

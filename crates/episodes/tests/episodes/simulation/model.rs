@@ -119,9 +119,9 @@ impl Model {
         known.is_known_to_client = true;
     }
 
-    pub(super) fn note_held(&mut self, id: &EpisodeId, is_recorded: bool) {
+    pub(super) fn note_held(&mut self, id: &EpisodeId) {
         if let Some(known) = self.known.get_mut(id) {
-            (known.is_held, known.must_end_by) = (is_recorded, None);
+            (known.is_held, known.must_end_by) = (true, None);
         }
     }
 
