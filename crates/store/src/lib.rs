@@ -13,6 +13,7 @@ mod connection;
 mod digests;
 mod engines;
 mod environments;
+mod episodes;
 mod event_log;
 mod events;
 mod imports;
@@ -47,6 +48,9 @@ use arenad_seams::wall_clock::WallClock;
 
 pub use engines::{SnapshotPlace, StoredEngine};
 pub use environments::StoredEnvironment;
+pub use episodes::{
+    EpisodeChanges, EpisodePart, NewEpisodeEvent, StoredEpisode, StoredEpisodeEvent, StoredEpisodeLife, StoredSlot,
+};
 pub use event_log::{EventCursor, EventLog, FollowError};
 pub use events::StoredEvent;
 pub use imports::{ImportOutline, StoredImport};
