@@ -83,10 +83,11 @@ impl TestInstance {
         (taken, begun.elapsed())
     }
 
-    /// Takes a digest, which must fail, and returns the error.
+    /// Takes a digest, which must not be fit for a snapshot, and returns the error.
     pub async fn refusal(&self) -> String {
-        let taken = digest::take(&self.subject(), Known::default()).await;
-        arenad_model::error::describe(&taken.map(drop).expect_err("no digest"))
+        let (taken, _) = self.take(Known::default()).await;
+        let checked = digest::check_reference(&self.subject(), &taken).await;
+        arenad_model::error::describe(&checked.expect_err("the wrong database"))
     }
 
     /// Returns the stores that may have been written to since `last`, and the time that this took.

@@ -104,7 +104,7 @@ async fn postgres_is_known_by_its_rows_its_sequences_and_its_definitions() {
 }
 
 #[tokio::test]
-async fn an_empty_database_beside_others_is_not_compared() {
+async fn an_empty_database_beside_ones_that_no_store_names_is_no_reference() {
     // Declares another database of the same server.
     let declare = |alone: &mut Alone, key: &str, name: &str| {
         let instance = &mut alone.instance;
@@ -114,14 +114,14 @@ async fn an_empty_database_beside_others_is_not_compared() {
     let mut forum = Alone::start("reddit", |site| only(&mut site.stores, "database", Vec::new())).await;
     declare(&mut forum, "forum", "postgres");
     let refused = forum.instance.refusal().await;
-    assert!(refused.contains("forum contains no tables, and its server also has forum;"), "{refused}");
+    assert!(refused.contains("no table is in forum, and the server also has forum;"), "{refused}");
 
     let mut shop = Alone::start("shopping", |site| only(&mut site.stores, "database", Vec::new())).await;
     let create = "create database bare; grant all on bare.* to shop@'%'";
     shop.instance.exec("shopping", &["mariadb", "-e", create]);
     declare(&mut shop, "shop-owned", "bare");
     let refused = shop.instance.refusal().await;
-    assert!(refused.contains("shop-owned contains no tables, and its server also has shop;"), "{refused}");
+    assert!(refused.contains("no table is in shop-owned, and the server also has shop;"), "{refused}");
 }
 
 #[tokio::test]

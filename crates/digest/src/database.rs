@@ -1,10 +1,12 @@
 //! Reads databases on a server. Their marks, which are read before and after, show whether anything was written in
 //! between.
 
+use std::collections::BTreeSet;
+
 use super::content::StoreContent;
 use super::reader::DatabaseReader;
 use super::{DigestError, StoreReading, Subject};
-use arenad_model::store::Store;
+use arenad_model::store::{Store, StoreKind};
 
 /// Maximum number of times that a database is read if it changes during the reading. The first reading often causes a
 /// change itself, because PostgreSQL prunes the pages that it reads.
@@ -66,6 +68,34 @@ pub(super) async fn look(
         reader.end().await;
     }
     Ok(look)
+}
+
+/// Returns an error if none of a store's databases contains a table, and the server has databases that no store names.
+pub(super) async fn refuse_wrong(
+    subject: &Subject<'_>,
+    store: &Store,
+    databases: &[String],
+) -> Result<(), DigestError> {
+    let mut unnamed = BTreeSet::new();
+    for key in databases {
+        let mut reader = DatabaseReader::open(*subject, store, key).await?;
+        let others = reader.others_if_empty().await?;
+        reader.end().await;
+        let Some(others) = others else { return Ok(()) };
+        unnamed.extend(others);
+    }
+    let of_store = |store: &Store| match &store.kind {
+        StoreKind::Postgres { databases } | StoreKind::Mysql { databases } => databases.clone(),
+        StoreKind::Sqlite | StoreKind::Directory | StoreKind::Redis { .. } => Vec::new(),
+    };
+    for key in subject.site.stores.iter().flat_map(of_store) {
+        unnamed.retain(|name| subject.site.databases.get(&key).is_none_or(|named| named.database != *name));
+    }
+    if unnamed.is_empty() {
+        return Ok(());
+    }
+    let (store, databases) = (store.name.clone(), databases.join(", "));
+    Err(DigestError::EmptyDatabase { store, databases, others: unnamed.into_iter().collect() })
 }
 
 /// Returns the mark if nothing was written to any of the databases since the server was started on the snapshot's

@@ -157,18 +157,18 @@ pub enum DigestError {
         /// The part that is declared volatile.
         part: String,
     },
-    /// The database contains no tables, while the server has other databases. The definition probably names the wrong
-    /// one, and the comparison would compare nothing.
+    /// The store's databases contain no tables, while the server has databases that no store names. The definition
+    /// probably names the wrong ones, and comparisons would compare nothing.
     #[error(
-        "compare the store {store}: its database {database} contains no tables, and its server also has {}; name the database that the site uses",
+        "compare the store {store}: no table is in {databases}, and the server also has {}; name the database that the site uses",
         others.join(", ")
     )]
     EmptyDatabase {
         /// Name of the store.
         store: String,
-        /// Key of the database in the site's `databases`.
-        database: String,
-        /// Names of the server's other databases.
+        /// Keys of the databases in the site's `databases`.
+        databases: String,
+        /// Names of the server's databases that no store names.
         others: Vec<String>,
     },
     /// The digest was not complete within the store's timeout.
@@ -293,6 +293,22 @@ pub async fn take(subject: &Subject<'_>, known: Known<'_>) -> Result<Taken, Dige
         taken.costs.push(cost);
     }
     Ok(taken)
+}
+
+/// Checks a digest that is to become a snapshot's: each database store must contain a table, unless its server has no
+/// databases beside those that stores name.
+///
+/// Errors: [`DigestError::EmptyDatabase`], and those of [`take`].
+pub async fn check_reference(subject: &Subject<'_>, taken: &Taken) -> Result<(), DigestError> {
+    for store in &subject.site.stores {
+        let is_empty = taken.digest.stores.get(&store.name).is_none_or(|content| content.tables.is_empty());
+        if let StoreKind::Postgres { databases } | StoreKind::Mysql { databases } = &store.kind
+            && is_empty
+        {
+            in_time(store, database::refuse_wrong(subject, store, databases)).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the stores that may have been written to since `last` was taken, in the definition's order. If it is empty,

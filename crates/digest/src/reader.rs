@@ -177,9 +177,6 @@ impl<'a> DatabaseReader<'a> {
             catalog = self.catalog().await?;
         }
         catalog.check(&rules)?;
-        if catalog.tables.is_empty() {
-            self.refuse_wrong_database().await?;
-        }
         let before = catalog.marks.first().cloned().flatten();
         let statements = self.statements(&rules, &catalog);
         let (answer, after) = self.run_marked(statements).await?;
@@ -205,12 +202,13 @@ impl<'a> DatabaseReader<'a> {
         Ok(catalog)
     }
 
-    /// Returns an error if the server has other databases. It is called for a database without tables.
-    async fn refuse_wrong_database(&mut self) -> Result<(), DigestError> {
+    /// Returns the server's other databases, or `None` if this one contains a table.
+    pub(super) async fn others_if_empty(&mut self) -> Result<Option<Vec<String>>, DigestError> {
+        if !self.catalog().await?.tables.is_empty() {
+            return Ok(None);
+        }
         let rows = self.run(&[self.server.others().to_owned()]).await?;
-        let others: Vec<String> = rows.iter().filter_map(|row| Some(row.get(1)?.as_str()?.to_owned())).collect();
-        let (store, database) = (self.store.name.clone(), self.key.to_owned());
-        if others.is_empty() { Ok(()) } else { Err(DigestError::EmptyDatabase { store, database, others }) }
+        Ok(Some(rows.iter().filter_map(|row| Some(row.get(1)?.as_str()?.to_owned())).collect()))
     }
 
     /// Returns the statements for the definitions, for the rows of all tables that count, and for the numbers of all

@@ -146,6 +146,8 @@ impl ProofCandidate<'_> {
             return self.prove(lines).await;
         }
         let taken = self.take(Known::default(), lines, None).await?;
+        let folders = self.shared.state_folders(self.id, self.site, self.incarnation);
+        digest::check_reference(&self.subject(&folders, lines), &taken).await?;
         let shared = self.shared;
         let reference = shared.store.save_digest(&self.snapshot.id, &taken.digest).await?;
         // Another instance of the snapshot may have stored its digest first.
