@@ -49,7 +49,7 @@ mod token;
 mod work;
 
 pub use error::EpisodeError;
-pub use events::{EpisodeEventCursor, FollowEpisodesError};
+pub use events::EpisodeEventCursor;
 pub use guards::{EvaluationGuard, HoldGuard};
 pub use handle::{EpisodeFilter, EpisodeHandle};
 pub use message::EpisodeReceipt;

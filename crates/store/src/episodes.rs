@@ -6,7 +6,7 @@
 use jiff::Timestamp;
 
 use super::connection::Transaction;
-use super::{DaemonStore, Doing, Retention, StoreError, time_text};
+use super::{DaemonStore, Doing, OldRows, Retention, StoreError, time_text};
 use arenad_model::episode::ending::EpisodeEnding;
 use arenad_model::episode::fence::EpisodeTokens;
 use arenad_model::episode::ids::EpisodeId;
@@ -218,17 +218,8 @@ impl DaemonStore {
 
     /// Deletes episodes that ended long ago, and returns their number.
     pub async fn forget_episodes(&self, keep: Retention) -> Result<u64, StoreError> {
-        let done = sqlx::query(
-            "DELETE FROM episodes WHERE ended_seq <= (SELECT max(ended_seq) FROM episodes) - ?1 \
-             OR (ended_at < ?3 AND ended_seq <= (SELECT max(ended_seq) FROM episodes) - ?2)",
-        )
-        .bind(keep.most)
-        .bind(keep.least)
-        .bind(keep.cutoff(self.clock.now()))
-        .execute(&self.quick)
-        .await
-        .doing("forget old episodes")?;
-        Ok(done.rows_affected())
+        let rows = OldRows { table: "episodes", seq: "ended_seq", at: "ended_at", only: "TRUE" };
+        self.forget_rows(rows, keep, "forget old episodes").await
     }
 }
 

@@ -90,20 +90,39 @@ impl EventCursor {
 
     /// Waits until there are events after the last one, and returns at most `limit` of them, oldest first.
     pub async fn next(&mut self, limit: u32) -> Result<Vec<StoredEvent>, FollowError> {
-        loop {
-            // The value is marked as seen before the read, so an event that is stored in between is announced again.
-            self.newest.borrow_and_update();
-            let events = self.store.events_after(self.after, limit.max(1)).await?;
-            if let (Some(first), Some(last)) = (events.first(), events.last()) {
-                // Events are numbered without gaps, so a gap means that events were pruned.
-                if self.after > 0 && first.seq > self.after + 1 {
-                    return Err(FollowError::Forgotten { after: self.after, next: first.seq });
-                }
-                self.after = last.seq;
-                return Ok(events);
+        let (store, after) = (&self.store, self.after);
+        let read = || store.events_after(after, limit.max(1));
+        let events = next_rows(&mut self.newest, after, read, |event| event.seq).await?;
+        self.after = events.last().map_or(after, |event| event.seq);
+        Ok(events)
+    }
+}
+
+/// Waits until there are rows after the one with the number `after`, and returns them. `newest` announces each new row
+/// after it is stored, and `read` returns the rows after `after`, oldest first.
+///
+/// Cancellation: no row is lost.
+pub async fn next_rows<T, F>(
+    newest: &mut watch::Receiver<i64>,
+    after: i64,
+    read: impl Fn() -> F,
+    seq: impl Fn(&T) -> i64,
+) -> Result<Vec<T>, FollowError>
+where
+    F: Future<Output = Result<Vec<T>, StoreError>>,
+{
+    loop {
+        // The value is marked as seen before the read, so a row that is stored in between is announced again.
+        newest.borrow_and_update();
+        let rows = read().await?;
+        if let Some(first) = rows.first().map(&seq) {
+            // Rows are numbered without gaps, so a gap means that rows were pruned.
+            if after > 0 && first > after + 1 {
+                return Err(FollowError::Forgotten { after, next: first });
             }
-            self.newest.changed().await.map_err(|_| FollowError::Stopping)?;
+            return Ok(rows);
         }
+        newest.changed().await.map_err(|_| FollowError::Stopping)?;
     }
 }
 

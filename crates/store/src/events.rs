@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::{DaemonStore, Doing, Retention, StoreError, instance_id, time_text, timestamp};
+use super::{DaemonStore, Doing, OldRows, Retention, StoreError, instance_id, time_text, timestamp};
 use arenad_model::event::EventKind;
 use arenad_model::instance::InstanceId;
 
@@ -87,16 +87,7 @@ impl DaemonStore {
 
     /// Deletes old events and returns their number.
     pub async fn prune_events(&self, keep: Retention) -> Result<u64, StoreError> {
-        let done = sqlx::query(
-            "DELETE FROM events WHERE seq <= (SELECT max(seq) FROM events) - ?1 \
-             OR (at < ?3 AND seq <= (SELECT max(seq) FROM events) - ?2)",
-        )
-        .bind(keep.most)
-        .bind(keep.least)
-        .bind(keep.cutoff(self.clock.now()))
-        .execute(&self.quick)
-        .await
-        .doing("forget old events")?;
-        Ok(done.rows_affected())
+        let rows = OldRows { table: "events", seq: "seq", at: "at", only: "TRUE" };
+        self.forget_rows(rows, keep, "forget old events").await
     }
 }

@@ -33,11 +33,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use sqlx::ConnectOptions;
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteLockingMode, SqlitePool, SqlitePoolOptions,
     SqliteSynchronous,
 };
+use sqlx::{AssertSqlSafe, ConnectOptions};
 
 use self::connection::{Connection, Flusher, InlineConnection};
 use arenad_model::cause::Cause;
@@ -51,7 +51,7 @@ pub use environments::StoredEnvironment;
 pub use episodes::{
     EpisodeChanges, EpisodePart, NewEpisodeEvent, StoredEpisode, StoredEpisodeEvent, StoredEpisodeLife, StoredSlot,
 };
-pub use event_log::{EventCursor, EventLog, FollowError};
+pub use event_log::{EventCursor, EventLog, FollowError, next_rows};
 pub use events::StoredEvent;
 pub use imports::{ImportOutline, StoredImport};
 pub use instances::{NewGeneration, NewServing, ServingGeneration, StoredInstance, StoredResetRequest};
@@ -303,6 +303,37 @@ impl Retention {
     fn cutoff(&self, now: Timestamp) -> String {
         let age = jiff::SignedDuration::try_from(self.age).unwrap_or(jiff::SignedDuration::MAX);
         time_text(now.checked_sub(age).unwrap_or(Timestamp::MIN))
+    }
+}
+
+/// The rows of a table that are deleted when they are old.
+struct OldRows {
+    table: &'static str,
+    /// The column that numbers the rows; the order of insertion, not the clock, determines which are the newest.
+    seq: &'static str,
+    /// The column with the row's time.
+    at: &'static str,
+    /// The condition for rows that may be deleted at all.
+    only: &'static str,
+}
+
+impl DaemonStore {
+    /// Deletes old rows, and returns their number.
+    async fn forget_rows(&self, rows: OldRows, keep: Retention, doing: &'static str) -> Result<u64, StoreError> {
+        let OldRows { table, seq, at, only } = rows;
+        let newest = format!("(SELECT max({seq}) FROM {table})");
+        let statement = format!(
+            "DELETE FROM {table} WHERE {only} AND ({seq} <= {newest} - ?1 OR ({at} < ?3 AND {seq} <= {newest} - ?2))"
+        );
+        // AssertSqlSafe: all parts of the statement are constants of this crate.
+        let done = sqlx::query(AssertSqlSafe(statement))
+            .bind(keep.most)
+            .bind(keep.least)
+            .bind(keep.cutoff(self.clock.now()))
+            .execute(&self.quick)
+            .await
+            .doing(doing)?;
+        Ok(done.rows_affected())
     }
 }
 

@@ -6,7 +6,9 @@ use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
 use super::connection::Transaction;
-use super::{DaemonStore, Doing, Retention, StoreError, instance_id, json, time_text, timestamp, to_json, word};
+use super::{
+    DaemonStore, Doing, OldRows, Retention, StoreError, instance_id, json, time_text, timestamp, to_json, word,
+};
 use arenad_model::instance::InstanceId;
 use arenad_model::reset::{ResetOutcome, ResetWay};
 use arenad_model::verify::{ComparisonExtent, Verified};
@@ -217,16 +219,7 @@ impl DaemonStore {
     /// Deletes old resets that have ended and returns their number. Insertion order, not the clock, determines which
     /// resets are the newest.
     pub async fn prune_resets(&self, keep: Retention) -> Result<u64, StoreError> {
-        let done = sqlx::query(
-            "DELETE FROM resets WHERE outcome IS NOT NULL AND (seq <= (SELECT max(seq) FROM resets) - ?1 \
-             OR (requested_at < ?3 AND seq <= (SELECT max(seq) FROM resets) - ?2))",
-        )
-        .bind(keep.most)
-        .bind(keep.least)
-        .bind(keep.cutoff(self.clock.now()))
-        .execute(&self.quick)
-        .await
-        .doing("forget old resets")?;
-        Ok(done.rows_affected())
+        let rows = OldRows { table: "resets", seq: "seq", at: "requested_at", only: "outcome IS NOT NULL" };
+        self.forget_rows(rows, keep, "forget old resets").await
     }
 }

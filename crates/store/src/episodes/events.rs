@@ -5,7 +5,7 @@ use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
 use crate::connection::Transaction;
-use crate::{DaemonStore, Doing, Retention, StoreError, instance_id, parsed, timestamp, word};
+use crate::{DaemonStore, Doing, OldRows, Retention, StoreError, instance_id, parsed, timestamp, word};
 use arenad_model::episode::EpisodeStatus;
 use arenad_model::episode::ending::EpisodeEnding;
 use arenad_model::episode::ids::EpisodeId;
@@ -101,16 +101,7 @@ impl DaemonStore {
 
     /// Deletes old events of episodes, and returns their number.
     pub async fn prune_episode_events(&self, keep: Retention) -> Result<u64, StoreError> {
-        let done = sqlx::query(
-            "DELETE FROM episode_events WHERE seq <= (SELECT max(seq) FROM episode_events) - ?1 \
-             OR (at < ?3 AND seq <= (SELECT max(seq) FROM episode_events) - ?2)",
-        )
-        .bind(keep.most)
-        .bind(keep.least)
-        .bind(keep.cutoff(self.clock.now()))
-        .execute(&self.quick)
-        .await
-        .doing("forget old events of episodes")?;
-        Ok(done.rows_affected())
+        let rows = OldRows { table: "episode_events", seq: "seq", at: "at", only: "TRUE" };
+        self.forget_rows(rows, keep, "forget old events of episodes").await
     }
 }
