@@ -9,6 +9,8 @@
 #[path = "../tests/support/arena.rs"]
 #[expect(dead_code, reason = "the tests use the rest")]
 mod arena;
+#[path = "reset/figures.rs"]
+mod figures;
 #[path = "reset/resetter.rs"]
 #[expect(dead_code, reason = "the benchmark of resets uses the rest")]
 mod resetter;
@@ -17,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use arena::Arena;
+use figures::{processor_time, quantile, setting};
 use resetter::Resetter;
 
 /// The site that is reset, and the site whose page is requested through the gateway.
@@ -82,19 +85,11 @@ impl Profile {
 
     /// Returns the processor time that the daemon has used, in milliseconds.
     fn cpu(&self) -> f64 {
-        let pid = self.arena.daemon().as_raw_nonzero();
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("the daemon runs");
-        let (_, after_name) = stat.rsplit_once(')').expect("a name");
-        let ticks: f64 =
-            after_name.split_whitespace().skip(11).take(2).map(|text| text.parse::<f64>().expect("a number")).sum();
-        // The kernel counts in hundredths of a second.
-        ticks * 10.0
+        processor_time(u64::try_from(self.arena.daemon().as_raw_nonzero().get()).expect("a pid"))
     }
 }
 
 fn main() {
-    let setting =
-        |name: &str, usual: usize| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual);
     let resets = setting("ARENAD_BENCH_RESETS", 50);
     let rounds = setting("ARENAD_BENCH_ROUNDS", 3);
     let quick = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/quick/arenad");
@@ -143,7 +138,5 @@ fn requests(url: &str) -> f64 {
 }
 
 fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN)
+    quantile(values, 0.5)
 }

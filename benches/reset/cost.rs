@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::arena::Arena;
+use crate::figures::processor_time;
 
 /// How long the idle daemon is watched.
 const IDLE: Duration = Duration::from_secs(30);
@@ -55,17 +56,9 @@ impl fmt::Display for Held {
 /// Reports memory and processor time of the daemon while its sites are up and no client sends a request.
 pub fn idle(arena: &Arena) {
     let pid = daemon(arena);
-    let ticks = || -> f64 {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("the daemon runs");
-        let after_name = stat.rsplit_once(')').map(|(_, rest)| rest.to_owned()).unwrap_or_default();
-        let fields: Vec<&str> = after_name.split_whitespace().collect();
-        let field = |index: usize| fields.get(index).and_then(|text| text.parse::<f64>().ok()).unwrap_or_default();
-        field(11) + field(12)
-    };
-    let before = ticks();
+    let before = processor_time(pid);
     std::thread::sleep(IDLE);
-    // The kernel counts in hundredths of a second.
-    let cpu = (ticks() - before) / 100.0 / IDLE.as_secs_f64() * 100.0;
+    let cpu = (processor_time(pid) - before) / IDLE.as_millis() as f64 * 100.0;
     println!(
         "\nidle daemon, eight sites watched: {:.1} MB resident (promise: 40), {cpu:.2} % of one processor over {} s",
         resident(pid),

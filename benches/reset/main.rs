@@ -10,6 +10,7 @@
 mod arena;
 mod cost;
 mod docker_loop;
+mod figures;
 mod resetter;
 mod sustained;
 
@@ -19,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use arena::Arena;
 use docker_loop::DockerLoop;
+use figures::{quantile, setting};
 use resetter::{Resetter, TimedReset};
 
 /// A site and the page by which a client without arenad would recognize that it is ready.
@@ -68,11 +70,6 @@ fn main() {
         rewind(&arena, &resetter, site, theirs, rounds);
     }
     end(arena);
-}
-
-/// Reads a number from a variable of the process's environment, or returns `usual`.
-fn setting(name: &str, usual: usize) -> usize {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
 /// Puts an environment's state on an XFS of its own.
@@ -199,12 +196,4 @@ fn milliseconds(what: impl FnOnce()) -> f64 {
     let begun = Instant::now();
     what();
     begun.elapsed().as_secs_f64() * 1e3
-}
-
-/// Returns the smallest value that at least this part of the values does not exceed; NaN if there are no values.
-pub fn quantile(values: &[f64], part: f64) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let rank = (part * sorted.len() as f64).ceil().max(1.0) as usize;
-    sorted.get(rank - 1).copied().unwrap_or(f64::NAN)
 }

@@ -7,6 +7,8 @@ mod hostile;
 mod mutate;
 #[path = "../simulation/random.rs"]
 mod random;
+#[path = "../simulation/setting.rs"]
+mod setting;
 mod shrink;
 mod supervise;
 mod tape;
@@ -20,6 +22,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use self::random::mix;
+use self::setting::number_of;
 use self::supervise::{FuzzFailure, supervise};
 use self::target::FuzzTarget;
 use self::targets::TARGETS;
@@ -28,12 +31,6 @@ use self::targets::TARGETS;
 const TOTAL: Duration = Duration::from_secs(60);
 /// The seed that determines the inputs of a default run.
 const SEED: u64 = 1;
-
-fn number_of(variable: &str) -> Option<u64> {
-    let text = std::env::var(variable).ok()?;
-    let parsed = text.strip_prefix("0x").map_or_else(|| text.parse(), |hex| u64::from_str_radix(hex, 16));
-    Some(parsed.unwrap_or_else(|_| panic!("{variable} is a number, not {text:?}")))
-}
 
 /// The default is the same inputs each time, so that a run of all tests is reproducible; `random` selects new ones.
 fn seed() -> u64 {

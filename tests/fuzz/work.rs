@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::mutate::mutated;
-use crate::number_of;
 use crate::random::{Random, mix};
+use crate::setting::number_of;
 use crate::target::{FuzzTarget, InputCheck};
 
 /// The variable with the path of the file that contains the current input.

@@ -7,9 +7,11 @@ mod client;
 mod dial;
 mod laws;
 mod model;
+mod processor;
 mod random;
 mod run;
 mod schedule;
+mod setting;
 mod shrink;
 mod world;
 
@@ -21,12 +23,13 @@ use std::time::{Duration, Instant};
 
 use arenad_seams::wall_clock::WallClock;
 use arenad_store::DaemonStore;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection};
 
+use self::processor::stay_on;
 use self::random::mix;
 use self::run::run;
+use self::setting::number_of;
 
 /// The default number of schedules.
 const SCHEDULES: u64 = 40;
@@ -34,24 +37,6 @@ const SCHEDULES: u64 = 40;
 const BASE: u64 = 1;
 /// The default number of steps in a schedule.
 const STEPS: u64 = 200;
-
-fn number_of(variable: &str) -> Option<u64> {
-    let text = std::env::var(variable).ok()?;
-    let parsed = text.strip_prefix("0x").map_or_else(|| text.parse(), |hex| u64::from_str_radix(hex, 16));
-    Some(parsed.unwrap_or_else(|_| panic!("{variable} is a number, not {text:?}")))
-}
-
-/// Pins a thread, and the threads that it starts for SQLite, to one processor. These threads only wait for each other,
-/// and a wake-up on another processor costs as much as the statement itself.
-fn stay_on(thread: usize) {
-    let Ok(allowed) = sched_getaffinity(None) else { return };
-    let processors: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|processor| allowed.is_set(*processor)).collect();
-    let Some(processor) = processors.get(thread % processors.len().max(1)) else { return };
-    let mut one = CpuSet::new();
-    one.set(*processor);
-    // Without this permission the simulation is merely slower.
-    let _ = sched_setaffinity(None, &one);
-}
 
 /// The message about a seed that does not determine the run.
 const DIFFER: &str = "two runs of one seed differ";

@@ -399,30 +399,11 @@ mod tests {
         assert_eq!(InstanceStatus::named("asleep"), None);
     }
 
-    /// Draws the module's diagram from `after`.
-    fn drawn() -> String {
-        let mut drawn = "```text\n".to_owned();
-        for state in states() {
-            let mut moves: Vec<(&str, Vec<&str>)> = Vec::new();
-            for (name, event) in events() {
-                let Ok(next) = state.after(event) else { continue };
-                match moves.iter_mut().find(|(to, _)| *to == next.name()) {
-                    Some((_, names)) => names.push(name),
-                    None => moves.push((next.name(), vec![name])),
-                }
-            }
-            for (index, (to, names)) in moves.iter().enumerate() {
-                let from = if index == 0 { state.name() } else { "" };
-                drawn.push_str(&format!("{from:<10} ──► {to:<10} {}\n", names.join(", ")));
-            }
-        }
-        drawn.push_str("```\n");
-        drawn
-    }
-
     #[test]
     fn the_diagram_is_the_one_that_after_draws() {
-        let drawn = drawn();
+        let drawn = crate::diagram::drawn(&states(), &events(), InstanceState::name, |state, event| {
+            state.after(event.clone()).ok()
+        });
         assert!(include_str!("instance_states.md") == drawn, "crates/model/src/instance_states.md has to be:\n{drawn}");
     }
 

@@ -10,6 +10,8 @@ pub mod browser;
 pub mod cause;
 pub mod clock;
 pub mod coverage;
+#[cfg(test)]
+mod diagram;
 pub mod episode;
 pub mod error;
 pub mod event;

@@ -7,7 +7,12 @@ mod failures;
 mod fake;
 mod files;
 mod lives;
+#[path = "../../../../tests/simulation/processor.rs"]
+mod processor;
+#[path = "../../../../tests/simulation/random.rs"]
 mod random;
 mod restarts;
 mod rig;
+#[path = "../../../../tests/simulation/setting.rs"]
+mod setting;
 mod simulation;

@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use arenad_episodes::{EpisodeFilter, EpisodeHandle, EvaluationGuard, HoldGuard};
 use arenad_model::episode::request::SiteCapacity;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use self::model::Model;
 use crate::fake::{Call, Content, Course, Fate};
+use crate::processor::stay_on;
 use crate::random::{Random, mix};
 use crate::rig::{Rig, SITES, all_slots, request, seconds, site};
+use crate::setting::number_of;
 
 mod act;
 mod model;
@@ -226,24 +227,6 @@ fn run(seed: u64, is_verbose: bool) -> Result<Outcome, String> {
             Ok(Outcome { trace: model.trace, crashes, grants: model.grants, ends: model.ends })
         }
     }
-}
-
-fn number_of(variable: &str) -> Option<u64> {
-    let text = std::env::var(variable).ok()?;
-    let parsed = text.strip_prefix("0x").map_or_else(|| text.parse(), |hex| u64::from_str_radix(hex, 16));
-    Some(parsed.unwrap_or_else(|_| panic!("{variable} is a number, not {text:?}")))
-}
-
-/// Pins a thread, and the threads that it starts for SQLite, to one processor. These threads only wait for each other,
-/// and a wake-up on another processor costs as much as the statement itself.
-fn stay_on(thread: usize) {
-    let Ok(allowed) = sched_getaffinity(None) else { return };
-    let processors: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|processor| allowed.is_set(*processor)).collect();
-    let Some(processor) = processors.get(thread % processors.len().max(1)) else { return };
-    let mut one = CpuSet::new();
-    one.set(*processor);
-    // Without this permission the simulation is merely slower.
-    let _ = sched_setaffinity(None, &one);
 }
 
 /// Keeps the messages of scripted panics out of the output.
