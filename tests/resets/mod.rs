@@ -80,7 +80,7 @@ async fn after_every_reset_of_every_tier_the_baseline_is_back() {
     let number_of = |variable: &str| std::env::var(variable).ok().and_then(|text| text.parse::<u64>().ok());
     let resets = number_of("ARENAD_RESETS").map_or(20, |resets| usize::try_from(resets).unwrap_or(usize::MAX));
     let names = sites();
-    let arena = Arena::up(&names);
+    let arena = Arena::up_alone(&names, |definition| definition);
     let clients = Clients::of(&arena, &names);
     let pages = Pages::of(&arena, &clients);
     let mut baselines = BTreeMap::new();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::Mutex;
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use regex::Regex;
@@ -17,6 +17,40 @@ const STANDBY_LIMIT: Duration = Duration::from_secs(120);
 /// Held while an environment is brought up.
 static TURN: Mutex<()> = Mutex::new(());
 
+/// The arenas that are up at the same time: any number of them, or a single one that is alone.
+struct Presence {
+    present: usize,
+    is_alone: bool,
+}
+
+static PRESENCE: Mutex<Presence> = Mutex::new(Presence { present: 0, is_alone: false });
+static DEPARTURE: Condvar = Condvar::new();
+
+/// A place among the arenas that are up.
+struct Place;
+
+impl Place {
+    /// Waits until no arena is up that must be alone, or until no arena is up if this one must be.
+    fn take(alone: bool) -> Self {
+        let presence = PRESENCE.lock().unwrap_or_else(PoisonError::into_inner);
+        let must_wait = |presence: &mut Presence| presence.is_alone || (alone && presence.present > 0);
+        let mut presence = DEPARTURE.wait_while(presence, must_wait).unwrap_or_else(PoisonError::into_inner);
+        presence.present += 1;
+        presence.is_alone = alone;
+        Self
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut presence = PRESENCE.lock().unwrap_or_else(PoisonError::into_inner);
+        presence.present -= 1;
+        presence.is_alone = false;
+        drop(presence);
+        DEPARTURE.notify_all();
+    }
+}
+
 /// A mini environment; it is taken down when the value is dropped.
 pub struct Arena {
     root: TempDir,
@@ -27,6 +61,8 @@ pub struct Arena {
     /// Additional environment variables of the daemon.
     variables: Vec<(String, String)>,
     program: PathBuf,
+    /// Given back last, after the environment was taken down.
+    _place: Place,
 }
 
 impl Arena {
@@ -37,14 +73,22 @@ impl Arena {
 
     /// Brings the named sites up with another build of the program.
     pub fn up_by(program: &Path, sites: &[&str]) -> Self {
-        let mut arena = Self::down();
+        let mut arena = Self::down(false);
         program.clone_into(&mut arena.program);
         arena.bring_up(sites)
     }
 
     /// Brings sites up with a modified environment file.
     pub fn up_edited(sites: &[&str], edit: impl FnOnce(String) -> String) -> Self {
-        let arena = Self::down();
+        let arena = Self::down(false);
+        arena.edit(edit);
+        arena.bring_up(sites)
+    }
+
+    /// Brings sites up with a modified environment file while no other arena is up. For tests that keep all processors
+    /// busy for minutes: beside them, and beside each other, time limits of sites and requests would be exceeded.
+    pub fn up_alone(sites: &[&str], edit: impl FnOnce(String) -> String) -> Self {
+        let arena = Self::down(true);
         arena.edit(edit);
         arena.bring_up(sites)
     }
@@ -55,7 +99,7 @@ impl Arena {
         edit: impl FnOnce(String) -> String,
         edit_compose: impl FnOnce(String) -> String,
     ) -> Self {
-        let arena = Self::down();
+        let arena = Self::down(false);
         arena.edit(edit);
         let file = arena.root.path().join("compose/mini.yaml");
         let compose = std::fs::read_to_string(&file).expect("the Compose file");
@@ -65,7 +109,7 @@ impl Arena {
 
     /// Brings all sites up with a modified environment file, after `prepare` has run on the arena.
     pub fn prepared(prepare: impl FnOnce(&Self), edit: impl FnOnce(String) -> String) -> Self {
-        let arena = Self::down();
+        let arena = Self::down(false);
         prepare(&arena);
         arena.edit(edit);
         arena.bring_up(&[])
@@ -79,13 +123,14 @@ impl Arena {
 
     /// Brings the named sites up with a daemon whose environment has these variables.
     pub fn up_with(variables: &[(&str, &str)], sites: &[&str]) -> Self {
-        let mut arena = Self::down();
+        let mut arena = Self::down(false);
         arena.variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         arena.bring_up(sites)
     }
 
-    fn down() -> Self {
+    fn down(alone: bool) -> Self {
         Self {
+            _place: Place::take(alone),
             root: copy_definition(),
             state: folder(),
             status: Value::Null,
@@ -98,7 +143,7 @@ impl Arena {
     fn bring_up(mut self, sites: &[&str]) -> Self {
         self.sites = sites.iter().map(ToString::to_string).collect();
         // The first arena builds the images; the others find them.
-        let turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         self.up_again();
         drop(turn);
         self.status = self.status();

@@ -82,7 +82,7 @@ async fn every_oracle_passes_and_every_near_miss_fails() {
     // The resets follow each other closely, so that a standby would rarely be ready in time. Rewinding in place takes
     // less work.
     let arena =
-        Arena::up_edited(&SITES, |definition| definition.replace("reset: { standby: 1 }", "reset: { standby: 0 }"));
+        Arena::up_alone(&SITES, |definition| definition.replace("reset: { standby: 1 }", "reset: { standby: 0 }"));
     let linted = arena.arenad(&["tasks", "lint", "mini", "--live"]);
     assert!(linted.status.success(), "{}", String::from_utf8_lossy(&linted.stderr));
 
