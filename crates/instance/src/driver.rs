@@ -92,7 +92,7 @@ impl Driver {
     /// Runs until the daemon stops or the last handle is gone.
     async fn run(mut self) {
         loop {
-            match supervised(self.step()).await {
+            match supervised(Box::pin(self.step())).await {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(panicked) => self.survive(&panicked).await,
@@ -119,7 +119,7 @@ impl Driver {
     async fn step(&mut self) -> bool {
         if let Some((request, operation)) = self.desk.queue.current() {
             let (request, operation) = (request.clone(), operation.clone());
-            let outcome = self.work(&request, &operation).await;
+            let outcome = Box::pin(self.work(&request, &operation)).await;
             operation.end(outcome);
             if self.shutdown.is_cancelled() {
                 return false;
@@ -160,8 +160,7 @@ impl Driver {
         let Self { instance, desk, .. } = self;
         desk.progress.restart();
         let state = instance.service.subscribe();
-        let work = instance.perform(request, &operation.id, operation.requested_at, &cancel);
-        let mut work = std::pin::pin!(work);
+        let mut work = Box::pin(instance.perform(request, &operation.id, operation.requested_at, &cancel));
         loop {
             let message = tokio::select! {
                 biased;

@@ -130,7 +130,7 @@ impl Instance {
         if let Err(error) = engine_in_use::meet(&self.context.shared).await {
             tracing::debug!(instance.id = %self.context.id, error = describe(&error), "the engine in use is not known");
         }
-        let work = supervised(self.attempt(request, operation, cancel)).await;
+        let work = supervised(Box::pin(self.attempt(request, operation, cancel))).await;
         let result = work.unwrap_or_else(|panicked| {
             self.context.note_later(EventKind::InstancePanicked, format!("{}: {panicked}", self.context.id));
             Err(panicked.into())
@@ -155,11 +155,11 @@ impl Instance {
         cancel: &CancellationToken,
     ) -> Result<Option<Box<Snapshot>>, OperationFailure> {
         match &request.want {
-            Want::Up => self.up(request.purpose, cancel).await.map(|()| None),
-            Want::Reset { to } => self.reset_to(operation, to.as_deref(), cancel).await.map(|()| None),
+            Want::Up => Box::pin(self.up(request.purpose, cancel)).await.map(|()| None),
+            Want::Reset { to } => Box::pin(self.reset_to(operation, to.as_deref(), cancel)).await.map(|()| None),
             Want::ResetIfDirty => {
                 let plan = ResetParameters::new(operation, self.resets);
-                self.reset_if_dirty(plan, cancel).await.map(|()| None)
+                Box::pin(self.reset_if_dirty(plan, cancel)).await.map(|()| None)
             }
             Want::Down => self.down().await.map(|()| None),
             Want::Take { name } => self.take(name, cancel).await.map(|snapshot| Some(Box::new(snapshot))),
@@ -236,7 +236,7 @@ impl Instance {
     /// Makes the instance ready from its current baseline, unless it already is.
     async fn up(&mut self, purpose: Purpose, cancel: &CancellationToken) -> Result<(), OperationFailure> {
         if self.service.state().serves() {
-            return self.bring_up_to_date(cancel).await;
+            return Box::pin(self.bring_up_to_date(cancel)).await;
         }
         self.service.prepare().await?;
         // This comes before anything is built, so a failed build does not end containers that run.
@@ -251,14 +251,14 @@ impl Instance {
         let target = match left {
             Some(target) => target,
             None => {
-                let prepared = unless(cancel, self.prepare()).await??;
+                let prepared = unless(cancel, Box::pin(self.prepare())).await??;
                 self.baseline = Some(prepared.clone());
                 prepared
             }
         };
         self.service.start().await?;
         self.take_up_standbys().await?;
-        let proven = unless(cancel, self.recreate(None, &target, ComparisonExtent::Everything)).await??;
+        let proven = unless(cancel, Box::pin(self.recreate(None, &target, ComparisonExtent::Everything))).await??;
         self.record_up(proven).await
     }
 
@@ -273,7 +273,7 @@ impl Instance {
     /// Brings an instance that serves up to its current baseline. If the new containers can run beside the old ones, it
     /// serves until they are ready.
     async fn bring_up_to_date(&mut self, cancel: &CancellationToken) -> Result<(), OperationFailure> {
-        let prepared = unless(cancel, self.prepare()).await??;
+        let prepared = unless(cancel, Box::pin(self.prepare())).await??;
         let is_current = self.baseline.as_ref().is_some_and(|current| current.id == prepared.id);
         if is_current && self.service.state() == InstanceState::Ready {
             return Ok(());
@@ -282,10 +282,11 @@ impl Instance {
             // The instance is unhealthy, or two sets of its containers would destroy each other's data.
             self.service.pause("is being started anew");
             self.baseline = Some(prepared.clone());
-            let proven = unless(cancel, self.recreate(None, &prepared, ComparisonExtent::Everything)).await??;
+            let proven =
+                unless(cancel, Box::pin(self.recreate(None, &prepared, ComparisonExtent::Everything))).await??;
             return self.record_up(proven).await;
         }
-        let proven = unless(cancel, self.make_beside(&prepared)).await??;
+        let proven = unless(cancel, Box::pin(self.make_beside(&prepared))).await??;
         let recorded = match proven.record_up(&self.context, Some(&prepared.id)).await {
             Ok(recorded) => recorded,
             Err((proven, failure)) => {
@@ -375,7 +376,7 @@ impl Instance {
             None => None,
         };
         let plan = ResetParameters::new(operation, self.resets);
-        self.reset(plan, target, cancel).await
+        Box::pin(self.reset(plan, target, cancel)).await
     }
 
     /// Removes everything that belongs to the instance.

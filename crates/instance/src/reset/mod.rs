@@ -112,7 +112,7 @@ impl Instance {
         self.pool.expect_resets();
         self.resets += 1;
         plan.stages.note("queue", plan.begun.elapsed());
-        let result = self.bring_to(&mut plan, to, cancel).await;
+        let result = Box::pin(self.bring_to(&mut plan, to, cancel)).await;
         if let Err(failure) = &result {
             self.note_failed(&plan, failure).await;
         }
@@ -132,7 +132,7 @@ impl Instance {
         }
         let target = match to.or_else(|| self.baseline.clone()) {
             Some(target) => target,
-            None => unless(cancel, self.provide_baseline()).await??,
+            None => unless(cancel, Box::pin(self.provide_baseline())).await??,
         };
         if self.swap(plan, &target).await? {
             return Ok(());
@@ -142,7 +142,7 @@ impl Instance {
         plan.stages.note("hold", plan.begun.elapsed());
         fault::reach(Point::ResetHeld).await;
         let extent = self.context.site.reset.verify.extent(plan.number, false);
-        let (way, proven) = unless(cancel, self.bring_back(plan, &target, extent)).await??;
+        let (way, proven) = unless(cancel, Box::pin(self.bring_back(plan, &target, extent))).await??;
         let baseline = self.baseline.as_ref().map(|baseline| &baseline.id);
         let recorded = proven.record(&self.context, plan, way, baseline).await.map_err(|(_, failure)| failure)?;
         self.switch(recorded)?;
@@ -160,7 +160,7 @@ impl Instance {
     ) -> Result<(), OperationFailure> {
         let is_dirty = unless(cancel, plan.stages.time("verify", self.is_dirty())).await?;
         if is_dirty {
-            return self.reset(plan, None, cancel).await;
+            return Box::pin(self.reset(plan, None, cancel)).await;
         }
         self.leave(&plan, ResetWay::Untouched, "it is proven to equal its snapshot").await
     }
