@@ -10,6 +10,7 @@ mod forge;
 mod forum;
 mod hammer;
 mod homepage;
+mod init;
 mod map;
 mod pages;
 mod paused;
