@@ -169,6 +169,22 @@ def check_codes() -> None:
     same(cures, "the section about", set(re.findall(r"(?m)^### ([a-z_]+)$", section)), true)
 
 
+def event_kinds(model: str, api: str) -> set[str]:
+    """Returns the kinds of events in the sources: those that the daemon records, and the end of a stream."""
+    recorded = set(re.findall(r"Self::\w+ => \"([a-z_.]+)\"", model))
+    return recorded | set(re.findall(r"pub const GONE: &str = \"([a-z_.]+)\";", api))
+
+
+def check_events() -> None:
+    """Checks that the kinds of events agree in the source and in the reference."""
+    page = DOCS / "reference/events.md"
+    sources = (ROOT / "crates/model/src/event.rs", ROOT / "crates/api/src/lib.rs")
+    true = event_kinds(*(path.read_text(encoding="utf-8") for path in sources))
+    if len(true) < 30:
+        wrong(page, 1, f"only {len(true)} kinds of events were found in the source")
+    same(page, "the kind of event", first_cells(page), true)
+
+
 def check_exit_codes() -> None:
     true = set()
     for path in sources():
@@ -310,6 +326,7 @@ def main() -> int:
         check_files(program, page)
     check_paths({path: page for path, page in pages.items() if not str(path.relative_to(ROOT)).startswith(LINKS_ONLY)})
     check_codes()
+    check_events()
     check_exit_codes()
     check_dependencies()
     check_variables()

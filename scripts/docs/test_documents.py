@@ -4,6 +4,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import check
 import commands
 import generate
 import markdown
@@ -45,6 +46,12 @@ class Pages(unittest.TestCase):
         page = self.read("<!-- test: run -->\n```sh\narenad up\n```\n\n- a\n\n  ```json\n  {}\n  ```\n")
         self.assertEqual([(block.language, block.text, block.line, block.mark) for block in page.blocks],
                          [("sh", "arenad up\n", 3, "test: run"), ("json", "{}\n", 9, "")])
+
+
+class Lists(unittest.TestCase):
+    def test_kinds_of_events_are_found_in_both_sources(self):
+        model = 'match self {\n    Self::Pruned => "pruned",\n    Self::TrashStuck => "trash.stuck",\n}'
+        self.assertEqual(check.event_kinds(model, 'pub const GONE: &str = "arenad.gone";'), {"pruned", "trash.stuck", "arenad.gone"})
 
 
 class Generated(unittest.TestCase):

@@ -11,17 +11,6 @@ use crate::support::World;
 use crate::support::wait::{PATIENCE, within};
 use crate::support::world::RunningCommand;
 
-/// Ends the daemon of a failing test: the world cannot, because the daemon runs as another user.
-struct Guard<'a>(&'a World);
-
-impl Drop for Guard<'_> {
-    fn drop(&mut self) {
-        if let Some(pid) = self.0.daemon() {
-            let _ = kill_process(pid, Signal::KILL);
-        }
-    }
-}
-
 /// Starts a daemon as an earlier `up` of a user outside the group left it.
 fn daemon_outside_the_group(world: &World) -> RunningCommand {
     let state_dir = world.state_dir().display().to_string();
@@ -37,9 +26,23 @@ fn is_gone(world: &World, mut daemon: RunningCommand) {
 }
 
 #[test]
+fn a_failing_test_leaves_no_daemon_of_another_user() {
+    let mut pid = None;
+    let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let world = World::as_user("failing", USER);
+        let _daemon = daemon_outside_the_group(&world);
+        pid = world.daemon();
+        panic!("a test fails");
+    }));
+    assert!(failed.is_err());
+    // A zombie has no command line.
+    let file = format!("/proc/{}/cmdline", pid.expect("a daemon").as_raw_nonzero());
+    assert!(std::fs::read(file).unwrap_or_default().is_empty(), "the daemon still runs");
+}
+
+#[test]
 fn without_permission_nothing_is_started_and_the_way_to_get_it_is_told() {
     let world = World::as_user("outside", USER);
-    let _guard = Guard(&world);
     let refused =
         user::run(&world, &["up", &world.name]).code(1).says("this user may not open").says("Permission denied");
     refused.says("usermod -aG").says("newgrp").says("log in again");
@@ -53,7 +56,6 @@ fn without_permission_nothing_is_started_and_the_way_to_get_it_is_told() {
 #[test]
 fn a_daemon_without_its_engine_can_be_ended_and_is_replaced() {
     let world = World::as_user("joined", USER);
-    let _guard = Guard(&world);
     // Without containers, the daemon only has to exit.
     let daemon = daemon_outside_the_group(&world);
     let text = |kind: &str| {

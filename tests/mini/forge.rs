@@ -1,8 +1,7 @@
 //! The forge in a browser: an issue, a change and its pull request, which is merged; a reset undoes them. The data of
 //! its image is built twice and compared.
 
-use std::process::Command;
-
+use super::second_build::{DataScripts, assert_equals_first};
 use crate::arena::Arena;
 use crate::browser::{BrowserTab, HeadlessBrowser};
 
@@ -80,14 +79,6 @@ async fn merge_request(page: &BrowserTab, origin: &str) {
 #[test]
 fn two_builds_from_nothing_give_the_same_forge() {
     let arena = Arena::up(&["gitlab"]);
-    let script = "set -e; /srv/forge/dump > /tmp/first; /srv/forge/build-db.sh >/dev/null 2>&1; /srv/forge/dump > /tmp/second; \
-                  cmp /tmp/first /tmp/second; wc -l < /tmp/second";
-    let output = Command::new("docker")
-        .args(["run", "--rm", "--network", "none", &arena.image("gitlab"), "sh", "-c", script])
-        .output()
-        .expect("docker runs");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    let lines: usize = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap_or_default();
-    assert!(lines > 5000, "a real dump: {said}");
+    let scripts = DataScripts { build: "/srv/forge/build-db.sh", dump: "/srv/forge/dump", lines: 5000 };
+    assert_equals_first(&arena, "gitlab", &scripts);
 }

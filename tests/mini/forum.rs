@@ -1,5 +1,6 @@
 //! The forum in a browser: a thread, a reply and a like, made as a person would, and undone by a reset.
 
+use super::second_build::{DataScripts, assert_equals_first};
 use crate::arena::Arena;
 use crate::browser::{BrowserTab, HeadlessBrowser};
 
@@ -44,11 +45,8 @@ async fn a_thread_a_reply_and_a_like_are_undone() {
 #[test]
 fn two_builds_from_nothing_give_the_same_forum() {
     let arena = Arena::up(&["reddit"]);
-    let script = "set -e; /srv/forum/dump > /tmp/first; /srv/forum/build-db.sh >/dev/null 2>&1; /srv/forum/dump > /tmp/second; \
-                  cmp /tmp/first /tmp/second; wc -l < /tmp/second";
-    let said = arena.run("reddit", script);
-    let lines: usize = said.trim().parse().unwrap_or_default();
-    assert!(lines > 10_000, "a real dump: {said}");
+    let scripts = DataScripts { build: "/srv/forum/build-db.sh", dump: "/srv/forum/dump", lines: 10_000 };
+    assert_equals_first(&arena, "reddit", &scripts);
 }
 
 fn dump(arena: &Arena) -> String {

@@ -1,6 +1,7 @@
 //! The homepage in a browser: its information about the other sites is correct, its tools work, and a reset restores
 //! the notes.
 
+use super::second_build::{DataScripts, assert_equals_first};
 use crate::arena::Arena;
 use crate::browser::HeadlessBrowser;
 
@@ -65,6 +66,6 @@ async fn page(arena: &Arena, path: &str) -> String {
 #[test]
 fn two_builds_from_nothing_are_equal() {
     let arena = Arena::up(&["homepage"]);
-    let second = arena.run("homepage", "/srv/homepage/build-db.sh && /srv/homepage/dump");
-    assert_eq!(arena.run("homepage", DUMP), second);
+    let scripts = DataScripts { build: "/srv/homepage/build-db.sh", dump: DUMP, lines: 10 };
+    assert_equals_first(&arena, "homepage", &scripts);
 }

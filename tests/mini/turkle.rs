@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::second_build::{DataScripts, assert_equals_first};
 use crate::arena::Arena;
 use crate::browser::{BrowserTab, HeadlessBrowser};
 
@@ -69,11 +70,10 @@ fn answers(arena: &Arena) -> Value {
 #[test]
 fn two_builds_from_nothing_are_equal() {
     let arena = Arena::up(&["turkle"]);
-    let publish = "/srv/turkle/publish /srv/turkle/tasks >/dev/null && /srv/turkle/dump";
-    let first = arena.run("turkle", publish);
-    let second = arena.run("turkle", &format!("/srv/turkle/build-db.sh && {publish}"));
-    assert!(first.lines().count() > 300, "a real dump: {first}");
-    let differing = first.lines().zip(second.lines()).find(|(first, second)| first != second);
-    assert_eq!(differing, None);
-    assert_eq!(first.len(), second.len());
+    let scripts = DataScripts {
+        build: "/srv/turkle/build-db.sh",
+        dump: "/srv/turkle/publish /srv/turkle/tasks >/dev/null && /srv/turkle/dump",
+        lines: 300,
+    };
+    assert_equals_first(&arena, "turkle", &scripts);
 }

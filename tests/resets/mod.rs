@@ -31,7 +31,7 @@ const SITES: [(&str, &[&str]); 5] = [
 ];
 
 /// Each site gets the events in turn; a test of 20 resets includes each of them at least once.
-const WAYS: [ResetCircumstance; 11] = [
+const CIRCUMSTANCES: [ResetCircumstance; 11] = [
     ResetCircumstance::AwaitStandby,
     ResetCircumstance::TakeStandby,
     ResetCircumstance::Kill,
@@ -98,17 +98,17 @@ async fn after_every_reset_of_every_tier_the_baseline_is_back() {
     // The seed is fixed, so that a failure can be reproduced.
     let mut random = StdRng::seed_from_u64(number_of("ARENAD_RESETS_SEED").unwrap_or(20_261_121));
     let mut world =
-        ResetWorld { arena: &arena, pages: &pages, baselines: &baselines, tiers: BTreeMap::new(), refused: 0 };
+        ResetWorld { arena: &arena, pages: &pages, baselines: &baselines, ways: BTreeMap::new(), refused: 0 };
     let mut written = 0;
-    let mut ways: BTreeMap<ResetCircumstance, usize> = BTreeMap::new();
+    let mut circumstances: BTreeMap<ResetCircumstance, usize> = BTreeMap::new();
     let begun = Instant::now();
     for round in 0.. {
-        if world.resets() >= resets && round >= WAYS.len() {
+        if world.resets() >= resets && round >= CIRCUMSTANCES.len() {
             break;
         }
         let site = names[round % names.len()];
         // The number of events is a prime, so each site gets all of them.
-        let before = WAYS[round % WAYS.len()];
+        let before = CIRCUMSTANCES[round % CIRCUMSTANCES.len()];
         let what = format!("round {round}, {site}, {before:?}");
         match before {
             // The first reset makes arenad prepare a standby.
@@ -120,18 +120,18 @@ async fn after_every_reset_of_every_tier_the_baseline_is_back() {
             _ => {}
         }
         written += world.reset_under_load(site, &clients, before, &mut random, &what).await;
-        eprintln!("{what}: {:?}", world.tiers);
-        *ways.entry(before).or_default() += 1;
+        eprintln!("{what}: {:?}", world.ways);
+        *circumstances.entry(before).or_default() += 1;
         if round % 50 == 49 {
-            eprintln!("{} resets in {:.0?}, {written} writes: {:?}", world.resets(), begun.elapsed(), world.tiers);
+            eprintln!("{} resets in {:.0?}, {written} writes: {:?}", world.resets(), begun.elapsed(), world.ways);
         }
     }
-    let ResetWorld { tiers, refused, .. } = world;
-    eprintln!("{written} writes acknowledged, resets by tier: {tiers:?}, {refused} failed under what was done to them");
-    eprintln!("what was done: {ways:?}");
+    let ResetWorld { ways, refused, .. } = world;
+    eprintln!("{written} writes acknowledged, resets by way: {ways:?}, {refused} failed in their circumstances");
+    eprintln!("circumstances: {circumstances:?}");
     assert!(written > resets, "the load was real: {written} writes");
-    for tier in ["swap", "rewind", "recreate"] {
-        assert!(tiers.contains_key(tier), "every tier had its turn: {tiers:?}");
+    for way in ["swap", "rewind", "recreate"] {
+        assert!(ways.contains_key(way), "every way had its turn: {ways:?}");
     }
     harm::assert_nothing_is_left(&arena);
 }
@@ -162,26 +162,26 @@ struct ResetWorld<'a> {
     pages: &'a Pages,
     baselines: &'a BTreeMap<&'static str, ComparedState>,
     /// The number of resets by each way.
-    tiers: BTreeMap<String, usize>,
+    ways: BTreeMap<String, usize>,
     /// The number of resets that reported a failure because of the interference.
     refused: usize,
 }
 
 impl ResetWorld<'_> {
     fn resets(&self) -> usize {
-        self.tiers.values().sum()
+        self.ways.values().sum()
     }
 
-    fn is_done(&mut self, tier: &str) {
-        *self.tiers.entry(tier.to_owned()).or_default() += 1;
+    fn is_done(&mut self, way: &str) {
+        *self.ways.entry(way.to_owned()).or_default() += 1;
     }
 
     /// Resets a site and returns the way of the reset.
     #[track_caller]
     fn reset(&mut self, site: &str) -> String {
-        let tier = self.arena.reset(site);
-        self.is_done(&tier);
-        tier
+        let way = self.arena.reset(site);
+        self.is_done(&way);
+        way
     }
 
     async fn state(&self, site: &str) -> ComparedState {
@@ -200,8 +200,8 @@ impl ResetWorld<'_> {
     /// at once.
     async fn reset_to_baseline(&mut self, site: &str, what: &str) {
         visit(&self.arena.url(site));
-        let tier = self.reset(site);
-        assert_same(&self.baselines[site], &self.state(site).await, &format!("{what}, quiet {tier}"));
+        let way = self.reset(site);
+        assert_same(&self.baselines[site], &self.state(site).await, &format!("{what}, quiet {way}"));
     }
 
     /// Resets while clients write; returns how often a reset was reported as done.
@@ -226,8 +226,8 @@ impl ResetWorld<'_> {
             ResetCircumstance::KillDaemon => harm::kill_daemon(self.arena),
             _ => {}
         }
-        let (asked, tier) = self.reset_meanwhile(site, before, delay, &mut load, what);
-        let what = format!("{what}, {tier}");
+        let (asked, way) = self.reset_meanwhile(site, before, delay, &mut load, what);
+        let what = format!("{what}, {way}");
         if let Some(past) = past {
             past.assert_ended(&what).await;
         }
@@ -267,9 +267,9 @@ impl ResetWorld<'_> {
                 std::thread::sleep(delay);
                 harm::kill_daemon(self.arena);
             });
-            if let Ok(tier) = told {
-                self.is_done(&tier);
-                return (asked, tier);
+            if let Ok(way) = told {
+                self.is_done(&way);
+                return (asked, way);
             }
             // An interrupted reset is not reported as done. Its effects do not stay either, because the reset is
             // requested again below.
@@ -290,14 +290,14 @@ impl ResetWorld<'_> {
             });
             match told {
                 // If the reset was faster, the new serving container was killed.
-                Ok(tier) if before == ResetCircumstance::KillWhileReset && harm::serving(self.arena, site) == meant => {
-                    self.is_done(&tier);
+                Ok(way) if before == ResetCircumstance::KillWhileReset && harm::serving(self.arena, site) == meant => {
+                    self.is_done(&way);
                     let asked = Instant::now();
                     return (asked, self.reset(site));
                 }
-                Ok(tier) => {
-                    self.is_done(&tier);
-                    return (asked, tier);
+                Ok(way) => {
+                    self.is_done(&way);
+                    return (asked, way);
                 }
                 Err(said) => {
                     let may_fail =

@@ -144,7 +144,7 @@ impl World {
     }
 
     /// A world whose site has one container on the machine's engine. All its commands run as another user, whose only
-    /// group is the engine's. That user must take the site down, because this process cannot.
+    /// group is the engine's.
     pub fn as_user(label: &str, user: u32) -> Self {
         use std::os::unix::fs::{MetadataExt, PermissionsExt};
         let group = std::fs::metadata("/var/run/docker.sock").expect("the engine's socket").gid();
@@ -364,6 +364,24 @@ impl World {
         within("the daemon's end", PATIENCE, || self.daemon().is_none().then_some(()));
     }
 
+    /// Kills the daemon before its containers are removed, as its user: this process may lack the right.
+    fn kill_daemon(&self, pid: Pid) {
+        let _ = match self.prefix.split_first() {
+            None => kill_process(pid, Signal::KILL).is_ok(),
+            Some((first, rest)) => {
+                let pid = pid.as_raw_nonzero().to_string();
+                Command::new(first).args(rest).args(["kill", "-KILL", &pid]).status().is_ok_and(|ended| ended.success())
+            }
+        };
+        let deadline = Instant::now() + PATIENCE;
+        while self.daemon().is_some() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        if self.daemon().is_some() {
+            eprintln!("the daemon {} of {} could not be ended", pid.as_raw_nonzero(), self.name);
+        }
+    }
+
     /// Asserts that the engine has the serving containers and the snapshots' images, and no other object of this world;
     /// that the site is ready, and stores no more than its baseline.
     #[track_caller]
@@ -431,11 +449,11 @@ impl Drop for World {
             let lines: Vec<&str> = log.lines().collect();
             eprintln!("the daemon's log ends:\n{}", lines[lines.len().saturating_sub(25)..].join("\n"));
         }
-        // In separate namespaces the lock's pid means another process; the end of the engine ends that daemon.
-        if self.prefix.is_empty()
+        // A daemon in the namespaces of the test's own engine ends with that engine.
+        if self.namespace.is_none()
             && let Some(pid) = self.daemon()
         {
-            let _ = kill_process(pid, Signal::KILL);
+            self.kill_daemon(pid);
         }
         self.engine.sweep(&self.label(), &format!("arenad-toy/{}*", self.name));
     }

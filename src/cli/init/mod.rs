@@ -3,10 +3,11 @@
 //! ```text
 //!   Compose file ──► services ──► roles (database, cache, application) ──► stores, writers, probes, databases ──► two files
 //!                      ▲
-//!                      └── running containers: entry points, what was written where, what the site answers
+//!                      └── running containers: entry points, paths written to, databases with tables, the page of the site
 //! ```
 //! Comments in the files mark the values that are guesses.
 
+mod databases;
 mod dockerfile;
 mod files;
 mod propose;

@@ -1,5 +1,6 @@
 //! Proposes for each service its role, its stores, and the way to stop and start it.
 
+use super::databases::{self, DatabaseAccount};
 use super::services::{ComposeService, ServicePage};
 use crate::cli::failure::CommandFailure;
 
@@ -71,14 +72,6 @@ pub(super) struct ProposedStore {
     pub(super) reason: String,
 }
 
-/// The account through which a database is read completely.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct DatabaseAccount {
-    pub(super) user: String,
-    pub(super) password: String,
-    pub(super) database: String,
-}
-
 /// A service with the proposals for it.
 #[derive(Debug, Clone)]
 pub(super) struct Proposed {
@@ -90,6 +83,8 @@ pub(super) struct Proposed {
     pub(super) runs: Option<(Vec<String>, Vec<String>)>,
     /// Paths outside of the stores that may differ: the path, whether a rewind empties it, and the reason.
     pub(super) scratch: Vec<(String, bool, &'static str)>,
+    /// Paths that were written to and are part of no proposal.
+    pub(super) uncovered: Vec<String>,
 }
 
 impl Proposed {
@@ -162,8 +157,15 @@ impl Proposal {
                      an `entrypoint` or `command` to the Compose file, or build or pull the image, and run `arenad init` again."
                 ));
             }
-            if part.role.speaks_sql() && part.account == DatabaseAccount::default() {
-                notes.push(format!("{name}: user, password and database are unknown; fill them in under `databases`."));
+            if part.role.speaks_sql() {
+                notes.extend(part.account.notes(&part.service));
+            }
+            if !part.uncovered.is_empty() {
+                notes.push(format!(
+                    "{name}: no store is proposed for paths of the system to which it has written: {}. If the site writes there while it \
+                     is used, let it write elsewhere, or list them under `scratch` if they may differ.",
+                    part.uncovered.join(", ")
+                ));
             }
         }
         if self.services.iter().all(|part| part.stores.is_empty()) {
@@ -217,6 +219,7 @@ fn propose(service: &ComposeService, all: &[ComposeService]) -> Proposed {
         }
     }
     let mut scratch = known_scratch(role);
+    let mut uncovered = Vec::new();
     for path in written(service) {
         if is_covered(&stores, &path) {
             continue;
@@ -231,7 +234,8 @@ fn propose(service: &ComposeService, all: &[ComposeService]) -> Proposed {
             true => ("sqlite", path.clone()),
             false => ("directory", folder(&path).to_owned()),
         };
-        if place.matches('/').count() < 2 && kind == "directory" {
+        if is_of_system(folder(&path)) {
+            uncovered.push(path);
             continue;
         }
         let reason = format!("a write was observed: {path}");
@@ -239,16 +243,18 @@ fn propose(service: &ComposeService, all: &[ComposeService]) -> Proposed {
     }
     make_unique(&mut stores);
     Proposed {
-        account: account(service, role, all),
+        account: databases::account(service, role, all),
         runs: runs(service, role),
         stores,
         scratch,
+        uncovered,
         role,
         service: service.clone(),
     }
 }
 
-fn role(service: &ComposeService) -> Role {
+/// Returns the role of a service, by its image and its programs.
+pub(super) fn role(service: &ComposeService) -> Role {
     let words = [service.entrypoint.as_deref(), service.command.as_deref()];
     let of_image =
         service.of_image.as_ref().map(|image| [image.entrypoint.as_slice(), image.command.as_slice()].concat());
@@ -311,52 +317,6 @@ fn after(words: &[String], option: &str) -> Option<String> {
     words.iter().enumerate().find_map(|(index, word)| match word.strip_prefix(option)? {
         "" => words.get(index + 1).map(|value| (*value).to_owned()),
         rest => rest.strip_prefix('=').map(str::to_owned),
-    })
-}
-
-/// Returns the account for reading a database: from the server's own variables, else from a URL in another service's
-/// variables.
-fn account(service: &ComposeService, role: Role, all: &[ComposeService]) -> DatabaseAccount {
-    let value = |names: &[&str]| names.iter().find_map(|name| service.environment.get(*name)).cloned();
-    let own = match role {
-        Role::Postgres => {
-            let password = value(&["POSTGRES_PASSWORD"]);
-            let user = value(&["POSTGRES_USER"]).or(password.as_ref().map(|_| "postgres".to_owned()));
-            let database = value(&["POSTGRES_DB"]).or(user.clone());
-            user.zip(database).map(|(user, database)| DatabaseAccount {
-                user,
-                database,
-                password: password.unwrap_or_default(),
-            })
-        }
-        Role::Mariadb | Role::Mysql => {
-            let user = value(&["MARIADB_USER", "MYSQL_USER"]);
-            let password = value(&["MARIADB_PASSWORD", "MYSQL_PASSWORD"]);
-            let root =
-                value(&["MARIADB_ROOT_PASSWORD", "MYSQL_ROOT_PASSWORD"]).map(|password| ("root".to_owned(), password));
-            let database = value(&["MARIADB_DATABASE", "MYSQL_DATABASE"]);
-            user.zip(password).or(root).zip(database).map(|((user, password), database)| DatabaseAccount {
-                user,
-                password,
-                database,
-            })
-        }
-        Role::Redis | Role::Application => return DatabaseAccount::default(),
-    };
-    let addresses = || all.iter().flat_map(|other| other.environment.values());
-    let of_address = || addresses().find_map(|address| of_url(address, &service.name));
-    own.or_else(of_address).unwrap_or_default()
-}
-
-/// Parses the account in a database URL of the form `postgresql://user:password@host/database`.
-fn of_url(address: &str, host: &str) -> Option<DatabaseAccount> {
-    let url = url::Url::parse(address).ok().filter(|url| url.host_str() == Some(host))?;
-    let database = url.path().trim_start_matches('/').to_owned();
-    let is_whole = !url.username().is_empty() && !database.is_empty();
-    is_whole.then(|| DatabaseAccount {
-        user: url.username().to_owned(),
-        password: url.password().unwrap_or_default().to_owned(),
-        database,
     })
 }
 
@@ -426,10 +386,23 @@ fn passing(path: &str) -> Option<(&'static str, bool, &'static str)> {
         ("/var/cache", false, "caches that can be recreated"),
         ("/root/.cache", false, "caches that can be recreated"),
     ];
+    let name = path.rsplit('/').next().unwrap_or_default();
+    if name.starts_with('.') && name.ends_with("_history") {
+        return Some(("/**/.*_history", false, "the input of interactive shells"));
+    }
     if path.contains("/__pycache__") {
         return Some(("/**/__pycache__", false, "compiled Python modules"));
     }
     PLACES.into_iter().find(|(place, ..)| is_within(path, place))
+}
+
+/// Returns whether a folder belongs to the operating system, so that a store there would replace programs and settings of
+/// the image.
+fn is_of_system(folder: &str) -> bool {
+    const ALONE: [&str; 4] = ["", "/etc", "/usr", "/var"];
+    const WHOLE: [&str; 11] =
+        ["/bin", "/boot", "/dev", "/lib", "/lib32", "/lib64", "/proc", "/sbin", "/sys", "/usr/bin", "/usr/sbin"];
+    ALONE.contains(&folder) || WHOLE.iter().any(|whole| is_within(folder, whole))
 }
 
 fn is_sqlite(path: &str) -> bool {
@@ -512,12 +485,13 @@ mod tests {
                 "/srv/app.sqlite3",
                 "/var/log/x/y.log",
                 "/etc/mtab",
+                "/root/.ash_history",
             ]
             .map(str::to_owned)
             .to_vec(),
             processes: vec!["python3 -m app".to_owned()],
             listens: vec![5000],
-            page: None,
+            ..ObservedContainer::default()
         };
         let service = ComposeService { name: "web".to_owned(), seen: Some(seen), ..ComposeService::default() };
         let found = of(&[service], None, 8080).expect("a proposal");
@@ -526,22 +500,29 @@ mod tests {
         assert_eq!(stores, [("directory", "/srv/notes"), ("sqlite", "/srv/app.sqlite3")]);
         assert!(found.services[0].scratch.iter().any(|(path, ..)| path == "/var/log"));
         assert_eq!(found.entry_port, 5000);
-        assert!(!found.is_supervised() && !found.notes().is_empty());
+        assert!(!found.is_supervised());
+        assert_eq!(found.services[0].uncovered, ["/etc/mtab"]);
+        assert!(found.notes().iter().any(|note| note.contains("/etc/mtab")), "{:?}", found.notes());
     }
 
     #[test]
-    fn an_account_is_found_in_the_address_that_another_service_has() {
-        let found = proposal(
-            "services:
-  web: { image: app, environment: { DATABASE_URL: 'postgresql://me:secret@db:5432/mine' } }
-  db: { build: ./db, command: [postgres, -D, /data/pg] }
-",
-        );
-        let db = &found.services[1];
-        assert_eq!(
-            db.account,
-            DatabaseAccount { user: "me".to_owned(), password: "secret".to_owned(), database: "mine".to_owned() }
-        );
-        assert_eq!(db.stores[0].path, "/data/pg");
+    fn a_file_beside_a_volume_makes_a_store_of_its_folder() {
+        let seen = ObservedContainer {
+            changed: ["/srv", "/srv/last.txt", "/data.txt"].map(str::to_owned).to_vec(),
+            ..ObservedContainer::default()
+        };
+        let service = ComposeService {
+            name: "web".to_owned(),
+            volumes: vec!["/srv/state".to_owned()],
+            seen: Some(seen),
+            ..ComposeService::default()
+        };
+        let found = of(&[service], None, 8080).expect("a proposal");
+        // The volume lies in the folder, and its content belongs to the same store.
+        let stores: Vec<(&str, &str)> =
+            found.services[0].stores.iter().map(|store| (store.name.as_str(), store.path.as_str())).collect();
+        assert_eq!(stores, [("web-srv", "/srv")]);
+        assert!(found.services[0].stores[0].reason.contains("/srv/last.txt"));
+        assert_eq!(found.services[0].uncovered, ["/data.txt"]);
     }
 }

@@ -1,11 +1,13 @@
-//! Reads facts from the engine: the commands of images; and the changed files, processes and pages of running
-//! containers.
+//! Reads facts from the engine: the commands of images; and the changed files, processes, databases and pages of
+//! running containers.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use super::databases::{self, ObservedDatabase};
 use super::dockerfile::DockerfileCommand;
+use super::propose;
 use super::services::{ComposeService, ComposeSource, ObservedContainer, ServicePage};
 use crate::cli::failure::CommandFailure;
 use arenad_engine::docker::DockerEngine;
@@ -16,6 +18,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The time limit for loading a page.
 const PAGE_LIMIT: Duration = Duration::from_secs(5);
+
+/// The time limit for listing a server's databases, each of which needs a connection.
+const LISTING_LIMIT: Duration = Duration::from_secs(20);
 
 /// The label by which Compose marks the service of a container.
 const SERVICE: &str = "com.docker.compose.service";
@@ -60,6 +65,7 @@ pub(super) async fn look(
         let failure = CommandFailure::usage(format!("no container of {file} is running"));
         return Err(failure.hint(format!("run `docker compose -f {file} up -d`, use the site, then try again")));
     }
+    let mut handles = BTreeMap::new();
     for service in services.iter_mut() {
         let is_of = |found: &&arenad_engine::FoundContainer| found.labels.get(SERVICE) == Some(&service.name);
         let Some(found) = of_file.iter().find(is_of) else { continue };
@@ -67,6 +73,16 @@ pub(super) async fn look(
             service.of_image = Some(DockerfileCommand { entrypoint, command, ports });
         }
         service.seen = Some(see(engine, &found.handle).await?);
+        handles.insert(service.name.clone(), &found.handle);
+    }
+    // The account of a server may be in the variables of another service, so all services must be known.
+    let all = services.to_vec();
+    for service in services.iter_mut() {
+        let Some(handle) = handles.get(&service.name) else { continue };
+        let found = list_databases(engine, handle, service, &all).await;
+        if let Some(seen) = &mut service.seen {
+            seen.databases = found;
+        }
     }
     Ok(())
 }
@@ -104,7 +120,29 @@ async fn see(engine: &DockerEngine, handle: &EngineHandle) -> Result<ObservedCon
             break;
         }
     }
-    Ok(ObservedContainer { changed, processes, listens, page })
+    Ok(ObservedContainer { changed, processes, listens, page, databases: Vec::new() })
+}
+
+/// Asks a database server for its databases, from inside its container. The list is empty if the server does not accept
+/// the account, or if the container lacks its client.
+async fn list_databases(
+    engine: &DockerEngine,
+    handle: &EngineHandle,
+    service: &ComposeService,
+    all: &[ComposeService],
+) -> Vec<ObservedDatabase> {
+    let role = propose::role(service);
+    let account = databases::account(service, role, all);
+    let Some((command, superuser)) = databases::listing(role, &account) else { return Vec::new() };
+    for user in [None, Some(superuser)] {
+        let listed = engine.exec(handle, &command, user, LISTING_LIMIT).await.map(|ran| databases::read(&ran.stdout));
+        if let Ok(found) = listed
+            && !found.is_empty()
+        {
+            return found;
+        }
+    }
+    Vec::new()
 }
 
 /// Returns the ports of listening sockets, in ascending order.

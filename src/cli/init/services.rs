@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use serde_yaml::{Mapping, Value};
 
+use super::databases::ObservedDatabase;
 use super::dockerfile::{self, DockerfileCommand};
 use crate::cli::failure::CommandFailure;
 
@@ -90,6 +91,8 @@ pub(super) struct ObservedContainer {
     pub(super) listens: Vec<u16>,
     /// The page at `/` of the first port that returned one.
     pub(super) page: Option<ServicePage>,
+    /// The databases of a server, if it listed them.
+    pub(super) databases: Vec<ObservedDatabase>,
 }
 
 /// A page that a service returned.

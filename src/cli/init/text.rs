@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use serde_yaml::{Mapping, Value};
 
+use super::databases::DatabaseAccount;
 use super::files::CopiedPaths;
-use super::propose::{DatabaseAccount, Proposal, Proposed, Role};
+use super::propose::{Proposal, Proposed, Role};
 use super::services::ComposeSource;
 use crate::cli::failure::CommandFailure;
 

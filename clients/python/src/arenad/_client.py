@@ -221,7 +221,7 @@ class Arena:
         cdp: str | None = None,
         environment: str | None = None,
     ) -> Checked:
-        """Judges whether the agent did the task, by its answer, its last page, and the current state of the sites.
+        """Judges whether the agent completed the task, by its answer, its last page, and the current state of the sites.
 
         The environment is the one in which the episode began.
         """

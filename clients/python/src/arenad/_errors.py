@@ -17,7 +17,7 @@ class ArenadError(Exception):
         self.code = code
         """A stable word for programs, such as `unknown_site`."""
         self.hint = hint
-        """What to do next."""
+        """The next step for the user."""
         self.status = status
         """The HTTP status."""
 

@@ -12,7 +12,7 @@ from typing import Any
 from ._errors import ArenadError
 
 CODES = {1: "failed", 2: "usage", 4: "busy", 124: "timed_out", 130: "interrupted"}
-"""What the program's exit codes mean."""
+"""The meanings of the program's exit codes."""
 
 
 def find() -> str:

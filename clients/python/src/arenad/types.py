@@ -261,7 +261,7 @@ class Evaluation(TypedDict):
     evaluated: dict[str, Any]
     """The report of each profile that was asked for."""
     evidence: dict[str, Any]
-    """What the reports follow from; `arenad eval --from` judges it again."""
+    """The evidence from which the reports are derived; `arenad eval --from` judges it again."""
     duration_ms: float
 
 

@@ -4,7 +4,9 @@
 //! Therefore only fields that exist in 1.41 are set.
 
 pub mod attach;
+mod client;
 mod details;
+mod images;
 mod layers;
 mod limits;
 mod spec;
@@ -19,11 +21,10 @@ use std::time::Duration;
 
 use bollard::Docker;
 use bollard::container::LogOutput;
-use bollard::errors::Error;
 use bollard::exec::{CreateExecOptions, StartExecResults};
 use bollard::models::{
-    ChangeType, ContainerConfig, ContainerUpdateBody, FilesystemChange, Ipam, IpamConfig, NetworkConnectRequest,
-    NetworkCreateRequest, VolumeCreateRequest,
+    ChangeType, ContainerUpdateBody, FilesystemChange, Ipam, IpamConfig, NetworkConnectRequest, NetworkCreateRequest,
+    VolumeCreateRequest,
 };
 use bollard::query_parameters as query;
 use bytes::Bytes;
@@ -31,7 +32,7 @@ use futures_util::{Stream, StreamExt, TryStreamExt};
 
 pub use self::limits::MEMORY_MIN;
 
-use self::layers::LayerProgress;
+use self::client::gone_is_done;
 use crate::{
     ContainerSpec, ContainerStatus, CpuWeight, EVENT_ACTIONS, Engine, EngineDetails, EngineError, EngineEvent,
     EngineHandle, EngineStream, ExecOutput, FoundContainer, Image, ImageBuild, LabelledResource, LayerChange,
@@ -63,10 +64,6 @@ pub struct DockerEngine {
     container_memory: u64,
 }
 
-/// The beginning of the builder's message when another client of the engine removes a cached image during the build.
-/// The next attempt builds that layer again.
-const VANISHED: &str = "unable to find image \"sha256:";
-
 impl DockerEngine {
     /// Stores the engine's address (`unix:///…`, `tcp://…` or `http://…`) without connecting. A container whose
     /// definition has no memory limit gets half of this host's memory.
@@ -78,68 +75,6 @@ impl DockerEngine {
     /// Sets the memory limit of containers whose definition has none, in bytes.
     pub fn with_container_memory(self, bytes: u64) -> Self {
         Self { container_memory: bytes, ..self }
-    }
-
-    fn docker(&self) -> Result<&Docker, EngineError> {
-        if let Some(docker) = self.client.get() {
-            return Ok(docker);
-        }
-        let seconds = TRANSFER_TIMEOUT.as_secs();
-        let connected = if self.endpoint.starts_with("unix://") {
-            Docker::connect_with_unix(&self.endpoint, seconds, bollard::API_DEFAULT_VERSION)
-        } else {
-            Docker::connect_with_http(&self.endpoint, seconds, bollard::API_DEFAULT_VERSION)
-        };
-        let docker = connected.map_err(|cause| self.error("connect to the engine", cause))?;
-        Ok(self.client.get_or_init(|| docker))
-    }
-
-    /// Converts an error of bollard; `doing` completes "failed to …".
-    fn error(&self, doing: impl Into<String>, cause: Error) -> EngineError {
-        let doing = doing.into();
-        match cause {
-            Error::DockerResponseServerError { status_code: 404, message } => EngineError::NotFound { doing, message },
-            Error::DockerResponseServerError { status_code: 409, message } => EngineError::Conflict { doing, message },
-            Error::DockerResponseServerError { status_code, message } => {
-                EngineError::Refused { doing, status: status_code, message: tidy(&message) }
-            }
-            Error::DockerStreamError { error } => EngineError::Build { doing, message: error },
-            Error::RequestTimeoutError => EngineError::TimedOut { doing, limit: CALL_TIMEOUT },
-            cause @ (Error::HyperResponseError { .. }
-            | Error::IOError { .. }
-            | Error::HyperLegacyError { .. }
-            | Error::SocketNotFoundError(_)) => {
-                EngineError::Unreachable { endpoint: self.endpoint.clone(), cause: innermost(&cause).into() }
-            }
-            cause => EngineError::Broken { doing, cause: cause.into() },
-        }
-    }
-
-    /// Runs one call with a time limit; `doing` names the call in its error.
-    async fn call<T>(
-        &self,
-        doing: impl Into<String>,
-        limit: Duration,
-        call: impl Future<Output = Result<T, Error>> + Send,
-    ) -> Result<T, EngineError> {
-        let doing = doing.into();
-        match tokio::time::timeout(limit, call).await {
-            Ok(Ok(value)) => Ok(value),
-            Ok(Err(cause)) => Err(self.error(doing, cause)),
-            Err(_) => Err(EngineError::TimedOut { doing, limit }),
-        }
-    }
-
-    /// Returns the next item of a long call's stream. A stream that is silent for [`TRANSFER_TIMEOUT`] fails with
-    /// `TimedOut`.
-    async fn heard<T>(
-        &self,
-        doing: &str,
-        stream: &mut (impl Stream<Item = Result<T, Error>> + Unpin + Send),
-    ) -> Result<Option<Result<T, Error>>, EngineError> {
-        tokio::time::timeout(TRANSFER_TIMEOUT, stream.next())
-            .await
-            .map_err(|_| EngineError::TimedOut { doing: doing.to_owned(), limit: TRANSFER_TIMEOUT })
     }
 
     /// Removes all networks of one name. Docker 20.10 creates a second one if the first reply was lost and the call is
@@ -182,74 +117,11 @@ impl DockerEngine {
             })
             .collect())
     }
-
-    async fn build_once(&self, build: &ImageBuild<'_>, progress: ProgressSink<'_>) -> Result<Image, EngineError> {
-        let doing = format!("build image {}", build.tag);
-        let options = query::BuildImageOptions {
-            dockerfile: build.dockerfile.to_owned(),
-            t: Some(build.tag.to_owned()),
-            rm: true,
-            forcerm: true,
-            buildargs: Some(spec::to_hash_map(build.args)),
-            target: build.target.unwrap_or_default().to_owned(),
-            labels: Some(spec::to_hash_map(&build.labels)),
-            ..Default::default()
-        };
-        let mut last_lines: Vec<String> = Vec::new();
-        let mut stream =
-            std::pin::pin!(self.docker()?.build_image(options, None, Some(bollard::body_full(build.context.clone()))));
-        while let Some(item) = self.heard(&doing, &mut stream).await? {
-            let item = match item {
-                Ok(item) => item,
-                Err(Error::DockerStreamError { error }) => {
-                    return Err(EngineError::Build { doing, message: with_tail(&error, &last_lines) });
-                }
-                Err(cause) => return Err(self.error(doing, cause)),
-            };
-            if let Some(error) = item.error_detail.and_then(|detail| detail.message) {
-                return Err(EngineError::Build { doing, message: with_tail(&error, &last_lines) });
-            }
-            for line in item.stream.iter().chain(item.status.iter()).flat_map(|text| text.lines()) {
-                let line = line.trim_end();
-                if !line.is_empty() {
-                    progress(line);
-                    if last_lines.len() == 20 {
-                        last_lines.remove(0);
-                    }
-                    last_lines.push(line.to_owned());
-                }
-            }
-        }
-        self.image(build.tag).await?.ok_or_else(|| EngineError::Build {
-            doing,
-            message: with_tail("the builder ended without an image", &last_lines),
-        })
-    }
-}
-
-/// Returns the innermost cause, which states what happened; the outer ones only name the layers of the client.
-fn innermost(error: &Error) -> String {
-    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |&error| error.source());
-    causes.last().map(ToString::to_string).unwrap_or_default()
-}
-
-/// Joins the lines of a message, because the engine's messages may contain line breaks and arenad's do not.
-fn tidy(message: &str) -> String {
-    message.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn label_filter(label: &str, value: Option<&str>) -> HashMap<String, Vec<String>> {
     let wanted = value.map_or_else(|| label.to_owned(), |value| format!("{label}={value}"));
     HashMap::from([("label".to_owned(), vec![wanted])])
-}
-
-/// Treats the removal of an object that is gone, or is already being removed, as success.
-fn gone_is_done(result: Result<(), EngineError>) -> Result<(), EngineError> {
-    match result {
-        Err(EngineError::NotFound { .. }) => Ok(()),
-        Err(EngineError::Conflict { message, .. }) if message.contains("already in progress") => Ok(()),
-        other => other,
-    }
 }
 
 /// Shortens a handle or image id for people.
@@ -281,66 +153,15 @@ impl Engine for DockerEngine {
     }
 
     async fn image(&self, reference: &str) -> Result<Option<Image>, EngineError> {
-        let doing = format!("look up image {reference}");
-        match self.call(doing, CALL_TIMEOUT, self.docker()?.inspect_image(reference)).await {
-            Ok(found) => {
-                let config = found.config.unwrap_or_default();
-                Ok(Some(Image {
-                    id: found.id.unwrap_or_default(),
-                    tags: found.repo_tags.unwrap_or_default(),
-                    labels: config.labels.unwrap_or_default().into_iter().collect(),
-                    size_bytes: found.size.and_then(|size| u64::try_from(size).ok()).unwrap_or_default(),
-                    layers: found.root_fs.and_then(|fs| fs.layers).unwrap_or_default(),
-                    volumes: config.volumes.unwrap_or_default(),
-                    is_named_by_manifest: found.descriptor.is_some(),
-                }))
-            }
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error),
-        }
+        self.inspect_image(reference).await
     }
 
     async fn images(&self, label: &str, value: Option<&str>) -> Result<Vec<Image>, EngineError> {
-        let options =
-            query::ListImagesOptions { all: false, filters: Some(label_filter(label, value)), ..Default::default() };
-        let found = self.call("list images", CALL_TIMEOUT, self.docker()?.list_images(Some(options))).await?;
-        Ok(found
-            .into_iter()
-            .map(|summary| Image {
-                id: summary.id,
-                tags: summary.repo_tags,
-                labels: summary.labels.into_iter().collect(),
-                size_bytes: u64::try_from(summary.size).unwrap_or_default(),
-                layers: Vec::new(),
-                volumes: Vec::new(),
-                is_named_by_manifest: false,
-            })
-            .collect())
+        self.list_images(label, value).await
     }
 
     async fn pull(&self, reference: &str, progress: ProgressSink<'_>) -> Result<(), EngineError> {
-        let doing = format!("pull image {reference}");
-        let (repository, tag) = match reference.rsplit_once(':') {
-            Some((repository, tag)) if !tag.contains('/') => (repository, tag),
-            _ => (reference, "latest"),
-        };
-        let options = query::CreateImageOptions {
-            from_image: Some(repository.to_owned()),
-            tag: Some(tag.to_owned()),
-            ..Default::default()
-        };
-        let mut layers = LayerProgress::default();
-        let mut stream = std::pin::pin!(self.docker()?.create_image(Some(options), None, None));
-        while let Some(item) = self.heard(&doing, &mut stream).await? {
-            let item = item.map_err(|cause| self.error(doing.clone(), cause))?;
-            if let Some(error) = item.error_detail.and_then(|detail| detail.message) {
-                return Err(EngineError::Build { doing, message: error });
-            }
-            if let Some(status) = item.status {
-                progress(&layers.tell(&status, item.id, item.progress_detail));
-            }
-        }
-        Ok(())
+        self.pull_image(reference, progress).await
     }
 
     async fn load(
@@ -348,80 +169,27 @@ impl Engine for DockerEngine {
         archive: Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>,
         progress: ProgressSink<'_>,
     ) -> Result<(), EngineError> {
-        let doing = "load an archive of images";
-        let docker = self.docker()?.clone().with_timeout(LOAD_TIMEOUT);
-        let mut layers = LayerProgress::default();
-        let mut stream = std::pin::pin!(docker.import_image(
-            query::ImportImageOptions { quiet: false, platform: None },
-            bollard::body_try_stream(archive),
-            None,
-        ));
-        while let Some(item) = stream.next().await {
-            let item = item.map_err(|cause| self.error(doing, cause))?;
-            if let Some(status) = item.status {
-                progress(&layers.tell(&status, item.id, item.progress_detail));
-            }
-        }
-        Ok(())
+        self.load_images(archive, progress).await
     }
 
     fn save(&self, ids: &[String]) -> EngineStream<Bytes> {
-        let engine = self.clone();
-        let ids = ids.to_vec();
-        Box::pin(stream::owned(move |sender| async move {
-            let docker = match engine.docker() {
-                Ok(docker) => docker,
-                Err(error) => return drop(sender.send(Err(error)).await),
-            };
-            let names: Vec<&str> = ids.iter().map(String::as_str).collect();
-            let mut chunks = std::pin::pin!(docker.export_images(&names));
-            while let Some(chunk) = engine.heard("save images", &mut chunks).await.transpose() {
-                let chunk = chunk.and_then(|chunk| chunk.map_err(|cause| engine.error("save images", cause)));
-                let is_last = chunk.is_err();
-                if sender.send(chunk).await.is_err() || is_last {
-                    return;
-                }
-            }
-        }))
+        self.save_images(ids)
     }
 
     async fn tag(&self, id: &str, repository: &str, tag: &str) -> Result<(), EngineError> {
-        let doing = format!("name image {} {repository}:{tag}", short(id));
-        let options = query::TagImageOptions { repo: Some(repository.to_owned()), tag: Some(tag.to_owned()) };
-        self.call(doing, CALL_TIMEOUT, self.docker()?.tag_image(id, Some(options))).await
+        self.tag_image(id, repository, tag).await
     }
 
     async fn untag(&self, name: &str) -> Result<(), EngineError> {
-        let doing = format!("take the name {name} away");
-        let options = query::RemoveImageOptions { force: false, noprune: false, platforms: None };
-        let call = self.docker()?.remove_image(name, Some(options), None);
-        gone_is_done(self.call(doing, CALL_TIMEOUT, call).await.map(drop))
+        self.untag_image(name).await
     }
 
     async fn build(&self, build: ImageBuild<'_>, progress: ProgressSink<'_>) -> Result<Image, EngineError> {
-        match self.build_once(&build, progress).await {
-            Err(EngineError::Build { message, .. }) if message.starts_with(VANISHED) => {
-                self.build_once(&build, progress).await
-            }
-            built => built,
-        }
+        self.build_image(build, progress).await
     }
 
     async fn remove_image(&self, id: &str) -> Result<(), EngineError> {
-        let doing = format!("remove image {}", short(id));
-        let options = query::RemoveImageOptions { force: false, noprune: false, platforms: None };
-        // An image with several names loses them one at a time; `force` would remove it even while stopped containers
-        // use it.
-        let names = match self.image(id).await? {
-            Some(image) if image.tags.len() > 1 => image.tags,
-            Some(_) => vec![id.to_owned()],
-            None => return Ok(()),
-        };
-        for name in names {
-            let call = self.docker()?.remove_image(&name, Some(options.clone()), None);
-            gone_is_done(self.call(doing.clone(), CALL_TIMEOUT, call).await.map(drop))?;
-        }
-        Ok(())
+        self.delete_image(id).await
     }
 
     async fn commit(
@@ -431,17 +199,7 @@ impl Engine for DockerEngine {
         tag: &str,
         labels: &BTreeMap<String, String>,
     ) -> Result<String, EngineError> {
-        let doing = format!("commit container {}", short(&handle.0));
-        let options = query::CommitContainerOptions {
-            container: Some(handle.0.clone()),
-            repo: Some(repository.to_owned()),
-            tag: Some(tag.to_owned()),
-            pause: true,
-            ..Default::default()
-        };
-        let config = ContainerConfig { labels: Some(spec::to_hash_map(labels)), ..Default::default() };
-        let committed = self.call(doing, TRANSFER_TIMEOUT, self.docker()?.commit_container(options, config)).await?;
-        Ok(committed.id)
+        self.commit_image(handle, repository, tag, labels).await
     }
 
     async fn create_network(
@@ -744,14 +502,4 @@ impl Engine for DockerEngine {
             }
         }))
     }
-}
-
-/// Appends the last lines of a builder's output to its error, which alone contains little more than an exit code.
-fn with_tail(error: &str, last_lines: &[String]) -> String {
-    let mut text = error.trim().to_owned();
-    for line in last_lines {
-        text.push_str("\n    ");
-        text.push_str(line);
-    }
-    text
 }
