@@ -1,7 +1,8 @@
 //! The failure of a command: message, causes, hint and exit code.
 
 use super::exit_code;
-use arenad_api::Problem;
+use arenad_api::episodes::ReportedEnding;
+use arenad_api::{EpisodeStatus, Problem};
 
 /// The failure of a command, as it is printed.
 #[derive(Debug)]
@@ -12,12 +13,14 @@ pub struct CommandFailure {
     pub hint: Option<String>,
     /// The exit code of the process.
     pub code: u8,
+    /// Whether the daemon answered, so that a repetition has the same result.
+    is_answer: bool,
 }
 
 impl CommandFailure {
     /// Creates a failure with this exit code.
     pub fn new(code: u8, error: impl Into<anyhow::Error>) -> Self {
-        Self { error: error.into(), hint: None, code }
+        Self { error: error.into(), hint: None, code, is_answer: false }
     }
 
     /// Creates the failure of an invalid command line.
@@ -34,6 +37,11 @@ impl CommandFailure {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Returns whether the failure is an answer of the daemon, and not one to reach it.
+    pub fn is_final(&self) -> bool {
+        self.is_answer
     }
 
     /// Prints the failure on standard error as one JSON object, for commands with `--json`.
@@ -90,13 +98,30 @@ pub fn from_problem(problem: Problem) -> CommandFailure {
         | "unknown_task"
         | "other_task"
         | "not_begun"
-        | "no_login" => exit_code::USAGE,
-        "busy" | "full" | "stopping" => exit_code::BUSY,
+        | "no_login"
+        | "unknown_episode"
+        | "unknown_slot"
+        | "only_by_name"
+        | "shared_site"
+        | "key_reused" => exit_code::USAGE,
+        "busy" | "full" | "stopping" | "no_slot" | "queue_full" | "not_active" | "already_held" => exit_code::BUSY,
+        "void" => exit_code::VOID,
         _ => exit_code::FAILED,
     };
-    let failure = CommandFailure::new(code, anyhow::anyhow!("{}", problem.detail));
+    let mut failure = CommandFailure::new(code, anyhow::anyhow!("{}", problem.detail));
+    failure.is_answer = true;
     match problem.hint {
         Some(hint) => failure.hint(hint),
         None => failure,
+    }
+}
+
+/// Returns the failure of a command whose episode has ended.
+pub fn of_ending(episode: &str, ending: &ReportedEnding) -> CommandFailure {
+    let code = if ending.state == EpisodeStatus::Void { exit_code::VOID } else { exit_code::FAILED };
+    let failure = CommandFailure::new(code, anyhow::anyhow!("episode {episode} has ended: {}", ending.reason));
+    match ending.state {
+        EpisodeStatus::Void => failure.hint("repeat it: the environment failed it, and not its client"),
+        _ => failure,
     }
 }
