@@ -24,6 +24,7 @@ impl EnvironmentRegistry {
         let handles = self.choose(name, sites)?;
         let mut tickets = Vec::new();
         for handle in handles {
+            self.withdraw(&handle.id).await;
             self.shared.store.unwant_instance(&handle.id).await?;
             let ticket = handle.ask(Want::Down).await?;
             tickets.push((handle, ticket));
@@ -56,6 +57,7 @@ impl EnvironmentRegistry {
     /// Drops the handle of a driver, and waits until the driver has ended and its port is free.
     pub(super) async fn dismiss(&self, environment: &str, site: &SiteName, handle: InstanceHandle) {
         self.write(|running| running.get_mut(environment).and_then(|running| running.instances.remove(site)));
+        self.slots.leave(&handle.id);
         let mut changes = handle.changes();
         drop(handle);
         while changes.changed().await.is_ok() {}
@@ -71,7 +73,9 @@ impl EnvironmentRegistry {
         let is_meant = |site: &str| sites.is_empty() || sites.iter().any(|named| named == site);
         let meant = stranded.instances.iter().map(|row| &row.id).filter(|id| is_meant(id.site.as_str()));
         for id in meant {
+            self.withdraw(id).await;
             self.shared.store.unwant_instance(id).await?;
+            self.slots.leave(id);
             for role in [labels::ROLE_BUILDER, labels::ROLE_INSTANCE] {
                 let remains = Remains {
                     installation: &self.shared.installation,

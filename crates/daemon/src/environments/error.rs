@@ -7,7 +7,8 @@ use arenad_definition::Diagnostics;
 use arenad_doctor::Finding;
 use arenad_instance::AskError;
 use arenad_launch::RemoveError;
-use arenad_model::instance::InstanceFailure;
+use arenad_model::episode::ids::EpisodeId;
+use arenad_model::instance::{InstanceFailure, InstanceId};
 use arenad_store::StoreError;
 
 /// The reason why an environment could not be brought up, taken down or found.
@@ -78,6 +79,14 @@ pub(crate) enum EnvironmentError {
         sites: Vec<String>,
         /// The names of the missing variables.
         variables: Vec<String>,
+    },
+    /// A site would be made anew while an episode has it.
+    #[error("make {instance} anew: it belongs to episode {episode}")]
+    Leased {
+        /// The instance of the site.
+        instance: InstanceId,
+        /// The episode that has it, or that it is being prepared for.
+        episode: EpisodeId,
     },
     /// Sites could not be taken down.
     #[error("take down {}", .0.iter().map(|(site, trouble)| format!("{site}: {}", trouble.reason)).collect::<Vec<_>>().join("; "))]

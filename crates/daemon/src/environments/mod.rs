@@ -1,8 +1,12 @@
 //! The environments that are up: their definitions, and the drivers of their instances.
 //!
 //! One lock serializes bringing up, taking down and restoring. Resets and status queries do not take it.
+//!
+//! A site that comes up is offered to episodes, and one that is taken down is withdrawn from them first: its episodes are
+//! void. Anything else that would change the instance of an episode is refused while the episode lasts.
 
 mod down;
+mod episodes;
 mod error;
 mod ports;
 mod purge;
@@ -13,9 +17,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
 
 use super::reconcile::{self, Hands};
+use super::slots::DaemonSlots;
 use super::stranded::{AllStranded, Stranded};
 use arenad_definition::{self as definition, DefinitionSources, Diagnostics, SourceFile};
 use arenad_engine::{EngineEvent, labels};
+use arenad_episodes::EpisodeHandle;
 use arenad_instance::InstanceHandle;
 use arenad_instance::shared::SharedParts;
 use arenad_model::ids::SiteName;
@@ -41,6 +47,8 @@ impl RunningEnvironment {
 /// The registry of the environments that are up, and the lock under which they change.
 pub struct EnvironmentRegistry {
     shared: Arc<SharedParts>,
+    slots: Arc<DaemonSlots>,
+    episodes: EpisodeHandle,
     running: RwLock<BTreeMap<String, RunningEnvironment>>,
     stranded: AllStranded,
     change: tokio::sync::Mutex<()>,
@@ -49,9 +57,11 @@ pub struct EnvironmentRegistry {
 
 impl EnvironmentRegistry {
     /// Returns a registry without environments.
-    pub fn new(shared: Arc<SharedParts>) -> Self {
+    pub fn new(shared: Arc<SharedParts>, slots: Arc<DaemonSlots>, episodes: EpisodeHandle) -> Self {
         Self {
             shared,
+            slots,
+            episodes,
             running: RwLock::default(),
             stranded: AllStranded::default(),
             change: tokio::sync::Mutex::default(),

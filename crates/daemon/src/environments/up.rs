@@ -9,7 +9,7 @@ use super::{EnvironmentError, EnvironmentRegistry, RunningEnvironment, choose_si
 use arenad_doctor::judge::capacity;
 use arenad_doctor::{Finding, Level, gather};
 use arenad_gateway::Route;
-use arenad_instance::{self as instance, InstanceHandle, Ticket};
+use arenad_instance::{self as instance, AskError, InstanceHandle, RouteGate, Ticket};
 use arenad_model::ids::SiteName;
 use arenad_model::instance::{InstanceId, InstanceState};
 use arenad_model::request_queue::{InstanceRequest, Purpose, Want};
@@ -130,6 +130,7 @@ impl EnvironmentRegistry {
         stored.name = definition.name.to_string();
         let chosen = choose_sites(&definition, sites)?;
         let changed = self.changed(&definition, &chosen);
+        self.insist_on_no_lease(&changed)?;
         let held: BTreeSet<SocketAddr> = self.addresses(definition.name.as_str());
         let is_new = |site: &Site| {
             let is_present = self.read(|running| {
@@ -157,7 +158,12 @@ impl EnvironmentRegistry {
         };
         let mut begun = Vec::new();
         for handle in handles {
-            let ticket = handle.ask_for(InstanceRequest { want: Want::Up, purpose }).await?;
+            let ticket = match handle.ask_for(InstanceRequest { want: Want::Up, purpose }).await {
+                // An episode has the slot, so it is up, and stays as it is until the episode ends.
+                Err(AskError::Leased { .. }) => continue,
+                asked => asked?,
+            };
+            self.offer(&handle).await;
             begun.push((handle, ticket));
         }
         Ok(begun)
@@ -186,7 +192,9 @@ impl EnvironmentRegistry {
         for site in new {
             if let Some(route) = routes.remove(&site.name) {
                 let row = rows.remove(&site.name).flatten();
-                let handle = instance::spawn(&self.shared, id(site), Arc::new((*site).clone()), route, row);
+                let gate = RouteGate::new(route, self.slots.access(&id(site)));
+                let handle = instance::spawn(&self.shared, id(site), Arc::new((*site).clone()), gate, row);
+                self.enter_slot(&handle);
                 instances.insert(site.name.clone(), handle);
             }
         }
@@ -227,6 +235,7 @@ impl EnvironmentRegistry {
         changed: BTreeMap<SiteName, InstanceHandle>,
     ) -> Result<(), EnvironmentError> {
         for (name, handle) in changed {
+            self.withdraw(&handle.id).await;
             let ticket = handle.ask(Want::Down).await?;
             if let Some(trouble) = not_done(ticket.wait().await) {
                 return Err(EnvironmentError::NotDown(vec![(name.to_string(), trouble)]));
