@@ -13,8 +13,8 @@ pub struct CommandFailure {
     pub hint: Option<String>,
     /// The exit code of the process.
     pub code: u8,
-    /// Whether the daemon answered, so that a repetition has the same result.
-    is_answer: bool,
+    /// Whether the failure is an answer of the daemon, and not one to reach it.
+    pub is_answer: bool,
 }
 
 impl CommandFailure {
@@ -37,11 +37,6 @@ impl CommandFailure {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
-    }
-
-    /// Returns whether the failure is an answer of the daemon, and not one to reach it.
-    pub fn is_final(&self) -> bool {
-        self.is_answer
     }
 
     /// Prints the failure on standard error as one JSON object, for commands with `--json`.

@@ -87,7 +87,7 @@ impl<'a> EpisodeHold<'a> {
                 Ok(None)
             }
             // Until the earlier daemon has noticed the end of the connection, it says that the episode is held.
-            Err(failure) if failure.is_final() && failure.code != exit_code::BUSY => Ok(Some(failure)),
+            Err(failure) if failure.is_answer && failure.code != exit_code::BUSY => Ok(Some(failure)),
             Err(failure) if self.deadline.is_none_or(|deadline| Instant::now() >= deadline) => Err(failure),
             Err(_) => {
                 tokio::time::sleep(PAUSE).await;

@@ -50,7 +50,7 @@ pub struct Api {
     pub shared: Arc<SharedParts>,
     /// The environments that are up.
     pub environments: Arc<EnvironmentRegistry>,
-    /// The episodes of all environments.
+    /// The episodes, and the queue of those that wait.
     pub episodes: EpisodeHandle,
     /// The operations that clients can wait for.
     pub operations: Operations,

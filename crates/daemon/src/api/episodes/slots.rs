@@ -17,6 +17,7 @@ use arenad_episodes::{EpisodeError, EpisodeView};
 use arenad_instance::InstanceHandle;
 use arenad_model::episode::fence::FenceDecision;
 use arenad_model::episode::{EpisodeRefusal, EpisodeState};
+use arenad_model::ids::SiteId;
 
 /// Returns an episode whose client can reach its sites.
 ///
@@ -36,19 +37,27 @@ pub(super) fn served(api: &Api, text: &str) -> Result<EpisodeView, ApiError> {
 ///
 /// Errors: `busy` if an instance has another generation than the episode got. The episode is void then, or about to be.
 pub(super) fn instances(api: &Api, view: &EpisodeView) -> Result<Vec<InstanceHandle>, ApiError> {
-    let names: Vec<String> = view.request.sites.iter().map(|want| want.site.site.to_string()).collect();
-    let handles = api.environments.choose(shown::environment(view), &names)?;
-    for handle in &handles {
-        let slot = view.slots.iter().find(|slot| slot.instance.site == handle.id.site);
-        let Some(slot) = slot else { continue };
-        let is_its = slot.instance == handle.id && slot.generation == Some(handle.report().generation);
-        if !is_its {
-            let detail = format!("{} no longer serves the generation that episode {} got", slot.instance, view.id);
-            return Err(ApiError::new(StatusCode::CONFLICT, "busy", detail)
-                .hint(format!("`arenad episode show {}` shows how the episode is", view.id)));
+    let sites = view.request.sites.iter().map(|want| &want.site);
+    let found = sites.map(|site| match view.slots.iter().find(|slot| slot.instance.site == site.site) {
+        None => shared(api, site),
+        Some(slot) => {
+            let instance = api.environments.slot(&slot.instance);
+            let is_its = |instance: &InstanceHandle| slot.generation == Some(instance.report().generation);
+            instance.filter(is_its).ok_or_else(|| {
+                let detail = format!("{} no longer serves the generation that episode {} got", slot.instance, view.id);
+                ApiError::new(StatusCode::CONFLICT, "busy", detail)
+                    .hint(format!("`arenad episode show {}` shows the state of the episode", view.id))
+            })
         }
-    }
-    Ok(handles)
+    });
+    found.collect()
+}
+
+/// Returns the instance of a site that all episodes share.
+fn shared(api: &Api, site: &SiteId) -> Result<InstanceHandle, ApiError> {
+    let names = [site.site.to_string()];
+    let handles = api.environments.choose(site.environment.as_str(), &names)?;
+    handles.into_iter().next().ok_or_else(|| ApiError::not_found("this site"))
 }
 
 #[derive(Deserialize)]
