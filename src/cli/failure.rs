@@ -113,10 +113,33 @@ pub fn from_problem(problem: Problem) -> CommandFailure {
 
 /// Returns the failure of a command whose episode has ended.
 pub fn of_ending(episode: &str, ending: &ReportedEnding) -> CommandFailure {
-    let code = if ending.state == EpisodeStatus::Void { exit_code::VOID } else { exit_code::FAILED };
+    let (code, hint) = match (ending.state, ending.code.as_str()) {
+        (EpisodeStatus::Void, _) => {
+            (exit_code::VOID, Some("repeat the episode: the environment failed it, and not its client"))
+        }
+        (EpisodeStatus::Expired, "wait") => (exit_code::BUSY, Some("wait longer; `arenad queue` shows the requests")),
+        _ => (exit_code::FAILED, None),
+    };
     let failure = CommandFailure::new(code, anyhow::anyhow!("episode {episode} has ended: {}", ending.reason));
-    match ending.state {
-        EpisodeStatus::Void => failure.hint("repeat it: the environment failed it, and not its client"),
-        _ => failure,
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exit_code_tells_why_an_episode_ended() {
+        let code = |state, code: &str| {
+            let ending = ReportedEnding { state, code: code.to_owned(), reason: String::new(), slot: None };
+            of_ending("ep-1", &ending).code
+        };
+        assert_eq!(code(EpisodeStatus::Void, "container_died"), exit_code::VOID);
+        assert_eq!(code(EpisodeStatus::Expired, "wait"), exit_code::BUSY);
+        assert_eq!(code(EpisodeStatus::Expired, "ttl"), exit_code::FAILED);
+        assert_eq!(code(EpisodeStatus::Released, "client"), exit_code::FAILED);
     }
 }

@@ -135,15 +135,18 @@ pub struct RunArgs {
 }
 
 const RUN_NOTES: &str = "\
-Variables of the command: those of `arenad env`, with `todo` for sites that the episode does not have, and
+The command has the variables of `arenad env`, with `todo` for sites that the episode does not have, and:
   ARENAD_EPISODE         the id of the episode
-  ARENAD_EPISODE_TOKEN   the token that keeps the episode alive and ends it, over TCP
+  ARENAD_EPISODE_TOKEN   the token with which a client on TCP keeps the episode alive and ends it
   ARENAD_URL_<SITE>      the URL of each site, such as ARENAD_URL_SHOPPING
   ARENAD_RUN             the number of the run, from 1
 
-Exit codes: that of the command, or 128 and the number of the signal that ended it. With several runs: the first
-that is not 0. 75 if an episode is void, because the environment failed it: repeat the run. 126 and 127 if the
-command cannot be run or does not exist. Before the command runs, as for all commands.";
+Exit codes:
+   75  void: the environment failed the episode; repeat the run
+  126  the command cannot be run
+  127  the command does not exist
+Otherwise that of the command, or 128 and the number of the signal that ended it; of several runs the first that is \
+not 0. Before the command runs, the codes are those of all commands.";
 
 fn pair(text: &str, example: &str) -> Result<(String, String), Malformed> {
     match text.split_once('=') {

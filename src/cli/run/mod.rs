@@ -88,13 +88,12 @@ impl SingleRun<'_> {
         };
         let ended = match granted {
             Ok(episode) => self.attend(&episode, &started.token, &mut hold, &mut interruptions).await,
-            Err(failure) => return Err(self.give_back(&hold).await.err().unwrap_or(failure)),
+            Err(failure) => Err(failure),
         };
-        match (self.give_back(&hold).await, ended) {
-            // The command may have ended just before this process was told that the episode is void.
-            (Err(failure), _) => Err(failure),
-            (Ok(()), ended) => ended,
-        }
+        let given_back = self.give_back(&hold).await;
+        let code = ended?;
+        // The command may have ended just before this process was told that the episode is void.
+        given_back.map(|()| code)
     }
 
     /// Runs the command to its end.

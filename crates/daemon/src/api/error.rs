@@ -69,7 +69,7 @@ impl ApiError {
 
     /// Returns the error for a change of an instance that an episode has.
     fn leased(detail: String, episode: &EpisodeId) -> Self {
-        let hint = format!("end the episode first with `DELETE /v1/episodes/{episode}`, or wait until it has ended");
+        let hint = format!("end the episode first with `arenad episode end {episode}`, or wait until it has ended");
         Self::new(StatusCode::CONFLICT, "leased", detail).hint(hint)
     }
 

@@ -65,7 +65,7 @@ fn asked(refusal: &AskRefusal) -> ApiError {
             new(StatusCode::CONFLICT, "only_by_name").hint(hint)
         }
         AskRefusal::Shared(_) => new(StatusCode::BAD_REQUEST, "shared_site").hint("name the site alone"),
-        AskRefusal::NotForkable(_) => new(StatusCode::CONFLICT, "not_forkable"),
+        AskRefusal::NotForkable(_) => new(StatusCode::CONFLICT, "conflict"),
         AskRefusal::NoQuota(_) => new(StatusCode::FORBIDDEN, "no_quota").hint("ask as another owner"),
         AskRefusal::KeyReused(_) => new(StatusCode::UNPROCESSABLE_ENTITY, "key_reused")
             .hint("repeat the first request unchanged, or choose a new key"),
