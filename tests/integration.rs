@@ -4,8 +4,8 @@ mod api;
 mod attacks;
 mod bounds;
 mod cli;
+mod clients;
 mod doctor;
-mod episodes;
 mod evaluations;
 mod faults;
 #[path = "support/hostile/mod.rs"]

@@ -165,7 +165,7 @@ impl ApiClient {
         self.read(self.answer(request).await?).await
     }
 
-    /// Deletes an object.
+    /// Sends a DELETE request, whose answer has no body.
     pub async fn delete(&self, path: &str) -> Result<(), CommandFailure> {
         self.answer(self.request(Method::DELETE, path)).await.map(drop)
     }

@@ -1,4 +1,4 @@
-//! Reads server-sent events.
+//! Reads streams of server-sent events, of which the daemon has several.
 
 use bytes::Bytes;
 use futures_util::StreamExt;

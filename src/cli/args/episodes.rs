@@ -13,7 +13,7 @@ use super::shared::{Malformed, duration};
 pub enum EpisodeCommand {
     /// Start an episode: get a slot of each site, all or none
     Start(EpisodeStartArgs),
-    /// List episodes
+    /// List the live episodes, with their sites, owners and labels
     #[command(visible_alias = "list")]
     Ls(EpisodeLsArgs),
     /// Show an episode: its state, its sites, and how it ended
@@ -112,8 +112,8 @@ pub struct EpisodeEndArgs {
     pub episodes: Vec<String>,
 }
 
-/// Runs a command with an episode of its own: pristine sites that nobody else uses. The episode ends with the command,
-/// and with this process, however that ends.
+/// Runs a command with an episode of its own: pristine sites that no other client uses. The episode ends with the
+/// command, and with this process, however that ends.
 #[derive(Debug, Args)]
 #[command(after_help = RUN_NOTES)]
 pub struct RunArgs {

@@ -67,7 +67,7 @@ impl RunningChild {
         self.end_within_grace().await
     }
 
-    /// Ends the command.
+    /// Asks the command to end, and kills it if it takes too long.
     pub async fn end(&mut self) {
         self.send(Signal::TERM);
         // The outcome of a command that was ended is of no interest.

@@ -9,11 +9,11 @@ use tokio::sync::watch;
 /// A signal that ends `arenad run`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WrapperSignal {
-    /// Ctrl-C.
+    /// SIGINT, which a terminal sends on Ctrl-C.
     Interrupt,
-    /// SIGTERM.
+    /// SIGTERM, as `kill` and service managers send it.
     Terminate,
-    /// The terminal was closed.
+    /// SIGHUP, which is sent when the terminal is closed.
     HangUp,
 }
 

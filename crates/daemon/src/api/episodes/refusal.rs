@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 
-use super::shown;
+use super::{bad_request, shown};
 use crate::api::error::ApiError;
 use arenad_episodes::EpisodeError;
 use arenad_model::episode::EpisodeRefusal;
@@ -47,31 +47,32 @@ impl From<EpisodeError> for ApiError {
 }
 
 fn asked(refusal: &AskRefusal) -> ApiError {
-    let new = |status, code| ApiError::new(status, code, refusal.to_string());
+    let said = refusal.to_string();
     match refusal {
         AskRefusal::NoSites
         | AskRefusal::TooManySites
         | AskRefusal::SeveralEnvironments(..)
         | AskRefusal::SiteTwice(_)
-        | AskRefusal::InvalidSnapshot(_) => new(StatusCode::BAD_REQUEST, "bad_request"),
-        AskRefusal::UnknownSite(_) => {
-            new(StatusCode::CONFLICT, "not_up").hint("bring it up with `arenad up`, and wait until it is ready")
-        }
+        | AskRefusal::InvalidSnapshot(_) => bad_request(said),
+        AskRefusal::UnknownSite(_) => ApiError::new(StatusCode::CONFLICT, "not_up", said)
+            .hint("bring it up with `arenad up`, and wait until it is ready"),
         AskRefusal::NoSuchSlot { .. } => {
-            new(StatusCode::NOT_FOUND, "unknown_slot").hint("name one of these, or none to get any")
+            ApiError::new(StatusCode::NOT_FOUND, "unknown_slot", said).hint("name one of these, or none to get any")
         }
         AskRefusal::OnlyByName(site) => {
             let hint = format!("name a slot: `--slot {}=1`, or `\"slots\": {{\"{}\": 1}}`", site.site, site.site);
-            new(StatusCode::CONFLICT, "only_by_name").hint(hint)
+            ApiError::new(StatusCode::CONFLICT, "only_by_name", said).hint(hint)
         }
-        AskRefusal::Shared(_) => new(StatusCode::BAD_REQUEST, "shared_site").hint("name the site alone"),
-        AskRefusal::NotForkable(_) => new(StatusCode::CONFLICT, "conflict"),
-        AskRefusal::NoQuota(_) => new(StatusCode::FORBIDDEN, "no_quota").hint("ask as another owner"),
-        AskRefusal::KeyReused(_) => new(StatusCode::UNPROCESSABLE_ENTITY, "key_reused")
+        AskRefusal::Shared(_) => {
+            ApiError::new(StatusCode::BAD_REQUEST, "shared_site", said).hint("name the site alone")
+        }
+        AskRefusal::NotForkable(_) => ApiError::new(StatusCode::CONFLICT, "conflict", said),
+        AskRefusal::NoQuota(_) => ApiError::new(StatusCode::FORBIDDEN, "no_quota", said).hint("ask as another owner"),
+        AskRefusal::KeyReused(_) => ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "key_reused", said)
             .hint("repeat the first request unchanged, or choose a new key"),
-        AskRefusal::IdTaken(_) => new(StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+        AskRefusal::IdTaken(_) => ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", said),
         AskRefusal::QueueFull { retry_after, .. } | AskRefusal::OwnerQueueFull { retry_after, .. } => {
-            new(StatusCode::TOO_MANY_REQUESTS, "queue_full")
+            ApiError::new(StatusCode::TOO_MANY_REQUESTS, "queue_full", said)
                 .hint("`arenad queue` shows the requests that wait")
                 .retry_after(*retry_after)
         }
@@ -79,20 +80,20 @@ fn asked(refusal: &AskRefusal) -> ApiError {
 }
 
 fn refused(refusal: &EpisodeRefusal) -> ApiError {
-    let conflict = |code| ApiError::new(StatusCode::CONFLICT, code, refusal.to_string());
+    let said = refusal.to_string();
     match refusal {
-        EpisodeRefusal::Waiting | EpisodeRefusal::Preparing => {
-            conflict("not_active").hint("wait until its state is `active`: `arenad episode show`")
-        }
-        EpisodeRefusal::AlreadyGranted => conflict("conflict"),
-        EpisodeRefusal::NotFrozen => conflict("not_frozen"),
+        EpisodeRefusal::Waiting | EpisodeRefusal::Preparing => ApiError::new(StatusCode::CONFLICT, "not_active", said)
+            .hint("wait until its state is `active`: `arenad episode show`"),
+        EpisodeRefusal::AlreadyGranted => ApiError::new(StatusCode::CONFLICT, "conflict", said),
+        EpisodeRefusal::NotFrozen => ApiError::new(StatusCode::CONFLICT, "not_frozen", said),
         EpisodeRefusal::AlreadyHeld | EpisodeRefusal::NotHeld => {
-            conflict("already_held").hint("an episode has one connection that holds it")
+            ApiError::new(StatusCode::CONFLICT, "already_held", said)
+                .hint("an episode has one connection that holds it")
         }
-        EpisodeRefusal::Overdue => ApiError::new(StatusCode::GONE, "ended", refusal.to_string())
+        EpisodeRefusal::Overdue => ApiError::new(StatusCode::GONE, "ended", said)
             .hint("start another episode; send heartbeats or hold it, or give it a longer time to live"),
         EpisodeRefusal::Ended(ending) => ended(ending),
-        EpisodeRefusal::Unknown => ApiError::new(StatusCode::NOT_FOUND, "unknown_episode", refusal.to_string())
+        EpisodeRefusal::Unknown => ApiError::new(StatusCode::NOT_FOUND, "unknown_episode", said)
             .hint("list the episodes with `arenad episode ls --all`; old ones are forgotten"),
     }
 }

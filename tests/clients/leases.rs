@@ -26,7 +26,7 @@ async fn an_episode_has_a_pristine_site_until_it_ends() {
     assert!(!world.page().contains("people"), "what people wrote is gone");
     world.write("agent");
 
-    // Nobody else changes the site, and the token is shown once.
+    // No other client changes the site, and the token is shown once.
     world.run(&["reset", "toy"]).code(1).says(&id);
     let shown = world.run(&["episode", "show", &id, "--json"]).code(0);
     assert!(!shown.out.contains(token), "{}", shown.out);

@@ -1,4 +1,4 @@
-//! Episodes over the API and with `arenad run`, on a site with a single slot.
+//! Episodes as their clients see them: over the API and with `arenad run`, on a site with a single slot.
 
 #![allow(clippy::unwrap_used)]
 
@@ -89,7 +89,7 @@ impl EpisodeClient {
         }
     }
 
-    /// Opens a stream.
+    /// Opens a stream of events, which must succeed.
     async fn stream(&self, path: &str) -> Response {
         let answer = self.client.get(format!("http://arenad{path}")).send().await.unwrap();
         assert_eq!(answer.status(), 200);
