@@ -6,6 +6,7 @@ mod bounds;
 mod cli;
 mod clients;
 mod doctor;
+mod episodes;
 mod evaluations;
 mod faults;
 #[path = "support/hostile/mod.rs"]
