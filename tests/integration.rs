@@ -4,7 +4,9 @@ mod api;
 mod attacks;
 mod bounds;
 mod cli;
+mod clients;
 mod doctor;
+mod episodes;
 mod evaluations;
 mod faults;
 #[path = "support/hostile/mod.rs"]

@@ -1,5 +1,7 @@
 //! Error responses: RFC 9457 problems with a stable code, a hint, and the id under which the log has the request.
 
+use std::time::Duration;
+
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
@@ -8,6 +10,7 @@ use crate::export::ExportError;
 use crate::imports::ImportError;
 use crate::locate::LocatingError;
 use arenad_api::Problem;
+use arenad_api::episodes::ReportedEnding;
 use arenad_baseline::BaselineError;
 use arenad_doctor as doctor;
 use arenad_engine::EngineError;
@@ -15,6 +18,7 @@ use arenad_instance::AskError;
 use arenad_launch::RemoveError;
 use arenad_locators::LocateError;
 use arenad_model::cause::SHORTEN_FILE;
+use arenad_model::episode::ids::EpisodeId;
 use arenad_model::error::describe;
 use arenad_model::instance::InstanceId;
 use arenad_storage::StorageError;
@@ -27,12 +31,18 @@ pub(crate) struct ApiError {
     code: &'static str,
     detail: String,
     hint: Option<String>,
+    retry_after: Option<Duration>,
+    /// Boxed, because few errors have it.
+    ending: Option<Box<ReportedEnding>>,
 }
+
+/// The time after which a client should try again when the daemon cannot tell.
+const RETRY_AFTER: Duration = Duration::from_secs(2);
 
 impl ApiError {
     /// Returns an error with the given status and code, without a hint.
     pub(crate) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
-        Self { status, code, detail: detail.into(), hint: None }
+        Self { status, code, detail: detail.into(), hint: None, retry_after: None, ending: None }
     }
 
     /// Sets the hint of the error.
@@ -41,9 +51,27 @@ impl ApiError {
         self
     }
 
+    /// Sets the time after which the client should try again.
+    pub(crate) fn retry_after(mut self, retry_after: Duration) -> Self {
+        self.retry_after = Some(retry_after);
+        self
+    }
+
+    /// Sets the ending of the episode that the request was about.
+    pub(crate) fn ending(mut self, ending: ReportedEnding) -> Self {
+        self.ending = Some(Box::new(ending));
+        self
+    }
+
     /// Returns the error for a task of the daemon that panicked or was cancelled.
     pub(crate) fn internal(error: tokio::task::JoinError) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string())
+    }
+
+    /// Returns the error for a change of an instance that an episode has.
+    fn leased(detail: String, episode: &EpisodeId) -> Self {
+        let hint = format!("end the episode first with `arenad episode end {episode}`, or wait until it has ended");
+        Self::new(StatusCode::CONFLICT, "leased", detail).hint(hint)
     }
 
     /// Replaces the detail of the error.
@@ -68,6 +96,7 @@ impl IntoResponse for ApiError {
             code: self.code.to_owned(),
             hint: self.hint,
             request_id: format!("{:016x}", rand::random::<u64>()),
+            ending: self.ending.map(|ending| *ending),
         };
         let level_is_error = self.status.is_server_error();
         if level_is_error {
@@ -79,8 +108,10 @@ impl IntoResponse for ApiError {
         let mut response = (self.status, body).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        if self.status == StatusCode::SERVICE_UNAVAILABLE {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
+        let is_away = self.status == StatusCode::SERVICE_UNAVAILABLE;
+        if let Some(pause) = self.retry_after.or(is_away.then_some(RETRY_AFTER)) {
+            // At least one second, because the header has no fractions.
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(pause.as_secs().max(1)));
         }
         response
     }
@@ -124,6 +155,7 @@ impl From<AskError> for ApiError {
             AskError::NotUp { .. } => {
                 Self::new(StatusCode::CONFLICT, "not_up", detail).hint("bring it up first with `arenad up`")
             }
+            AskError::Leased { episode, .. } => Self::leased(detail, &episode),
             AskError::Full { .. } => Self::new(StatusCode::SERVICE_UNAVAILABLE, "full", detail),
             AskError::Stopping => Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", detail)
                 .hint("try again in a moment: `arenad up` starts it anew"),
@@ -265,6 +297,7 @@ impl From<EnvironmentError> for ApiError {
             EnvironmentError::StillUp(_) => {
                 Self::new(StatusCode::CONFLICT, "still_up", detail).hint("take it down first with `arenad down`")
             }
+            EnvironmentError::Leased { episode, .. } => Self::leased(detail, &episode),
             EnvironmentError::Ask(error) => error.into(),
             EnvironmentError::Store(error) => error.into(),
             EnvironmentError::Baseline(error) => error.into(),
