@@ -80,7 +80,7 @@ impl BringOrder {
         generation.ok_or_else(|| failed("it was changed or reached right after its reset".to_owned()))
     }
 
-    /// Returns the serving generation if it was made from the snapshot and proven, its probes pass, and nobody has
+    /// Returns the serving generation if it was made from the snapshot and proven, its probes pass, and no client has
     /// reached it since.
     async fn reached(&self) -> Result<Option<u64>, StoreError> {
         let (is_ready, generation) =
