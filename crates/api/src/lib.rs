@@ -9,6 +9,7 @@
 use serde::{Deserialize, Serialize};
 
 mod accounts;
+mod changes;
 pub mod checks;
 mod doctor;
 mod environments;
@@ -23,6 +24,10 @@ mod space;
 mod words;
 
 pub use self::accounts::{AccountSession, Accounts, ListedAccount, StorageCookie};
+pub use self::changes::{
+    ChangedFile, ChangedItem, ChangedRow, ChangedRows, ChangedSequence, ChangedStore, ChangedTable, Look, Looks,
+    SiteChanges,
+};
 pub use self::doctor::{Doctor, ReportedFinding};
 pub use self::environments::{
     Condition, ContainerEntry, DaemonStatus, DownRequest, EntryRequest, EnvironmentStatus, ReadOnlyWrites,
@@ -44,8 +49,8 @@ pub use self::space::{
 };
 pub use self::words::{
     ConditionKind, ConditionStatus, DifferenceKind, Extent, FindingArea, FindingLevel, ImageItemKind, ImageOrigin,
-    ImageOutcome, ImageState, InstanceState, OperationKind, OperationState, ProbeKind, PrunedKind, ResetOutcome,
-    ResetWay, SnapshotKind, StandbyState, ValueKind,
+    ImageOutcome, ImageState, InstanceState, ItemChange, OperationKind, OperationState, ProbeKind, PrunedKind,
+    ResetOutcome, ResetWay, SnapshotKind, StandbyState, ValueKind,
 };
 
 /// A file as text, with the path that it was read from.

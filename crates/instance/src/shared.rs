@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::changes::LookFolder;
 use super::health_log::HealthLog;
 use super::machine::Machine;
 use super::proof::References;
@@ -70,6 +71,11 @@ impl StateDir {
     /// The folder of marks of serving generations that no client has reached.
     pub(crate) fn pristine(&self) -> PathBuf {
         self.0.join("pristine")
+    }
+
+    /// The folder of rows of snapshots, and of looks at instances.
+    pub fn looks(&self) -> LookFolder {
+        LookFolder::new(self.0.join("looks"))
     }
 
     /// The folder of files that locators need while they run.

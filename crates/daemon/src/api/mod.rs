@@ -3,6 +3,7 @@
 //! The Unix socket accepts every client that file permissions let open it. TCP, if enabled, requires a bearer token.
 
 mod accounts;
+mod changes;
 mod checks;
 mod entries;
 mod environments;
@@ -83,6 +84,8 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/v1/environments/{environment}/sites/{site}/accounts/{account}/login", post(accounts::log_in))
         .route("/v1/environments/{environment}/sites/{site}/entries", post(entries::enter))
         .route("/v1/environments/{environment}/sites/{site}/verify", post(verify::verify))
+        .route("/v1/environments/{environment}/sites/{site}/changes", get(changes::changes))
+        .route("/v1/environments/{environment}/sites/{site}/looks", get(changes::list).post(changes::keep))
         .route(
             "/v1/environments/{environment}/sites/{site}/locate",
             post(locate::locate).layer(DefaultBodyLimit::max(evaluations::SIZE_MAX)),
