@@ -1,4 +1,4 @@
-//! What changed in a site, and the looks that changes can be compared with.
+//! The changes in a site, and the looks that later states are compared with.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ pub struct ChangedStore {
     pub sequences: Vec<ChangedSequence>,
     /// Definitions of tables, indexes and other objects.
     pub definitions: Vec<ChangedItem>,
-    /// Files and folders.
+    /// Files, folders and other entries of directories.
     pub files: Vec<ChangedFile>,
     /// Keys of a key-value server.
     pub keys: Vec<ChangedItem>,
@@ -115,7 +115,7 @@ pub struct ChangedSequence {
 pub struct ChangedItem {
     /// The name. That of a definition includes its kind: `index posts_pkey`.
     pub name: String,
-    /// How it differs.
+    /// Whether only one of the states has it, or both do.
     pub change: ItemChange,
 }
 
@@ -124,15 +124,15 @@ pub struct ChangedItem {
 pub struct ChangedFile {
     /// The path relative to the store.
     pub path: String,
-    /// How it differs.
+    /// Whether only one of the states has it, or both do.
     pub change: ItemChange,
-    /// The size before, in bytes; null if it was no file.
+    /// The size before, in bytes; null for folders and links.
     pub size_before: Option<u64>,
-    /// The size now, in bytes; null if it is no file.
+    /// The size now, in bytes; null for folders and links.
     pub size_now: Option<u64>,
     /// The difference as words: sizes, modes, owners.
     pub text: String,
-    /// The difference of the content in the unified format; null if it is no text, or too long.
+    /// The difference of the content in the unified format; null for binary and long files.
     pub diff: Option<String>,
     /// Whether the end of `diff` is left out.
     pub diff_is_cut: bool,

@@ -69,7 +69,7 @@ pub struct StoreChanges {
     pub sequences: Vec<SequenceChange>,
     /// Definitions of tables, indexes and other objects.
     pub definitions: Vec<DefinitionChange>,
-    /// Files and folders.
+    /// Files, folders and other entries of directories.
     pub files: Vec<FileChange>,
     /// Keys of a key-value server.
     pub keys: Vec<KeyChange>,
@@ -116,7 +116,7 @@ pub struct RowChanges {
 /// A row that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowChange {
-    /// How it differs.
+    /// Whether only one of the states has it, or both do.
     pub kind: ChangeKind,
     /// Values of the key's columns.
     pub key: Vec<Option<String>>,
@@ -153,7 +153,7 @@ pub struct SequenceChange {
 pub struct DefinitionChange {
     /// Kind and name of the object: `index posts_pkey`.
     pub name: String,
-    /// How it differs.
+    /// Whether only one of the states has it, or both do.
     pub kind: ChangeKind,
 }
 
@@ -162,13 +162,13 @@ pub struct DefinitionChange {
 pub struct FileChange {
     /// Path relative to the store.
     pub path: String,
-    /// How it differs.
+    /// Whether only one of the states has it, or both do.
     pub kind: ChangeKind,
     /// Attributes in the earlier state.
     pub before: Option<FileEntry>,
     /// Attributes in the later state.
     pub now: Option<FileEntry>,
-    /// Difference of the content; `None` if it is no text, or too long.
+    /// Difference of the content; `None` for binary and long files.
     pub diff: Option<TextDiff>,
 }
 
@@ -177,7 +177,7 @@ pub struct FileChange {
 pub struct KeyChange {
     /// Name of the key.
     pub name: String,
-    /// How it differs.
+    /// Whether only one of the states has it, or both do.
     pub kind: ChangeKind,
 }
 
