@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::catalog::{Catalog, Column, Table};
-use super::rows::{BEGIN_CHARS, BINARY_BYTES, PAGE_ROWS, ROW_BYTES, RowPage, VALUE_CHARS};
+use super::rows::{BEGIN_CHARS, BINARY_BYTES, ROW_BYTES, RowPage, VALUE_CHARS};
 
 /// Begins a read-only transaction on one consistent state, with settings that determine how values are printed.
 pub(super) const BEGIN: &str = include_str!("sql/mysql_begin.sql");
@@ -129,7 +129,8 @@ pub(super) fn page(table: &Table, columns: &[&Column], key: &[&Column], page: Ro
     // the width of a JSON text without the characters that escape others.
     format!(
         "select json_array('row', {name}, {key_text}, md5(concat_ws(',', {hashed})), {values}) \
-         from (select {selected} from {identifier} order by {order} limit {PAGE_ROWS} offset {offset}) r;\n",
+         from (select {selected} from {identifier} order by {order} limit {rows} offset {offset}) r;\n",
+        rows = page.rows,
         offset = page.offset
     )
 }
@@ -171,7 +172,9 @@ mod tests {
         }
         let table = &catalog.tables[0];
         let columns: Vec<&Column> = table.columns.iter().collect();
-        let page = |key: &[&Column], with_values| page(table, &columns, key, RowPage { offset: 3000, with_values });
+        let page = |key: &[&Column], with_values| {
+            page(table, &columns, key, RowPage { offset: 3000, rows: 1500, with_values })
+        };
         let hashed = "md5(concat_ws(',', cast(quote(`i``d`) as binary), cast(quote(`text`) as binary)))";
         let keyed = page(&columns[..1], false);
         assert!(keyed.contains("json_array('row', 'o''a', concat(json_array(cast(`i``d` as char))), "), "{keyed}");

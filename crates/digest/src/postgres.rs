@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::catalog::{Catalog, Column, Sequence, Table};
-use super::rows::{BEGIN_CHARS, PAGE_ROWS, ROW_BYTES, RowPage, VALUE_CHARS};
+use super::rows::{BEGIN_CHARS, ROW_BYTES, RowPage, VALUE_CHARS};
 
 /// Begins a read-only transaction on one consistent state, with settings that determine how values are printed.
 pub(super) const BEGIN: &str = include_str!("sql/postgres_begin.sql");
@@ -83,8 +83,9 @@ pub(super) fn page(table: &Table, columns: &[&Column], key: &[&Column], page: Ro
         "select json_build_array('row', {name}, r.k, concat_ws(' ', hashtextextended(r.x, 0), hashtextextended(r.x, 1)), \
          case when octet_length(r.v) <= {ROW_BYTES} then r.v end) \
          from (select {hashed} as x, {key} as k, {values} as v \
-         from (select t.* from only {identifier} t order by {order} limit {PAGE_ROWS} offset {offset}) t offset 0) r;\n",
+         from (select t.* from only {identifier} t order by {order} limit {rows} offset {offset}) t offset 0) r;\n",
         key = list(key),
+        rows = page.rows,
         offset = page.offset
     )
 }

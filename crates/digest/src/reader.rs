@@ -14,7 +14,7 @@ use super::catalog::{Catalog, Column};
 use super::content::{StoreContent, TableDigest};
 use super::database::ATTEMPTS;
 use super::lines::StoreConnection;
-use super::rows::{PAGE_ROWS, RowBudget, RowHash, RowPage, TableRow, TableRows, offsets};
+use super::rows::{CLIENT_PAGE_ROWS, PAGE_ROWS, RowBudget, RowHash, RowPage, TableRow, TableRows, offsets};
 use super::rules::VolatileParts;
 use super::{DigestError, Subject, mysql, postgres, rested};
 use arenad_model::site::{Database, DatabaseAccess};
@@ -227,6 +227,10 @@ impl<'a> DatabaseReader<'a> {
             self.add(&mut catalog, &mut none, &row)?;
         }
         let is_wanted = |name: &String| wanted.contains_key(name) && !rules.leaves_out_table(name);
+        let page_rows = match self.database.access {
+            DatabaseAccess::Tcp => PAGE_ROWS,
+            DatabaseAccess::Client { .. } => CLIENT_PAGE_ROWS,
+        };
         let mut found = BTreeMap::new();
         let mut waiting = Vec::new();
         for table in catalog.tables.iter().filter(|table| is_wanted(&table.name)) {
@@ -235,7 +239,7 @@ impl<'a> DatabaseReader<'a> {
             let rows = TableRows { key: names(&key), columns: names(&columns), rows: Vec::new() };
             found.insert(table.name.clone(), rows);
             let count = wanted[&table.name];
-            let pages = offsets(count).map(|offset| (offset, (count - offset.min(count)).min(PAGE_ROWS)));
+            let pages = offsets(count, page_rows).map(|offset| (offset, (count - offset.min(count)).min(page_rows)));
             waiting.extend(pages.map(|(offset, expected)| (table, columns.clone(), key.clone(), offset, expected)));
         }
         let mut waiting = waiting.into_iter().peekable();
@@ -244,9 +248,9 @@ impl<'a> DatabaseReader<'a> {
             // Small tables share a script, because each script starts a client if the server is read through one.
             let (mut script, mut tables, mut length, mut rows) = (Vec::new(), Vec::new(), 0, 0);
             while let Some((table, columns, key, offset, expected)) = waiting
-                .next_if(|(.., expected)| script.is_empty() || rows + expected <= PAGE_ROWS && length < SCRIPT_MAX / 2)
+                .next_if(|(.., expected)| script.is_empty() || rows + expected <= page_rows && length < SCRIPT_MAX / 2)
             {
-                let page = RowPage { offset, with_values };
+                let page = RowPage { offset, rows: page_rows, with_values };
                 let statement = match self.server {
                     DatabaseServer::Postgres => postgres::page(table, &columns, &key, page),
                     DatabaseServer::Mysql => mysql::page(table, &columns, &key, page),

@@ -45,6 +45,9 @@ pub(super) const ROW_BYTES: usize = 4000;
 /// Number of rows that are read at once.
 pub(super) const PAGE_ROWS: u64 = 1500;
 
+/// Number of rows that are read at once through a client in a container, whose output is limited to one MiB.
+pub(super) const CLIENT_PAGE_ROWS: u64 = 100;
+
 /// Rows by store and table, named as in a digest.
 pub type StoreRows = BTreeMap<String, BTreeMap<String, TableRows>>;
 
@@ -160,12 +163,14 @@ impl RowBudget {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RowPage {
     pub(super) offset: u64,
+    /// Maximum number of rows.
+    pub(super) rows: u64,
     pub(super) with_values: bool,
 }
 
 /// Returns the offsets of a table's pages. The last page has room for rows that were added in the meantime.
-pub(super) fn offsets(count: u64) -> impl Iterator<Item = u64> {
-    (0..=count / PAGE_ROWS).map(|page| page * PAGE_ROWS)
+pub(super) fn offsets(count: u64, rows: u64) -> impl Iterator<Item = u64> {
+    (0..=count / rows).map(move |page| page * rows)
 }
 
 #[cfg(test)]
@@ -216,8 +221,8 @@ mod tests {
 
     #[test]
     fn pages_cover_a_table_and_the_rows_that_are_added() {
-        assert_eq!(offsets(0).collect::<Vec<_>>(), [0]);
-        assert_eq!(offsets(PAGE_ROWS).collect::<Vec<_>>(), [0, PAGE_ROWS]);
-        assert_eq!(offsets(2 * PAGE_ROWS - 1).count(), 2);
+        assert_eq!(offsets(0, PAGE_ROWS).collect::<Vec<_>>(), [0]);
+        assert_eq!(offsets(PAGE_ROWS, PAGE_ROWS).collect::<Vec<_>>(), [0, PAGE_ROWS]);
+        assert_eq!(offsets(2 * PAGE_ROWS - 1, PAGE_ROWS).count(), 2);
     }
 }

@@ -13,7 +13,7 @@ use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use super::content::StoreContent;
-use super::rows::{RowBudget, RowPage, TableRows, offsets};
+use super::rows::{PAGE_ROWS, RowBudget, RowPage, TableRows, offsets};
 use super::rules::VolatileParts;
 use super::sqlite_worker::{SEQUENCES, Schema, SqliteReader};
 use super::stat_mark::{FinishedMark, StatMark};
@@ -68,8 +68,8 @@ pub(super) async fn table_rows(
         let key = keys.get(&table).filter(|key| key.iter().all(counts)).cloned().unwrap_or_default();
         let columns: Vec<String> = columns.into_iter().filter(counts).collect();
         let mut rows = Vec::new();
-        for offset in offsets(*count) {
-            let page = RowPage { offset, with_values: budget.has_values() };
+        for offset in offsets(*count, PAGE_ROWS) {
+            let page = RowPage { offset, rows: PAGE_ROWS, with_values: budget.has_values() };
             let read = reader.page(&table, &columns, &key, page).await.map_err(failed)?;
             read.iter().for_each(|row| budget.spend(row));
             if budget.is_spent() {

@@ -75,7 +75,7 @@ impl SqliteReader {
         page: RowPage,
     ) -> Result<Vec<TableRow>, WorkerError> {
         let (table, columns, key) = (table.to_owned(), columns.to_vec(), key.to_vec());
-        let RowPage { offset, with_values } = page;
+        let RowPage { offset, with_values, .. } = page;
         self.ask(&SqliteRequest::Page { table, columns, key, offset, with_values }).await
     }
 
@@ -109,7 +109,7 @@ pub fn serve() -> io::Result<()> {
                     parent.answer(&table_rows(&mut connection, &table, &columns).await.map_err(said)).await?;
                 }
                 SqliteRequest::Page { table, columns, key, offset, with_values } => {
-                    let page = RowPage { offset, with_values };
+                    let page = RowPage { offset, rows: PAGE_ROWS, with_values };
                     let rows = table_page(&mut connection, &table, &columns, &key, page).await;
                     parent.answer(&rows.map_err(said)).await?;
                 }
@@ -214,8 +214,8 @@ async fn table_page(
     let quote = |names: &[String]| names.iter().map(|name| quoted(name, '"')).collect::<Vec<_>>();
     let counted = if columns.is_empty() { vec!["1".to_owned()] } else { quote(columns) };
     let list = [counted.clone(), quote(key)].concat().join(", ");
-    let (table, offset) = (quoted(table, '"'), page.offset);
-    let sql = format!("select {list} from {table} limit {PAGE_ROWS} offset {offset}");
+    let (table, RowPage { offset, rows, .. }) = (quoted(table, '"'), page);
+    let sql = format!("select {list} from {table} limit {rows} offset {offset}");
     let mut found = Vec::new();
     let mut rows = sqlx::query(AssertSqlSafe(sql)).fetch(connection);
     while let Some(row) = rows.try_next().await? {
