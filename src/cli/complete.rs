@@ -13,7 +13,7 @@ use super::client::ApiClient;
 use super::failure::CommandFailure;
 use super::{definition, exit_code};
 use arenad_api::episodes::EpisodeList;
-use arenad_api::{Snapshots, Status};
+use arenad_api::{Looks, Snapshots, Status};
 
 /// The daemon's time limit, short because the user waits at every word.
 const PATIENCE: Duration = Duration::from_millis(400);
@@ -113,6 +113,8 @@ enum NameKind {
     ToBringUp,
     /// Snapshots, by name and id.
     Snapshots,
+    /// Looks of the site that is named before.
+    Looks,
     /// Services of the sites that are up.
     Services,
     /// Tasks of the default environment.
@@ -202,6 +204,7 @@ impl<'a> CursorPosition<'a> {
             }
             ("SITE", _) => vec![NameKind::Sites],
             ("SNAPSHOT" | "FROM" | "TO", _) => vec![NameKind::Snapshots],
+            ("LOOK", _) => vec![NameKind::Looks],
             ("NAME", Some("service")) => vec![NameKind::Services],
             ("TASK" | "TASK|FILE", _) => vec![NameKind::Tasks],
             ("EPISODE", _) => vec![NameKind::Episodes],
@@ -231,6 +234,7 @@ async fn names(global: &Global, names: NameKind, positionals: &[&str]) -> Vec<St
             let sites = status.into_iter().flat_map(|status| status.environments).flat_map(|known| known.sites);
             sites.flat_map(|site| site.containers).map(|container| container.service).collect()
         }
+        NameKind::Looks => looks(global, positionals).await.unwrap_or_default(),
         NameKind::Snapshots => {
             let found = ask::<Snapshots>(global, "/v1/snapshots").await;
             let all = found.into_iter().flat_map(|found| found.snapshots);
@@ -262,6 +266,15 @@ fn sites(status: &Status) -> Vec<String> {
         if is_unique(&site.name) { vec![site.name.clone(), whole] } else { vec![whole] }
     });
     names.collect()
+}
+
+/// Returns the numbers of a site's looks.
+async fn looks(global: &Global, positionals: &[&str]) -> Option<Vec<String>> {
+    let status = ask::<Status>(global, "/v1/status").await?;
+    let site = super::find::site(&status, None, positionals.first()?).ok()?;
+    let path = format!("/v1/environments/{}/sites/{}/looks", site.environment, site.name);
+    let found = ask::<Looks>(global, &path).await?;
+    Some(found.looks.into_iter().map(|look| look.number.to_string()).collect())
 }
 
 fn defined() -> Vec<String> {
@@ -311,6 +324,8 @@ mod tests {
         assert_eq!(at(&["validate", ""]).1, [NameKind::Defined]);
         assert_eq!(at(&["locate", ""]).1, [NameKind::Sites]);
         assert_eq!(at(&["locate", "shopping", ""]).1, []);
+        assert_eq!(at(&["changes", "shopping", "--since", ""]).1, [NameKind::Looks]);
+        assert_eq!(at(&["look", ""]).1, [NameKind::Sites]);
         assert_eq!(at(&["completions", "z"]).0, ["zsh"]);
         assert_eq!(at(&["env", "--format", "d"]).0, ["dotenv"]);
         assert_eq!(at(&["exec", "shopping", "--", "l"]), (vec![], vec![]));

@@ -4,6 +4,7 @@
 mod streams;
 
 mod args;
+mod changes;
 mod check;
 mod client;
 mod complete;
@@ -89,6 +90,8 @@ async fn dispatch(cli: &Cli) -> Result<u8, CommandFailure> {
         CliCommand::Validate(args) => config::validate(global, args),
         CliCommand::Snapshot(command) => snapshot::run(global, command).await,
         CliCommand::Verify(args) => verify::run(global, args).await,
+        CliCommand::Changes(args) => changes::run(global, args).await,
+        CliCommand::Look(args) => changes::look(global, args).await,
         CliCommand::Login(args) => login::run(global, args).await,
         CliCommand::Locate(args) => locate::run(global, args).await,
         CliCommand::Har(args) => har::run(global, args).await,

@@ -62,7 +62,7 @@ impl TestInstance {
         Self { engine, site, incarnation, folders, copies, lines: StoreConnections::kept() }
     }
 
-    fn subject(&self) -> Subject<'_> {
+    pub fn subject(&self) -> Subject<'_> {
         Subject {
             engine: &self.engine,
             site: &self.site,

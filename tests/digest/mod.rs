@@ -4,6 +4,7 @@ mod files;
 mod hostile;
 mod hostile_redis;
 mod instance;
+mod rows;
 mod servers;
 mod sites;
 mod sqlite;

@@ -18,7 +18,7 @@ const SCHEMA: &str = "create table note (id integer primary key autoincrement, t
     insert into session (key) values ('a');";
 
 /// Runs statements with Python's SQLite, as sites do; `keep` leaves the files as they are while a connection is open.
-fn run(path: &std::path::Path, statements: &str, keep: bool) {
+pub fn run(path: &std::path::Path, statements: &str, keep: bool) {
     let script = "import os, sqlite3, sys\ndatabase = sqlite3.connect(sys.argv[1])\ndatabase.executescript(sys.argv[2])\ndatabase.commit()\n\
                   if sys.argv[3] == 'keep': os._exit(0)\ndatabase.close()";
     let end = if keep { "keep" } else { "close" };

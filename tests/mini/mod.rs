@@ -4,6 +4,7 @@
 //! tests share its images.
 
 mod accounts;
+mod changes;
 mod clock;
 mod confined;
 mod forge;

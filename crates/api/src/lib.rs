@@ -9,6 +9,7 @@
 use serde::{Deserialize, Serialize};
 
 mod accounts;
+mod changes;
 pub mod checks;
 mod doctor;
 mod environments;
@@ -24,6 +25,10 @@ mod space;
 mod words;
 
 pub use self::accounts::{AccountSession, Accounts, ListedAccount, StorageCookie};
+pub use self::changes::{
+    ChangedFile, ChangedItem, ChangedRow, ChangedRows, ChangedSequence, ChangedStore, ChangedTable, Look, Looks,
+    SiteChanges,
+};
 pub use self::doctor::{Doctor, ReportedFinding};
 pub use self::environments::{
     Condition, ContainerEntry, DaemonStatus, DownRequest, EntryRequest, EnvironmentStatus, ReadOnlyWrites,
@@ -45,8 +50,8 @@ pub use self::space::{
 };
 pub use self::words::{
     ConditionKind, ConditionStatus, DifferenceKind, EpisodeStatus, EpisodeVerdict, Extent, FindingArea, FindingLevel,
-    ImageItemKind, ImageOrigin, ImageOutcome, ImageState, InstanceState, OperationKind, OperationState, ProbeKind,
-    PrunedKind, ResetOutcome, ResetWay, SnapshotKind, StandbyState, ValueKind,
+    ImageItemKind, ImageOrigin, ImageOutcome, ImageState, InstanceState, ItemChange, OperationKind, OperationState,
+    ProbeKind, PrunedKind, ResetOutcome, ResetWay, SnapshotKind, StandbyState, ValueKind,
 };
 
 /// A file as text, with the path that it was read from.

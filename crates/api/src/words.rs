@@ -27,6 +27,15 @@ macro_rules! words {
 }
 
 words! {
+    /// How an item differs from its earlier state.
+    ItemChange {
+        /// Only the later state has it.
+        Added = "added",
+        /// Both states have it, with different content.
+        Changed = "changed",
+        /// Only the earlier state has it.
+        Removed = "removed",
+    }
     /// The state of an instance.
     InstanceState {
         /// It does not exist.

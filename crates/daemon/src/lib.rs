@@ -22,6 +22,7 @@ mod export;
 pub mod host;
 mod imports;
 mod locate;
+mod looks;
 pub mod operations;
 mod reconcile;
 mod server;

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::environments::EnvironmentRegistry;
-use super::trash;
+use super::{looks, trash};
 use arenad_engine::labels;
 use arenad_instance::shared::SharedParts;
 use arenad_model::error::describe;
@@ -31,6 +31,9 @@ const TRIM: &str = "*/15 * * * *";
 
 /// The schedule for deleting old events, resets and rounds.
 const FORGET: &str = "17 * * * *";
+
+/// The schedule for removing looks of generations that do not serve, and rows of removed snapshots.
+const FORGET_LOOKS: &str = "27 * * * *";
 
 /// The events and resets that are kept: weeks of ordinary use.
 const HISTORY: Retention = Retention { most: 100_000, least: 10_000, age: Duration::from_secs(90 * DAY) };
@@ -88,6 +91,8 @@ pub(crate) fn spawn(shared: &Arc<SharedParts>, environments: &Arc<EnvironmentReg
             }
         }));
     }
+    let looks = shared.clone();
+    shared.tasks.spawn(on_schedule(shared.clone(), FORGET_LOOKS, move || looks::forget(looks.clone())));
     let forgetful = shared.clone();
     shared.tasks.spawn(on_schedule(shared.clone(), FORGET, move || {
         let store = forgetful.store.clone();

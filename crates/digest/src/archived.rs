@@ -3,7 +3,7 @@
 //! A daemon without a state root uses this path. It reads everything every time, because an archive does not show what
 //! was written since the last one. It does not report sockets.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::{CString, OsStr};
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::budget::FolderBudget;
 use super::content::{FileEntry, FileKind, StoreContent};
+use super::rows::{RowBudget, TableRows};
 use super::rules::FileRules;
 use super::sqlite::COPY_MAX;
 use super::tree::{StoreFolder, shown};
@@ -32,6 +33,25 @@ pub(super) async fn look(subject: &Subject<'_>, store: &Store) -> Result<StoreRe
 
 /// Reads the rows of a SQLite database, whose files are first copied out of the container.
 pub(super) async fn look_sqlite(subject: &Subject<'_>, store: &Store) -> Result<StoreReading, DigestError> {
+    let (_copy, place) = copied(subject, store).await?;
+    let look = sqlite::look(store, place, subject.copies).await?;
+    // The mark of the copy says nothing about the site's files.
+    Ok(StoreReading { mark: None, ..look })
+}
+
+/// Reads the rows of tables of a SQLite database, whose files are first copied out of the container.
+pub(super) async fn table_rows(
+    subject: &Subject<'_>,
+    store: &Store,
+    wanted: &BTreeMap<String, u64>,
+    budget: &mut RowBudget,
+) -> Result<BTreeMap<String, TableRows>, DigestError> {
+    let (_copy, place) = copied(subject, store).await?;
+    sqlite::table_rows(store, place, subject.copies, wanted, budget).await
+}
+
+/// Copies the files of a SQLite database out of the container. The copy is removed with the returned folder.
+async fn copied(subject: &Subject<'_>, store: &Store) -> Result<(Folder, StoreFolder), DigestError> {
     let copy = Folder::new_in(subject.copies).map_err(|cause| DigestError::File {
         store: store.name.clone(),
         path: store.path.clone(),
@@ -43,9 +63,7 @@ pub(super) async fn look_sqlite(subject: &Subject<'_>, store: &Store) -> Result<
     let read = read_stream(archive, move |archive| copy_database(archive, &name, &to, COPY_MAX)).await;
     read.and_then(|copied| copied).map_err(|cause| failed(store, cause))?;
     let place = StoreFolder { root: copy.path().to_owned(), below: PathBuf::new() };
-    let look = sqlite::look(store, place, subject.copies).await?;
-    // The mark of the copy says nothing about the site's files.
-    Ok(StoreReading { mark: None, ..look })
+    Ok((copy, place))
 }
 
 fn container<'a>(subject: &Subject<'a>, store: &Store) -> Result<&'a EngineHandle, DigestError> {

@@ -15,6 +15,8 @@ pub(super) struct Catalog {
     /// Next numbers that the catalog itself contains, by table.
     pub(super) counters: BTreeMap<String, String>,
     pub(super) sequences: Vec<Sequence>,
+    /// Columns of primary keys, by table; only read for rows.
+    pub(super) keys: BTreeMap<String, Vec<String>>,
     /// Hashes of definitions, by kind and name. For some kinds, several objects may have the same name.
     pub(super) objects: BTreeMap<String, BTreeSet<String>>,
 }
@@ -32,6 +34,23 @@ pub(super) struct Column {
     pub(super) name: String,
     /// SQL expression that yields the value in the form that is hashed.
     pub(super) expression: String,
+    /// SQL expression that yields the value as a text for users.
+    pub(super) shown: String,
+}
+
+impl Table {
+    /// Returns the columns that count, and those of the key. There is no key if one of its columns does not count.
+    pub(super) fn counted<'a>(
+        &'a self,
+        rules: &VolatileParts<'_>,
+        key: Option<&Vec<String>>,
+    ) -> (Vec<&'a Column>, Vec<&'a Column>) {
+        let counted: Vec<&Column> =
+            self.columns.iter().filter(|column| !rules.leaves_out_column(&column.name, &self.name)).collect();
+        let find = |name: &String| counted.iter().find(|column| column.name == *name).copied();
+        let key: Option<Vec<&Column>> = key.and_then(|names| names.iter().map(find).collect());
+        (counted, key.unwrap_or_default())
+    }
 }
 
 /// A sequence of a database.

@@ -1,10 +1,11 @@
 //! Reads databases on a server. Their marks, which are read before and after, show whether anything was written in
 //! between.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::content::StoreContent;
 use super::reader::DatabaseReader;
+use super::rows::{RowBudget, TableRows};
 use super::{DigestError, StoreReading, Subject};
 use arenad_model::store::{Store, StoreKind};
 
@@ -68,6 +69,30 @@ pub(super) async fn look(
         reader.end().await;
     }
     Ok(look)
+}
+
+/// Reads the rows of a store's tables, which are named as in its digest.
+pub(super) async fn table_rows(
+    subject: &Subject<'_>,
+    store: &Store,
+    databases: &[String],
+    wanted: &BTreeMap<String, u64>,
+    budget: &mut RowBudget,
+) -> Result<BTreeMap<String, TableRows>, DigestError> {
+    let mut found = BTreeMap::new();
+    for key in databases {
+        let prefix = if databases.len() > 1 { format!("{key}:") } else { String::new() };
+        let tables = wanted.iter().filter_map(|(name, count)| Some((name.strip_prefix(&prefix)?.to_owned(), *count)));
+        let tables: BTreeMap<String, u64> = tables.collect();
+        if tables.is_empty() {
+            continue;
+        }
+        let mut reader = DatabaseReader::open(*subject, store, key).await?;
+        let read = reader.table_rows(&tables, budget).await?;
+        reader.end().await;
+        found.extend(read.into_iter().map(|(name, rows)| (format!("{prefix}{name}"), rows)));
+    }
+    Ok(found)
 }
 
 /// Returns an error if none of a store's databases contains a table, and the server has databases that no store names.

@@ -207,6 +207,19 @@ fn files(_: &str, before: &FileEntry, now: &FileEntry) -> Option<(String, String
     Some((was.join(", "), is.join(", ")))
 }
 
+/// Returns the difference between two states of a file in words: `12 bytes before, 14 bytes now`.
+pub fn describe_file(before: Option<&FileEntry>, now: Option<&FileEntry>) -> String {
+    match (before, now) {
+        (Some(before), Some(now)) => {
+            let (before, now) = files("", before, now).unwrap_or_default();
+            format!("{before} before, {now} now")
+        }
+        (Some(before), None) => format!("{} before", file_shown(before)),
+        (None, Some(now)) => file_shown(now),
+        (None, None) => String::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -31,6 +31,7 @@ mod reader;
 mod redis;
 pub mod redis_worker;
 mod rested;
+mod rows;
 mod rules;
 mod sqlite;
 pub mod sqlite_worker;
@@ -57,11 +58,13 @@ use arenad_seams::inline::{self, Stop};
 use arenad_storage::StorageError;
 
 pub use content::{Digest, FileEntry, FileKind, StoreContent, TableDigest};
-pub use difference::{ContentDifferences, DIFFERENCES_MAX, ItemDifference, ItemKind, compare};
+pub use difference::{ContentDifferences, DIFFERENCES_MAX, ItemDifference, ItemKind, compare, describe_file};
 pub use lines::StoreConnections;
 pub use rested::{Folders, Rested};
+pub use rows::{ROWS_MAX, RowHash, StoreRows, TABLE_ROWS_MAX, TableRow, TableRows, WantedRows};
 
 use database::Rest;
+use rows::RowBudget;
 use tree::StoreFolder;
 
 /// Why a digest could not be computed.
@@ -398,6 +401,53 @@ async fn content(subject: &Subject<'_>, store: &Store, rest: Option<Rest<'_>>) -
         StoreKind::Sqlite => sqlite::look(store, folder(subject, store)?, subject.copies).await,
         StoreKind::Directory => tree::look(subject.site, store, folder(subject, store)?).await,
     }
+}
+
+/// Reads the rows of tables, each with its key. Nothing holds the site's writers up: each page of rows is a read-only
+/// transaction of its own, so the caller checks the rows with [`TableRows::is_of`] against a digest of the same state.
+///
+/// Tables that no longer exist are left out. Cancellation: safe at any point; nothing is changed.
+pub async fn take_rows(subject: &Subject<'_>, wanted: &WantedRows) -> Result<StoreRows, DigestError> {
+    let reads = subject.site.stores.iter().filter_map(|store| {
+        let tables = wanted.tables.get(&store.name)?;
+        Some(async move {
+            let mut budget = RowBudget::of(wanted);
+            let read = in_time(store, table_rows(subject, store, tables, &mut budget)).await?;
+            Ok((store.name.clone(), read))
+        })
+    });
+    join_all(reads).await.into_iter().collect()
+}
+
+async fn table_rows(
+    subject: &Subject<'_>,
+    store: &Store,
+    wanted: &BTreeMap<String, u64>,
+    budget: &mut RowBudget,
+) -> Result<BTreeMap<String, TableRows>, DigestError> {
+    match &store.kind {
+        StoreKind::Postgres { databases } | StoreKind::Mysql { databases } => {
+            database::table_rows(subject, store, databases, wanted, budget).await
+        }
+        StoreKind::Sqlite if subject.folders.is_empty() => archived::table_rows(subject, store, wanted, budget).await,
+        StoreKind::Sqlite => sqlite::table_rows(store, folder(subject, store)?, subject.copies, wanted, budget).await,
+        StoreKind::Directory | StoreKind::Redis { .. } => Ok(BTreeMap::new()),
+    }
+}
+
+/// Returns the content of those files of a store that are texts of at most `most` bytes, by path. The result is empty if
+/// the subject has no folders on this host.
+pub async fn texts(
+    subject: &Subject<'_>,
+    store: &str,
+    paths: Vec<String>,
+    most: u64,
+) -> Result<BTreeMap<String, String>, DigestError> {
+    let store = subject.site.stores.iter().find(|known| known.name == store);
+    let Some(store) = store.filter(|_| !subject.folders.is_empty() && !paths.is_empty()) else {
+        return Ok(BTreeMap::new());
+    };
+    in_time(store, tree::texts(store, folder(subject, store)?, paths, most)).await
 }
 
 /// Finds the folder of this host that contains the store.

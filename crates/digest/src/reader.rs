@@ -5,14 +5,16 @@
 //! connections at once if the server is reached without a client: one script occupies only one processor, and a rewind
 //! waits for the result.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value as Json;
 
-use super::catalog::Catalog;
+use super::catalog::{Catalog, Column};
 use super::content::{StoreContent, TableDigest};
 use super::database::ATTEMPTS;
 use super::lines::StoreConnection;
+use super::rows::{CLIENT_PAGE_ROWS, PAGE_ROWS, RowBudget, RowHash, RowPage, TableRow, TableRows, offsets};
 use super::rules::VolatileParts;
 use super::{DigestError, Subject, mysql, postgres, rested};
 use arenad_model::site::{Database, DatabaseAccess};
@@ -61,6 +63,28 @@ impl DatabaseServer {
         match self {
             Self::Postgres => postgres::OTHERS,
             Self::Mysql => mysql::OTHERS,
+        }
+    }
+
+    fn keys(self) -> &'static str {
+        match self {
+            Self::Postgres => postgres::KEYS,
+            Self::Mysql => mysql::KEYS,
+        }
+    }
+
+    /// Returns the hash of a row, from the form in which the server yields it.
+    fn row_hash(self, text: &str) -> Option<RowHash> {
+        match self {
+            Self::Postgres => {
+                let (first, second) = text.split_once(' ')?;
+                let number = |text: &str| text.parse().ok().map(i64::cast_unsigned);
+                Some(RowHash(number(first)?, number(second)?))
+            }
+            Self::Mysql => {
+                let half = |digits: Option<&str>| u64::from_str_radix(digits?, 16).ok();
+                Some(RowHash(half(text.get(..16))?, half(text.get(16..))?))
+            }
         }
     }
 
@@ -190,6 +214,82 @@ impl<'a> DatabaseReader<'a> {
         Ok(MarkedContent { content, before, after })
     }
 
+    /// Reads the rows of tables whose approximate number of rows is given. Tables that do not exist, or exceed
+    /// the budget, are left out. Each page is a transaction of its own, so the caller checks the rows against a digest.
+    pub(super) async fn table_rows(
+        &mut self,
+        wanted: &BTreeMap<String, u64>,
+        budget: &mut RowBudget,
+    ) -> Result<BTreeMap<String, TableRows>, DigestError> {
+        let rules = VolatileParts::of(self.store);
+        let (mut catalog, mut none) = (Catalog::default(), StoreContent::default());
+        for row in self.run(&[self.server.catalog(), self.server.keys()].map(str::to_owned)).await? {
+            self.add(&mut catalog, &mut none, &row)?;
+        }
+        let is_wanted = |name: &String| wanted.contains_key(name) && !rules.leaves_out_table(name);
+        let page_rows = match self.database.access {
+            DatabaseAccess::Tcp => PAGE_ROWS,
+            DatabaseAccess::Client { .. } => CLIENT_PAGE_ROWS,
+        };
+        let mut found = BTreeMap::new();
+        let mut waiting = Vec::new();
+        for table in catalog.tables.iter().filter(|table| is_wanted(&table.name)) {
+            let (columns, key) = table.counted(&rules, catalog.keys.get(&table.name));
+            let names = |columns: &[&Column]| columns.iter().map(|column| column.name.clone()).collect();
+            let rows = TableRows { key: names(&key), columns: names(&columns), rows: Vec::new() };
+            found.insert(table.name.clone(), rows);
+            let count = wanted[&table.name];
+            let pages = offsets(count, page_rows).map(|offset| (offset, (count - offset.min(count)).min(page_rows)));
+            waiting.extend(pages.map(|(offset, expected)| (table, columns.clone(), key.clone(), offset, expected)));
+        }
+        let mut waiting = waiting.into_iter().peekable();
+        while waiting.peek().is_some() {
+            let with_values = budget.has_values();
+            // Small tables share a script, because each script starts a client if the server is read through one.
+            let (mut script, mut tables, mut length, mut rows) = (Vec::new(), Vec::new(), 0, 0);
+            while let Some((table, columns, key, offset, expected)) = waiting
+                .next_if(|(.., expected)| script.is_empty() || rows + expected <= page_rows && length < SCRIPT_MAX / 2)
+            {
+                let page = RowPage { offset, rows: page_rows, with_values };
+                let statement = match self.server {
+                    DatabaseServer::Postgres => postgres::page(table, &columns, &key, page),
+                    DatabaseServer::Mysql => mysql::page(table, &columns, &key, page),
+                };
+                length += statement.len();
+                rows += expected;
+                tables.push(&table.name);
+                script.push(statement);
+            }
+            for answer in self.run(&script).await? {
+                let parsed = self.row(&answer).and_then(|(table, row)| Some((found.get_mut(table)?, row)));
+                let (table, row) = parsed.ok_or_else(|| not_understood(self.store, &answer.to_string()))?;
+                budget.spend(&row);
+                table.rows.push(row);
+                if budget.is_spent() {
+                    break;
+                }
+            }
+            if budget.is_spent() {
+                let unread = waiting.map(|(table, ..)| &table.name);
+                tables.into_iter().chain(unread).for_each(|name| drop(found.remove(name)));
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns a row of an answer and the name of its table.
+    fn row<'r>(&self, answer: &'r Json) -> Option<(&'r str, TableRow)> {
+        let [Json::String(tag), Json::String(table), Json::String(key), Json::String(hash), values] =
+            answer.as_array()?.as_slice()
+        else {
+            return None;
+        };
+        let values = values.as_str().map(serde_json::from_str).transpose().ok()?;
+        let row = TableRow { hash: self.server.row_hash(hash)?, key: serde_json::from_str(key).ok()?, values };
+        (tag == "row").then_some((table.as_str(), row))
+    }
+
     async fn catalog(&mut self) -> Result<Catalog, DigestError> {
         let statements = [self.server.mark(), self.server.catalog(), self.server.mark()].map(str::to_owned);
         let (mut catalog, mut none) = (Catalog::default(), StoreContent::default());
@@ -239,6 +339,10 @@ impl<'a> DatabaseReader<'a> {
             Some([Json::String(tag), Json::String(name), count, Json::String(hash)]) if tag == "rows" => {
                 let rows = count.as_u64().map(|count| TableDigest { count, hash: hash.clone() });
                 rows.map(|rows| content.tables.insert(name.clone(), rows)).is_some()
+            }
+            Some([Json::String(tag), Json::String(table), Json::String(column)]) if tag == "key" => {
+                catalog.keys.entry(table.clone()).or_default().push(column.clone());
+                true
             }
             Some([Json::String(tag), Json::String(name), Json::String(number)]) if tag == "counter" => {
                 content.counters.insert(name.clone(), number.clone());

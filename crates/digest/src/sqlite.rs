@@ -1,6 +1,7 @@
 //! Reads SQLite databases. Their files are copied and a confined process reads the rows from the copy, so that the site
 //! never meets a lock or a file of the daemon, and the daemon itself does not parse the files.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,6 +13,7 @@ use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use super::content::StoreContent;
+use super::rows::{PAGE_ROWS, RowBudget, RowPage, TableRows, offsets};
 use super::rules::VolatileParts;
 use super::sqlite_worker::{SEQUENCES, Schema, SqliteReader};
 use super::stat_mark::{FinishedMark, StatMark};
@@ -40,12 +42,52 @@ pub(super) async fn mark(store: &Store, folder: StoreFolder) -> Result<Option<St
 ///
 /// The files are copied to a folder in `copies`.
 pub(super) async fn look(store: &Store, folder: StoreFolder, copies: &Path) -> Result<StoreReading, DigestError> {
+    let (copied, name) = copy(store, folder, copies).await?;
+    let content = rows(store, &copied.folder, &name).await?;
+    Ok(StoreReading { content, mark: copied.mark, paths: None })
+}
+
+/// Reads the rows of tables from a copy of the files, as [`look`] does. Tables that do not exist are left out.
+pub(super) async fn table_rows(
+    store: &Store,
+    folder: StoreFolder,
+    copies: &Path,
+    wanted: &BTreeMap<String, u64>,
+    budget: &mut RowBudget,
+) -> Result<BTreeMap<String, TableRows>, DigestError> {
+    let (copied, name) = copy(store, folder, copies).await?;
+    let failed = |cause: WorkerError| DigestError::Sqlite { store: store.name.clone(), cause: cause.into() };
+    let (mut reader, Schema { tables, keys, .. }) = SqliteReader::start(&copied.folder, &name).await.map_err(failed)?;
+    let rules = VolatileParts::of(store);
+    let mut found = BTreeMap::new();
+    for (table, columns) in tables {
+        let Some(count) = wanted.get(&table).filter(|_| !rules.leaves_out_table(&table) && table != SEQUENCES) else {
+            continue;
+        };
+        let counts = |name: &String| !rules.leaves_out_column(name, &table);
+        let key = keys.get(&table).filter(|key| key.iter().all(counts)).cloned().unwrap_or_default();
+        let columns: Vec<String> = columns.into_iter().filter(counts).collect();
+        let mut rows = Vec::new();
+        for offset in offsets(*count, PAGE_ROWS) {
+            let page = RowPage { offset, rows: PAGE_ROWS, with_values: budget.has_values() };
+            let read = reader.page(&table, &columns, &key, page).await.map_err(failed)?;
+            read.iter().for_each(|row| budget.spend(row));
+            if budget.is_spent() {
+                return Ok(found);
+            }
+            rows.extend(read);
+        }
+        found.insert(table, TableRows { key, columns, rows });
+    }
+    Ok(found)
+}
+
+/// Copies the files of a database, and returns the copy and the name of its main file.
+async fn copy(store: &Store, folder: StoreFolder, copies: &Path) -> Result<(SqliteCopy, String), DigestError> {
     let files = Files::of(store, folder);
     let name = files.name.clone();
     let copies = copies.to_owned();
-    let copied = blocking(store, move |stop| files.copy(&copies, stop)).await?;
-    let content = rows(store, &copied.folder, &name).await?;
-    Ok(StoreReading { content, mark: copied.mark, paths: None })
+    Ok((blocking(store, move |stop| files.copy(&copies, stop)).await?, name))
 }
 
 /// The files of a database and the folder that contains them.
@@ -152,7 +194,7 @@ pub(super) fn too_large(most: u64) -> io::Error {
 /// Reads the rows of a copy in a confined process, because a crafted SQLite file may exploit the program that opens it.
 async fn rows(store: &Store, folder: &Folder, name: &str) -> Result<StoreContent, DigestError> {
     let failed = |cause: WorkerError| DigestError::Sqlite { store: store.name.clone(), cause: cause.into() };
-    let (mut reader, Schema { objects, tables }) = SqliteReader::start(folder, name).await.map_err(failed)?;
+    let (mut reader, Schema { objects, tables, .. }) = SqliteReader::start(folder, name).await.map_err(failed)?;
     let rules = VolatileParts::of(store);
     let mut content = StoreContent { objects, ..StoreContent::default() };
     for (table, columns) in &tables {

@@ -9,6 +9,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, ConnectOptions, Row, TypeInfo, ValueRef};
 
 use super::content::TableDigest;
+use super::rows::{BEGIN_CHARS, BINARY_BYTES, PAGE_ROWS, ROW_BYTES, RowHash, RowPage, TableRow, VALUE_CHARS};
 use arenad_confined::{Folder, Worker, WorkerError};
 
 /// Hidden command that runs this program as the worker.
@@ -24,6 +25,8 @@ enum SqliteRequest {
     Schema(String),
     /// Asks for the count and the hash of a table's rows, restricted to these columns.
     Rows { table: String, columns: Vec<String> },
+    /// Asks for a page of a table's rows, with the values of the key's columns.
+    Page { table: String, columns: Vec<String>, key: Vec<String>, offset: u64, with_values: bool },
     /// Asks for the rows of [`SEQUENCES`].
     Sequences,
 }
@@ -35,6 +38,8 @@ pub(super) struct Schema {
     pub(super) objects: BTreeMap<String, String>,
     /// Tables with their columns.
     pub(super) tables: Vec<(String, Vec<String>)>,
+    /// Columns of primary keys, by table.
+    pub(super) keys: BTreeMap<String, Vec<String>>,
 }
 
 arenad_model::text_error! {
@@ -59,6 +64,19 @@ impl SqliteReader {
     /// Returns the count and the hash of a table's rows.
     pub(super) async fn rows(&mut self, table: &str, columns: Vec<String>) -> Result<TableDigest, WorkerError> {
         self.ask(&SqliteRequest::Rows { table: table.to_owned(), columns }).await
+    }
+
+    /// Returns a page of a table's rows.
+    pub(super) async fn page(
+        &mut self,
+        table: &str,
+        columns: &[String],
+        key: &[String],
+        page: RowPage,
+    ) -> Result<Vec<TableRow>, WorkerError> {
+        let (table, columns, key) = (table.to_owned(), columns.to_vec(), key.to_vec());
+        let RowPage { offset, with_values, .. } = page;
+        self.ask(&SqliteRequest::Page { table, columns, key, offset, with_values }).await
     }
 
     /// Returns the last number of each `AUTOINCREMENT` table.
@@ -89,6 +107,11 @@ pub fn serve() -> io::Result<()> {
                 SqliteRequest::Schema(_) => return Ok(()),
                 SqliteRequest::Rows { table, columns } => {
                     parent.answer(&table_rows(&mut connection, &table, &columns).await.map_err(said)).await?;
+                }
+                SqliteRequest::Page { table, columns, key, offset, with_values } => {
+                    let page = RowPage { offset, rows: PAGE_ROWS, with_values };
+                    let rows = table_page(&mut connection, &table, &columns, &key, page).await;
+                    parent.answer(&rows.map_err(said)).await?;
                 }
                 SqliteRequest::Sequences => parent.answer(&sequences(&mut connection).await.map_err(said)).await?,
             }
@@ -123,6 +146,11 @@ async fn schema(connection: &mut SqliteConnection) -> Result<Schema, sqlx::Error
     for table in tables {
         let sql = format!("select name from pragma_table_info({})", quoted(&table, '\''));
         let columns = query(connection, &sql).await?.iter().map(|row| text(row, 0)).collect();
+        let sql = format!("select name from pragma_table_info({}) where pk > 0 order by pk", quoted(&table, '\''));
+        let key: Vec<String> = query(connection, &sql).await?.iter().map(|row| text(row, 0)).collect();
+        if !key.is_empty() {
+            schema.keys.insert(table.clone(), key);
+        }
         schema.tables.push((table, columns));
     }
     Ok(schema)
@@ -158,16 +186,86 @@ async fn table_rows(
     let mut rows = sqlx::query(AssertSqlSafe(sql)).fetch(connection);
     let (mut count, mut sum) = (0, 0_u128);
     while let Some(row) = rows.try_next().await? {
-        let mut hash = blake3::Hasher::new();
-        for column in 0..row.len() {
-            add_value(&mut hash, &row, column)?;
-        }
-        let mut half = [0; 16];
-        half.copy_from_slice(&hash.finalize().as_bytes()[..16]);
-        sum = sum.wrapping_add(u128::from_le_bytes(half));
+        sum = sum.wrapping_add(row_hash(&row, row.len())?);
         count += 1;
     }
     Ok(TableDigest { count, hash: format!("{sum:032x}") })
+}
+
+/// Hashes the first `columns` columns of a row.
+fn row_hash(row: &SqliteRow, columns: usize) -> Result<u128, sqlx::Error> {
+    let mut hash = blake3::Hasher::new();
+    for column in 0..columns {
+        add_value(&mut hash, row, column)?;
+    }
+    let mut half = [0; 16];
+    half.copy_from_slice(&hash.finalize().as_bytes()[..16]);
+    Ok(u128::from_le_bytes(half))
+}
+
+/// Returns a page of a table's rows. A copy does not change, so the order of rows is the same for each page.
+async fn table_page(
+    connection: &mut SqliteConnection,
+    table: &str,
+    columns: &[String],
+    key: &[String],
+    page: RowPage,
+) -> Result<Vec<TableRow>, sqlx::Error> {
+    let quote = |names: &[String]| names.iter().map(|name| quoted(name, '"')).collect::<Vec<_>>();
+    let counted = if columns.is_empty() { vec!["1".to_owned()] } else { quote(columns) };
+    let list = [counted.clone(), quote(key)].concat().join(", ");
+    let (table, RowPage { offset, rows, .. }) = (quoted(table, '"'), page);
+    let sql = format!("select {list} from {table} limit {rows} offset {offset}");
+    let mut found = Vec::new();
+    let mut rows = sqlx::query(AssertSqlSafe(sql)).fetch(connection);
+    while let Some(row) = rows.try_next().await? {
+        let hash = row_hash(&row, counted.len())?;
+        let hash = RowHash(hash as u64, (hash >> 64) as u64);
+        let shown =
+            |range: std::ops::Range<usize>| range.map(|column| shown(&row, column)).collect::<Result<Vec<_>, _>>();
+        let key = shown(counted.len()..row.len())?;
+        let values = if page.with_values { Some(shown(0..columns.len())?) } else { None };
+        let length = |values: &Vec<Option<String>>| values.iter().flatten().map(String::len).sum::<usize>();
+        found.push(TableRow { hash, key, values: values.filter(|values| length(values) <= ROW_BYTES) });
+    }
+    Ok(found)
+}
+
+/// Returns a value as a text for users; `None` if it is NULL.
+fn shown(row: &SqliteRow, column: usize) -> Result<Option<String>, sqlx::Error> {
+    let value = row.try_get_raw(column)?;
+    if value.is_null() {
+        return Ok(None);
+    }
+    let kind = value.type_info().name().to_owned();
+    Ok(Some(match kind.as_str() {
+        "INTEGER" => row.try_get_unchecked::<i64, _>(column)?.to_string(),
+        "REAL" => format!("{:?}", row.try_get_unchecked::<f64, _>(column)?),
+        "BLOB" => shown_bytes(&row.try_get_unchecked::<Vec<u8>, _>(column)?),
+        _ => match String::from_utf8(row.try_get_unchecked::<Vec<u8>, _>(column)?) {
+            Ok(text) => shown_text(text),
+            Err(error) => shown_bytes(error.as_bytes()),
+        },
+    }))
+}
+
+fn shown_bytes(bytes: &[u8]) -> String {
+    let digits = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02X}")).collect::<String>();
+    match bytes.get(..BINARY_BYTES) {
+        Some(begin) if bytes.len() > BINARY_BYTES => {
+            format!("0x{}... ({} bytes, BLAKE3 {})", digits(begin), bytes.len(), blake3::hash(bytes).to_hex())
+        }
+        _ => format!("0x{}", digits(bytes)),
+    }
+}
+
+fn shown_text(text: String) -> String {
+    let length = text.chars().count();
+    if length <= VALUE_CHARS {
+        return text;
+    }
+    let begin: String = text.chars().take(BEGIN_CHARS).collect();
+    format!("{begin}... ({length} characters, BLAKE3 {})", blake3::hash(text.as_bytes()).to_hex())
 }
 
 /// Adds a value with its type and length, so that different rows never have the same encoding.

@@ -4,6 +4,7 @@
 //! without following links, only regular files are opened, and no more of a file is read than the length that it had
 //! when it was examined.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
@@ -86,6 +87,54 @@ pub(super) async fn look(site: &Site, store: &Store, folder: StoreFolder) -> Res
         }
     })
     .await
+}
+
+/// Returns the content of those files that are texts of at most `most` bytes, by path.
+pub(super) async fn texts(
+    store: &Store,
+    folder: StoreFolder,
+    paths: Vec<String>,
+    most: u64,
+) -> Result<BTreeMap<String, String>, DigestError> {
+    let failed =
+        |cause: Errno| DigestError::File { store: store.name.clone(), path: String::new(), cause: cause.into() };
+    let read = blocking(store, move |stop| {
+        let root = match folder.open() {
+            Ok(root) => root,
+            Err(cause) => return Ok(Err(cause)),
+        };
+        let mut found = BTreeMap::new();
+        for path in paths {
+            if stop.check().is_err() {
+                return Ok(Err(Errno::CANCELED));
+            }
+            // A file that was replaced or removed in the meantime has no text.
+            if let Some(text) = text(&root, Path::new(&path), most) {
+                found.insert(path, text);
+            }
+        }
+        Ok(Ok(found))
+    });
+    read.await?.map_err(failed)
+}
+
+/// Reads a file without following links. Returns `None` if it has more than `most` bytes, or
+/// bytes that no UTF-8 text has.
+fn text(root: &OwnedFd, path: &Path, most: u64) -> Option<String> {
+    let (parent, name) = (path.parent()?, path.file_name()?);
+    let opened;
+    let parent = if parent.as_os_str().is_empty() {
+        root.as_fd()
+    } else {
+        opened = beneath::open_folder(root, parent).ok()?;
+        opened.as_fd()
+    };
+    let mut bytes = Vec::new();
+    open_file(parent, name).ok()?.take(most + 1).read_to_end(&mut bytes).ok()?;
+    if bytes.len() as u64 > most || bytes.contains(&0) {
+        return None;
+    }
+    String::from_utf8(bytes).ok()
 }
 
 /// The walk over a store's folder.

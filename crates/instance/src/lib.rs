@@ -18,6 +18,7 @@
 //! `driver.rs`, then `reset/mod.rs`.
 
 mod adoption;
+pub mod changes;
 mod context;
 mod driver;
 mod engine_in_use;

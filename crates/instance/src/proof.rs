@@ -142,9 +142,19 @@ impl ProofCandidate<'_> {
     /// Compares an instance that was newly made from the snapshot and that no client has reached. If the snapshot has
     /// no digest yet, the instance's digest becomes the snapshot's.
     pub(crate) async fn prove_or_learn(&self, lines: &StoreConnections) -> Result<Option<Taken>, ProofError> {
-        if !self.can_be_proven() || self.reference().await?.is_some() {
-            return self.prove(lines).await;
+        let proven = if !self.can_be_proven() || self.reference().await?.is_some() {
+            self.prove(lines).await?
+        } else {
+            Some(self.learn(lines).await?)
+        };
+        if proven.is_some() {
+            self.keep_rows(lines).await;
         }
+        Ok(proven)
+    }
+
+    /// Makes the instance's digest the snapshot's.
+    async fn learn(&self, lines: &StoreConnections) -> Result<Taken, ProofError> {
         let taken = self.take(Known::default(), lines, None).await?;
         let folders = self.shared.state_folders(self.id, self.site, self.incarnation);
         digest::check_reference(&self.subject(&folders, lines), &taken).await?;
@@ -153,7 +163,7 @@ impl ProofCandidate<'_> {
         // Another instance of the snapshot may have stored its digest first.
         let comparison = digest::compare(&reference, &taken.digest);
         shared.references.learn(&self.snapshot.id, &Arc::new(reference));
-        if comparison.is_equal() { Ok(Some(taken)) } else { Err(ProofError::Differs(comparison)) }
+        if comparison.is_equal() { Ok(taken) } else { Err(ProofError::Differs(comparison)) }
     }
 
     /// Compares again the stores that have changed since `last`; returns `None` if none have.
@@ -172,6 +182,19 @@ impl ProofCandidate<'_> {
     /// Completes a comparison that was made while the site was becoming ready. Stores that have changed since are
     /// compared again; if the early comparison failed, everything is.
     pub(crate) async fn prove_since(
+        &self,
+        early: Result<Option<Taken>, ProofError>,
+        lines: &StoreConnections,
+        rewound: Option<Rewound<'_>>,
+    ) -> Result<Option<Taken>, ProofError> {
+        let proven = self.complete(early, lines, rewound).await?;
+        if proven.is_some() {
+            self.keep_rows(lines).await;
+        }
+        Ok(proven)
+    }
+
+    async fn complete(
         &self,
         early: Result<Option<Taken>, ProofError>,
         lines: &StoreConnections,
@@ -229,7 +252,7 @@ impl ProofCandidate<'_> {
         digest::take(&subject, known).await
     }
 
-    fn subject<'s>(
+    pub(crate) fn subject<'s>(
         &'s self,
         folders: &'s BTreeMap<(ServiceName, String), PathBuf>,
         lines: &'s StoreConnections,
@@ -239,12 +262,12 @@ impl ProofCandidate<'_> {
         Subject { engine, site, incarnation, folders, copies, lines, started: None }
     }
 
-    async fn needed_reference(&self) -> Result<Arc<Digest>, ProofError> {
+    pub(crate) async fn needed_reference(&self) -> Result<Arc<Digest>, ProofError> {
         self.reference().await?.ok_or_else(|| ProofError::NoReference(self.snapshot.id.to_string()))
     }
 
     /// Returns the snapshot's digest; `None` if it was taken for other declarations of the stores.
-    async fn reference(&self) -> Result<Option<Arc<Digest>>, StoreError> {
+    pub(crate) async fn reference(&self) -> Result<Option<Arc<Digest>>, StoreError> {
         let (shared, id) = (self.shared, &self.snapshot.id);
         let known = match shared.references.known(id) {
             Some(known) => Some(known),
@@ -277,7 +300,11 @@ impl StandbyProof {
         rewound: Option<Rewound<'_>>,
     ) -> Result<Option<Self>, ProofError> {
         let lines = StoreConnections::kept();
-        Ok(candidate.prove_rising(&lines, rewound, None).await?.map(|taken| Self { taken, lines }))
+        let taken = candidate.prove_rising(&lines, rewound, None).await?;
+        if taken.is_some() {
+            candidate.keep_rows(&lines).await;
+        }
+        Ok(taken.map(|taken| Self { taken, lines }))
     }
 
     /// Like [`Self::begin`], for a standby that was newly made from the snapshot.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::changes::LookFolder;
 use super::health_log::HealthLog;
 use super::machine::Machine;
 use super::proof::References;
@@ -75,6 +76,11 @@ impl StateDir {
     /// The folder of marks of slots that an episode has, or had and that have not been recycled since.
     pub fn episodes(&self) -> PathBuf {
         self.0.join("episodes")
+    }
+
+    /// The folder of rows of snapshots, and of looks at instances.
+    pub fn looks(&self) -> LookFolder {
+        LookFolder::new(self.0.join("looks"))
     }
 
     /// The folder of files that locators need while they run.

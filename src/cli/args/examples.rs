@@ -28,6 +28,13 @@ pub fn of(path: &str) -> Option<Examples> {
             ("arenad verify", "Compares all sites that declare stores."),
             ("arenad verify shopping", "Exits with 1 if there are differences."),
         ],
+        "changes" => &[
+            ("arenad changes shopping", "Lists the changes since the latest reset."),
+            ("arenad changes shopping --values", "Also shows the values of rows."),
+            ("arenad changes shopping --since 1", "Lists the changes since look 1."),
+            ("arenad changes shopping --since 1 --until 2 --json", "Compares two looks."),
+        ],
+        "look" => &[("arenad look shopping", ""), ("arenad changes shopping --since $(arenad look shopping)", "")],
         "status" => &[
             ("arenad status", ""),
             ("arenad status shopping mini/reddit -v", "Shows two sites in detail."),

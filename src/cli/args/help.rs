@@ -9,7 +9,13 @@ const WIDTH_MAX: usize = 100;
 
 /// The commands by group, in the order in which the help lists them.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Sites", &["up", "down", "reset", "verify", "status", "health", "ps", "logs", "events", "open", "exec", "shell"]),
+    (
+        "Sites",
+        &[
+            "up", "down", "reset", "verify", "changes", "look", "status", "health", "ps", "logs", "events", "open",
+            "exec", "shell",
+        ],
+    ),
     ("Episodes", &["run", "episode", "queue"]),
     ("Environments", &["init", "validate", "config", "env", "schema", "images"]),
     ("Tasks and reading", &["tasks", "check", "eval", "login", "locate", "har"]),

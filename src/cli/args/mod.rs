@@ -29,7 +29,10 @@ pub use images::{ImagesChoice, ImagesCommand, ImagesWriteArgs};
 pub use reading::{HarArgs, LocateArgs, LoginArgs, SessionFormat};
 pub(crate) use shared::Malformed;
 pub use shared::{DaemonArgs, DefinitionArgs, EngineArgs};
-pub use sites::{ContainerArgs, DownArgs, ExecArgs, OpenArgs, ResetArgs, ShellArgs, StorageChoice, UpArgs, VerifyArgs};
+pub use sites::{
+    ChangesArgs, ContainerArgs, DownArgs, ExecArgs, LookArgs, OpenArgs, ResetArgs, ShellArgs, StorageChoice, UpArgs,
+    VerifyArgs,
+};
 pub use snapshots::{DiffArgs, ExportArgs, ImportArgs, RmArgs, SnapshotCommand, SnapshotLsArgs, TakeArgs};
 pub use tasks::{
     CheckArgs, CheckBeginArgs, CheckCommand, TaskChoice, TasksCommand, TasksLintArgs, TasksLsArgs, TasksShowArgs,
@@ -98,6 +101,10 @@ pub enum CliCommand {
     Reset(ResetArgs),
     /// Compare sites with their snapshots and list the differences
     Verify(VerifyArgs),
+    /// List the changes in sites, with the rows of tables
+    Changes(ChangesArgs),
+    /// Keep the state of a site for a later comparison by `changes`
+    Look(LookArgs),
     /// Show the sites that are up, their states, and hints for problems
     Status(StatusArgs),
     /// Show the results of health probes

@@ -108,6 +108,38 @@ pub struct VerifyArgs {
     pub environment: Option<String>,
 }
 
+/// Lists the tables with the rows that were added, changed and removed, sequences, definitions, files and keys. Parts
+/// that the definition declares volatile are left out.
+#[derive(Debug, Args)]
+pub struct ChangesArgs {
+    /// Sites, as SITE or ENVIRONMENT/SITE, or an environment [default: all sites that declare stores]
+    #[arg(value_name = "SITE")]
+    pub sites: Vec<String>,
+    /// Also show the values of rows, and the differences of text files
+    #[arg(long)]
+    pub values: bool,
+    /// Compare with this look instead of the snapshot
+    #[arg(long, value_name = "LOOK")]
+    pub since: Option<u64>,
+    /// Compare the state at this look instead of the present state
+    #[arg(long, value_name = "LOOK")]
+    pub until: Option<u64>,
+    /// Environment, if several have a site of that name
+    #[arg(short, long, value_name = "NAME")]
+    pub environment: Option<String>,
+}
+
+/// Prints the number of the look, for `arenad changes --since`. The site is only read. Looks end with the next reset.
+#[derive(Debug, Args)]
+pub struct LookArgs {
+    /// Site, as SITE or ENVIRONMENT/SITE
+    #[arg(value_name = "SITE")]
+    pub site: String,
+    /// Environment, if several have a site of that name
+    #[arg(short, long, value_name = "NAME")]
+    pub environment: Option<String>,
+}
+
 #[derive(Debug, Args)]
 pub struct OpenArgs {
     /// Site, as SITE or ENVIRONMENT/SITE

@@ -4,6 +4,7 @@
 //! of the daemon, which opens everything, or that of an episode, which opens the life of this episode.
 
 mod accounts;
+mod changes;
 mod checks;
 mod entries;
 mod environments;
@@ -88,6 +89,8 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/v1/environments/{environment}/sites/{site}/accounts/{account}/login", post(accounts::log_in))
         .route("/v1/environments/{environment}/sites/{site}/entries", post(entries::enter))
         .route("/v1/environments/{environment}/sites/{site}/verify", post(verify::verify))
+        .route("/v1/environments/{environment}/sites/{site}/changes", get(changes::changes))
+        .route("/v1/environments/{environment}/sites/{site}/looks", get(changes::list).post(changes::keep))
         .route(
             "/v1/environments/{environment}/sites/{site}/locate",
             post(locate::locate).layer(DefaultBodyLimit::max(evaluations::SIZE_MAX)),

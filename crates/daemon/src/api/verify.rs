@@ -11,10 +11,11 @@ use super::error::ApiError;
 use super::words;
 use arenad_api as wire;
 use arenad_digest as digest;
-use arenad_instance::AskError;
 use arenad_instance::proof::{ProofCandidate, ProofError};
+use arenad_instance::{AskError, InstanceHandle, InstanceReport};
 use arenad_model::error::describe;
 use arenad_model::instance::InstanceId;
+use arenad_model::snapshot::Snapshot;
 
 /// `POST /v1/environments/{environment}/sites/{site}/verify`: returns the differences between the serving generation
 /// and its snapshot.
@@ -22,30 +23,12 @@ pub(super) async fn verify(
     State(api): State<Arc<Api>>,
     Path((environment, site)): Path<(String, String)>,
 ) -> Result<Json<wire::Verification>, ApiError> {
-    let handles = api.environments.choose(&environment, &[site])?;
-    let handle = handles.into_iter().next().ok_or_else(|| ApiError::not_found("this site"))?;
-    let report = handle.report();
-    let (Some(incarnation), Some(snapshot)) = (&report.incarnation, &report.snapshot) else {
-        return Err(AskError::NotUp { instance: handle.id.clone(), state: report.state.name() }.into());
-    };
-    let stored = api.shared.store.snapshot(snapshot).await?;
-    let stored = stored.ok_or_else(|| ApiError::not_found(&format!("snapshot {snapshot}")))?;
-    let candidate =
-        ProofCandidate { shared: &api.shared, id: &handle.id, site: &handle.site, snapshot: &stored, incarnation };
-    if !candidate.can_be_proven() {
-        let (detail, hint) = match handle.site.stores.is_empty() {
-            true => ("it declares no stores", "give the site `stores` in the environment file"),
-            false => ("its snapshot was taken without a state root", "`arenad up` again takes one with it"),
-        };
-        let detail = format!("compare {} with its snapshot: {detail}", handle.site.name);
-        return Err(ApiError::new(StatusCode::CONFLICT, "cannot_verify", detail).hint(hint));
-    }
+    let subject = SiteSubject::find(&api, &environment, site).await?;
+    let (handle, report, stored) = (&subject.handle, &subject.report, &subject.snapshot);
+    let candidate = subject.candidate(&api)?;
     let looked = candidate.look().await;
     let (taken, comparison) = looked.map_err(|error| unproven(error, &handle.id))?;
-    if handle.report().generation != report.generation {
-        let detail = format!("{} was reset while it was looked at", handle.site.name);
-        return Err(ApiError::new(StatusCode::CONFLICT, "busy", detail).hint("try again"));
-    }
+    subject.check_generation()?;
     Ok(Json(wire::Verification {
         environment: handle.id.environment.to_string(),
         site: handle.site.name.to_string(),
@@ -64,6 +47,57 @@ pub(super) async fn verify(
     }))
 }
 
+/// The serving generation of a site, which a request reads.
+pub(super) struct SiteSubject {
+    pub(super) handle: InstanceHandle,
+    /// The state in which the request found the site.
+    pub(super) report: InstanceReport,
+    pub(super) snapshot: Snapshot,
+}
+
+impl SiteSubject {
+    /// Finds a site that is up.
+    pub(super) async fn find(api: &Api, environment: &str, site: String) -> Result<Self, ApiError> {
+        let handles = api.environments.choose(environment, &[site])?;
+        let handle = handles.into_iter().next().ok_or_else(|| ApiError::not_found("this site"))?;
+        let report = handle.report();
+        let (Some(_), Some(snapshot)) = (&report.incarnation, &report.snapshot) else {
+            return Err(AskError::NotUp { instance: handle.id.clone(), state: report.state.name() }.into());
+        };
+        let stored = api.shared.store.snapshot(snapshot).await?;
+        let snapshot = stored.ok_or_else(|| ApiError::not_found(&format!("snapshot {snapshot}")))?;
+        Ok(Self { handle, report, snapshot })
+    }
+
+    /// Returns the instance for a comparison, if there is anything to compare.
+    pub(super) fn candidate<'a>(&'a self, api: &'a Api) -> Result<ProofCandidate<'a>, ApiError> {
+        let Self { handle, report, snapshot } = self;
+        let Some(incarnation) = &report.incarnation else {
+            return Err(AskError::NotUp { instance: handle.id.clone(), state: report.state.name() }.into());
+        };
+        let candidate =
+            ProofCandidate { shared: &api.shared, id: &handle.id, site: &handle.site, snapshot, incarnation };
+        if candidate.can_be_proven() {
+            return Ok(candidate);
+        }
+        let (detail, hint) = match handle.site.stores.is_empty() {
+            true => ("it declares no stores", "give the site `stores` in the environment file"),
+            false => ("its snapshot was taken without a state root", "`arenad up` again takes one with it"),
+        };
+        let detail = format!("compare {} with its snapshot: {detail}", handle.site.name);
+        Err(ApiError::new(StatusCode::CONFLICT, "cannot_verify", detail).hint(hint))
+    }
+
+    /// Returns an error if the site was reset since it was found.
+    pub(super) fn check_generation(&self) -> Result<(), ApiError> {
+        if self.handle.report().generation == self.report.generation {
+            return Ok(());
+        }
+        let detail = format!("{} was reset while it was looked at", self.handle.site.name);
+        Err(ApiError::new(StatusCode::CONFLICT, "busy", detail).hint("try again"))
+    }
+}
+
 /// Converts a difference to its form in the API.
 pub(super) fn difference(found: &digest::ItemDifference) -> wire::StoreDifference {
     wire::StoreDifference {
@@ -77,7 +111,7 @@ pub(super) fn difference(found: &digest::ItemDifference) -> wire::StoreDifferenc
 }
 
 /// Converts an error, with a hint if a person can take a specific action against its cause.
-fn unproven(error: ProofError, id: &InstanceId) -> ApiError {
+pub(super) fn unproven(error: ProofError, id: &InstanceId) -> ApiError {
     let (detail, cause) = (describe(&error), error.cause());
     let failed = |detail| ApiError::new(StatusCode::BAD_GATEWAY, "digest", detail);
     match error {

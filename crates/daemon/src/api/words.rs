@@ -1,6 +1,7 @@
 //! Converts states, kinds, ways and outcomes of the daemon to the words of the API.
 
 use arenad_api as wire;
+use arenad_changes::ChangeKind;
 use arenad_digest::ItemKind;
 use arenad_model::health::Depth;
 use arenad_model::instance::InstanceState;
@@ -66,6 +67,14 @@ pub(super) fn difference(kind: ItemKind) -> wire::DifferenceKind {
         ItemKind::Object => wire::DifferenceKind::Object,
         ItemKind::File => wire::DifferenceKind::File,
         ItemKind::Key => wire::DifferenceKind::Key,
+    }
+}
+
+pub(super) fn change(kind: ChangeKind) -> wire::ItemChange {
+    match kind {
+        ChangeKind::Added => wire::ItemChange::Added,
+        ChangeKind::Changed => wire::ItemChange::Changed,
+        ChangeKind::Removed => wire::ItemChange::Removed,
     }
 }
 

@@ -1,0 +1,88 @@
+//! The changes in a real site, by the API and the command line: writes appear with their keys, no other row is named,
+//! and after a reset nothing is.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::arena::Arena;
+
+/// The longest time that the comparison of a site of `mini` may take.
+const LIMIT: Duration = Duration::from_secs(1);
+
+/// Returns the changes of a site, without what differs between runs.
+fn changes(arena: &Arena, site: &str, options: &[&str]) -> Value {
+    let found = arena.json(&[&["changes", site, "--json"], options].concat());
+    let found = &found[0];
+    assert_eq!(found["settled"], true, "{found:#}");
+    assert_eq!(found["equal"], found["stores"].as_array().expect("stores").is_empty());
+    found["stores"].clone()
+}
+
+fn rows(listed: Value, counts: [u64; 3]) -> Value {
+    let [added, changed, removed] = counts;
+    json!({ "key": ["id"], "added": added, "changed": changed, "removed": removed, "listed": listed, "omitted": 0 })
+}
+
+#[tokio::test]
+async fn writes_to_the_shop_are_named_by_table_and_key_until_the_reset() {
+    let arena = Arena::up(&["shopping"]);
+    assert_eq!(changes(&arena, "shopping", &[]), json!([]), "no client has written");
+    let text = String::from_utf8_lossy(&arena.arenad(&["changes", "shopping"]).stdout).into_owned();
+    assert!(text.starts_with("shopping equals its snapshot "), "{text}");
+
+    arena.sql("shopping", "update catalogue_product set title = 'Lamp' where id = 7");
+    let look = arena.json(&["look", "shopping", "--json"]);
+    assert_eq!(look, json!({ "number": 1 }));
+    arena.sql(
+        "shopping",
+        "insert into wishlists_wishlist (name, `key`, visibility, date_created, owner_id) select 'Later', 'abcdef', 'Private', '2023-05-01', min(id) from auth_user",
+    );
+    arena.exec("shopping", &["sh", "-c", "printf 'one\\ntwo\\n' > /data/media/note.txt"]);
+
+    let begun = Instant::now();
+    let found = changes(&arena, "shopping", &["--values"]);
+    let took = begun.elapsed();
+    println!("the changes of the shop took {took:?}, with the start of the command");
+    assert!(took <= LIMIT + Duration::from_secs(1), "{took:?}");
+    let names: Vec<&str> =
+        found.as_array().expect("stores").iter().filter_map(|store| store["name"].as_str()).collect();
+    assert_eq!(names, ["database", "files"]);
+    let tables = found[0]["tables"].as_array().expect("tables");
+    let names: Vec<&str> = tables.iter().filter_map(|table| table["name"].as_str()).collect();
+    assert_eq!(names, ["catalogue_product", "wishlists_wishlist"]);
+    let product = &tables[0]["rows"]["listed"][0];
+    assert_eq!((&product["change"], &product["key"]), (&json!("changed"), &json!(["7"])));
+    assert_eq!(product["now"], json!({ "title": "Lamp" }));
+    assert!(product["before"]["title"].is_string(), "{product}");
+    let wish = &tables[1]["rows"]["listed"][0];
+    assert_eq!((&wish["change"], &wish["before"]), (&json!("added"), &Value::Null));
+    assert_eq!(wish["now"]["name"], "Later");
+    let files = &found[1]["files"];
+    assert_eq!(files[files.as_array().expect("files").len() - 1]["path"], "media/note.txt", "{files:#}");
+    assert_eq!(files[files.as_array().expect("files").len() - 1]["diff"], "@@ -0,0 +1,2 @@\n+one\n+two\n");
+
+    let since = changes(&arena, "shopping", &["--since", "1"]);
+    let tables = since[0]["tables"].as_array().expect("tables");
+    assert_eq!((tables.len(), &tables[0]["name"]), (1, &json!("wishlists_wishlist")));
+    let until = changes(&arena, "shopping", &["--until", "1"]);
+    let expected = rows(json!([{ "change": "changed", "key": ["7"] }]), [0, 1, 0]);
+    assert_eq!((until.as_array().map(Vec::len), &until[0]["tables"][0]["rows"]), (Some(1), &expected));
+    assert_eq!(changes(&arena, "shopping", &["--since", "1", "--until", "1"]), json!([]));
+    let mut table = String::from_utf8_lossy(&arena.arenad(&["changes", "shopping"]).stdout).into_owned();
+    assert!(table.contains("catalogue_product") && table.contains("changed id 7"), "{table}");
+    table = String::from_utf8_lossy(&arena.arenad(&["changes", "shopping", "--values"]).stdout).into_owned();
+    assert!(table.contains(", Lamp now") || table.contains("Lamp now"), "{table}");
+
+    // The rows of the snapshot and the looks are found by the next daemon.
+    arena.stop_daemon();
+    arena.up_again();
+    let again = changes(&arena, "shopping", &["--since", "1"]);
+    assert_eq!(again, since);
+
+    arena.reset("shopping");
+    assert_eq!(changes(&arena, "shopping", &[]), json!([]), "nothing is left");
+    let refused = arena.arenad(&["changes", "shopping", "--since", "1"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && said.contains("there is no look 1"), "{said}");
+}
