@@ -56,6 +56,8 @@ pub(super) struct BringOrder {
     pub(super) instance: InstanceHandle,
     /// The snapshot, or `None` for the baseline.
     pub(super) to: Option<SnapshotId>,
+    /// Whether the instance is reset even if nobody seems to have reached it.
+    pub(super) is_forced: bool,
 }
 
 impl BringOrder {
@@ -64,7 +66,9 @@ impl BringOrder {
     pub(super) async fn execute(self) -> Result<u64, VoidReason> {
         let failed = |detail: String| VoidReason::ResetFailed { slot: self.instance.id.clone(), detail };
         let reached = || self.reached();
-        if let Some(generation) = reached().await.map_err(|error| failed(describe(&error)))? {
+        if !self.is_forced
+            && let Some(generation) = reached().await.map_err(|error| failed(describe(&error)))?
+        {
             return Ok(generation);
         }
         let want = Want::Reset { to: self.to.as_ref().map(SnapshotId::to_string) };

@@ -157,7 +157,7 @@ impl DaemonSlots {
     /// it. Returns its generation.
     ///
     /// Cancellation: the request to the driver comes to its end, and the next call for the slot waits for that.
-    async fn bring(&self, instance: InstanceHandle, start: &StartPoint) -> Result<u64, VoidReason> {
+    async fn bring(&self, instance: InstanceHandle, start: &StartPoint, is_forced: bool) -> Result<u64, VoidReason> {
         has_settled(&instance).await?;
         let to = match start {
             StartPoint::Baseline | StartPoint::Fork(_) => None,
@@ -165,7 +165,7 @@ impl DaemonSlots {
         };
         let turn = self.read().get(&instance.id).map(|entry| entry.turn.clone()).unwrap_or_default();
         let slot = instance.id.clone();
-        let order = BringOrder { shared: self.shared.clone(), instance, to };
+        let order = BringOrder { shared: self.shared.clone(), instance, to, is_forced };
         let work = self.shared.tasks.spawn(async move {
             let _turn = turn.lock_owned().await;
             order.execute().await
@@ -206,7 +206,7 @@ impl Slots for DaemonSlots {
         self.mark(&slot).set().map_err(|error| failed(format!("its use cannot be noted: {error}")))?;
         self.set_use(&slot, SlotUse::Preparing(episode));
         let instance = self.instance_of(&slot).await;
-        let generation = self.bring(instance, &start).await?;
+        let generation = self.bring(instance, &start, false).await?;
         Ok(PreparedSlot { generation })
     }
 
@@ -248,7 +248,9 @@ impl Slots for DaemonSlots {
             return serves(&self.instance_of(slot).await).await;
         }
         self.set_use(slot, SlotUse::Recycling);
-        self.bring(self.instance_of(slot).await, &StartPoint::Baseline).await?;
+        // What the site did by itself while an episode had it leaves no trace at the route.
+        let is_forced = order.after.is_some() || mark.exists();
+        self.bring(self.instance_of(slot).await, &StartPoint::Baseline, is_forced).await?;
         mark.clear();
         self.set_use(slot, SlotUse::Idle);
         Ok(())
