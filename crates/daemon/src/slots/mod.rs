@@ -248,7 +248,7 @@ impl Slots for DaemonSlots {
             return serves(&self.instance_of(slot).await).await;
         }
         self.set_use(slot, SlotUse::Recycling);
-        // What the site did by itself while an episode had it leaves no trace at the route.
+        // Changes that the site made by itself while an episode had it leave no trace at the route.
         let is_forced = order.after.is_some() || mark.exists();
         self.bring(self.instance_of(slot).await, &StartPoint::Baseline, is_forced).await?;
         mark.clear();
