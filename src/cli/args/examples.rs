@@ -34,7 +34,9 @@ pub fn of(path: &str) -> Option<Examples> {
             ("arenad changes shopping --since 1", "Lists the changes since look 1."),
             ("arenad changes shopping --since 1 --until 2 --json", "Compares two looks."),
         ],
-        "look" => &[("arenad look shopping", ""), ("arenad changes shopping --since $(arenad look shopping)", "")],
+        "look" => {
+            &[("arenad look shopping", ""), ("arenad changes shopping --since 1", "Lists the changes since look 1.")]
+        }
         "status" => &[
             ("arenad status", ""),
             ("arenad status shopping mini/reddit -v", "Shows two sites in detail."),
