@@ -5,6 +5,7 @@ mod attacks;
 mod bounds;
 mod cli;
 mod doctor;
+mod episodes;
 mod evaluations;
 mod faults;
 #[path = "support/hostile/mod.rs"]

@@ -14,10 +14,12 @@ use arenad_daemon::api::{self, Api};
 use arenad_daemon::environments::{self, EnvironmentRegistry};
 use arenad_daemon::host::HostReport;
 use arenad_daemon::operations::Operations;
+use arenad_daemon::slots::start_episodes;
 use arenad_daemon::{DaemonParts, take_up};
 use arenad_doctor::facts;
 use arenad_doctor::judge::capacity::Resources;
 use arenad_engine::Engine;
+use arenad_episodes::RandomBytes;
 use arenad_fake_engine::{EngineCall, FakeClock, FakeEngine, FakeImage, ShelvedEngine, ToySite};
 use arenad_gateway::Gateway;
 use arenad_instance::machine::Machine;
@@ -254,12 +256,14 @@ impl SimulatedWorld {
             state_dir,
         };
         let shared = parts.assemble().await.ok()?;
-        let environments = Arc::new(EnvironmentRegistry::new(shared.clone()));
+        let (slots, episodes) = start_episodes(&shared, RandomBytes::new(|| [0; 32])).await.ok()?;
+        let environments = Arc::new(EnvironmentRegistry::new(shared.clone(), slots, episodes.clone()));
         let report = HostReport { engine: condition(), disk: condition() };
         let (host, listener) = watch::channel(report);
         let api = Arc::new(Api {
             shared: shared.clone(),
             environments: environments.clone(),
+            episodes,
             operations: Operations::default(),
             host: listener,
             background: true,

@@ -3,12 +3,13 @@
 //! ```text
 //!   api ──► environments ──► instance drivers ──► reset, launch, probes ──► engine
 //!                                 │  ▲ events         store: intent and identity
-//!                                 └──► gateway routes
+//!    │         ▲                  └──► gateway routes
+//!    └──► episodes ──► slots
 //! ```
 //! [`Daemon::start`] shows the order of construction, [`Daemon::stop`] the order of shutdown. A daemon that stops
 //! leaves the containers running, and the next daemon adopts them; `arenad down` removes them.
 //!
-//! The crate depends on `instance`, `gateway` and `store`, and on the crates below them. After `Daemon::start`, read
+//! The crate depends on `instance`, `episodes`, `gateway` and `store`, and on the crates below them. After `Daemon::start`, read
 //! `environments.rs` and `api/mod.rs`.
 
 mod answers;
@@ -25,6 +26,7 @@ pub mod operations;
 mod reconcile;
 mod server;
 mod service_manager;
+pub mod slots;
 mod space;
 mod stranded;
 mod tasks;
@@ -52,6 +54,7 @@ use self::server::ListenError;
 use arenad_baseline::{BaselineParts, Turns};
 use arenad_engine::Engine;
 use arenad_engine::settled::Settled;
+use arenad_episodes::{EpisodeHandle, RandomBytes};
 use arenad_gateway::{Gateway, GatewaySettings};
 use arenad_instance::health_log::HealthLog;
 use arenad_instance::machine::{self, Machine, ThisMachine};
@@ -231,6 +234,7 @@ pub async fn take_up(shared: &Arc<SharedParts>, environments: &Arc<EnvironmentRe
 /// A running daemon, which [`Daemon::stop`] ends.
 pub struct Daemon {
     shared: Arc<SharedParts>,
+    episodes: EpisodeHandle,
     stop: CancellationToken,
     /// The lock file, locked until the process ends; the kernel releases the lock even after `kill -9`.
     _lock: File,
@@ -262,7 +266,8 @@ impl Daemon {
             state_dir,
         };
         let shared = parts.assemble().await?;
-        let environments = Arc::new(EnvironmentRegistry::new(shared.clone()));
+        let (slots, episodes) = slots::start_episodes(&shared, RandomBytes::system()).await?;
+        let environments = Arc::new(EnvironmentRegistry::new(shared.clone(), slots, episodes.clone()));
         // The folder of the engine's data is unknown until the engine has answered; without an answer, only arenad's
         // own folder is watched.
         let engine_root = shared.engine.version().await.ok().map(|version| version.root);
@@ -272,6 +277,7 @@ impl Daemon {
         let api = Arc::new(Api {
             shared: shared.clone(),
             environments: environments.clone(),
+            episodes: episodes.clone(),
             operations: Operations::default(),
             host: host.subscribe(),
             background: settings.background,
@@ -293,7 +299,12 @@ impl Daemon {
         shared.events.note(EventKind::DaemonStarted, None, &message).await;
         shared.tasks.spawn(service_manager::answer_watchdog(environments, shared.shutdown.clone()));
         service_manager::notify_ready();
-        Ok(Self { shared, stop, _lock: lock })
+        Ok(Self { shared, episodes, stop, _lock: lock })
+    }
+
+    /// Returns the handle of the daemon's episodes.
+    pub fn episodes(&self) -> &EpisodeHandle {
+        &self.episodes
     }
 
     /// Returns when a client has requested that the daemon stop.

@@ -59,8 +59,9 @@ pub(crate) async fn locate(
         live: look.live,
         traffic: traffic.as_deref(),
     };
-    handle.note_look(report.generation);
-    let found = report.visits.run_until_cancelled(shared.locators.locate(&scene, locator)).await;
+    let visit = handle.begin_visit(report.generation)?;
+    let look = report.visits.run_until_cancelled(shared.locators.locate(&scene, locator));
+    let found = visit.run_until_cancelled(look).await.flatten();
     // A visit that continued after the switch could reach the next generation through the same containers.
     let Some(found) = found else { return Err(LocatingError::Reset(handle.site.name.to_string())) };
     if handle.report().generation != report.generation {

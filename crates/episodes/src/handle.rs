@@ -15,7 +15,7 @@ use arenad_model::episode::ending::VoidReason;
 use arenad_model::episode::fence::{FenceDecision, TokenHash};
 use arenad_model::episode::ids::{EpisodeId, EpisodeLabels, Owner};
 use arenad_model::episode::queue::QueuePlace;
-use arenad_model::episode::registry::EpisodeChange;
+use arenad_model::episode::registry::{EpisodeChange, WithdrawalScope};
 use arenad_model::episode::request::{EpisodeRequest, SiteCapacity};
 use arenad_model::episode::slots::SlotDemand;
 use arenad_model::episode::{EpisodeRefusal, EpisodeStatus};
@@ -201,7 +201,16 @@ impl EpisodeHandle {
     ///
     /// Errors: [`EpisodeError::Store`] if the ends were not recorded. The sites and slots are removed nevertheless.
     pub async fn withdraw_environment(&self, environment: EnvironmentName) -> Result<(), EpisodeError> {
-        self.report(|reply| Message::Withdraw { environment, reply }).await
+        let scope = WithdrawalScope::Environment(environment);
+        self.report(|reply| Message::Withdraw { scope, reply }).await
+    }
+
+    /// Ends all episodes that have or want a site, removes the site and its slots, and returns when no work on them is
+    /// running. The other slots of those episodes are recycled.
+    ///
+    /// Errors: as [`Self::withdraw_environment`].
+    pub async fn withdraw_site(&self, site: SiteId) -> Result<(), EpisodeError> {
+        self.report(|reply| Message::Withdraw { scope: WithdrawalScope::Site(site), reply }).await
     }
 
     /// Reports that the instance of a slot failed. An episode that has the slot becomes void, and the slot is recycled.

@@ -19,9 +19,8 @@ use crate::random::RandomBytes;
 use crate::slots::{ChangeNote, Slots};
 use crate::work::SlotWork;
 use arenad_model::episode::ids::EpisodeId;
-use arenad_model::episode::registry::{EndCause, EndedEpisode, EpisodeRegistry};
+use arenad_model::episode::registry::{EndCause, EndedEpisode, EpisodeRegistry, WithdrawalScope};
 use arenad_model::episode::{EpisodeRefusal, EpisodeStatus};
-use arenad_model::ids::EnvironmentName;
 use arenad_model::instance::InstanceId;
 use arenad_seams::ordered_watch as watch;
 use arenad_seams::wall_clock::WallClock;
@@ -47,9 +46,9 @@ pub(crate) struct EpisodeNotes {
     pub(crate) generations: BTreeMap<InstanceId, u64>,
 }
 
-/// A caller that waits until an environment is withdrawn.
+/// A caller that waits until sites are withdrawn.
 pub(crate) struct Withdrawal {
-    pub(crate) environment: EnvironmentName,
+    pub(crate) scope: WithdrawalScope,
     pub(crate) reply: Reply<()>,
     pub(crate) is_recorded: bool,
 }

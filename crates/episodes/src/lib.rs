@@ -28,7 +28,7 @@
 //! | `published`, `events` | what readers see; the events without a gap |
 //! | `restore` | the start of the task, from the rows of an earlier daemon |
 //!
-//! The crate depends on `model` and `store`. The daemon does not use it yet. Start reading at `keeper.rs`.
+//! The crate depends on `model` and `store`. Start reading at `keeper.rs`.
 
 mod error;
 mod events;

@@ -11,10 +11,10 @@ use arenad_model::episode::ending::VoidReason;
 use arenad_model::episode::ids::EpisodeId;
 use arenad_model::episode::life::HoldId;
 use arenad_model::episode::queue::QueuePlace;
-use arenad_model::episode::registry::EpisodeChange;
+use arenad_model::episode::registry::{EpisodeChange, WithdrawalScope};
 use arenad_model::episode::request::{EpisodeRequest, SiteCapacity};
 use arenad_model::episode::slots::SlotDemand;
-use arenad_model::ids::{EnvironmentName, SiteId};
+use arenad_model::ids::SiteId;
 use arenad_model::instance::InstanceId;
 
 /// The answer to a request for an episode.
@@ -72,7 +72,7 @@ pub(crate) enum Message {
     OfferSite { site: SiteId, capacity: SiteCapacity, reply: Reply<()> },
     AddSlot { slot: InstanceId, reply: Reply<()> },
     RetireSlot { slot: InstanceId, reply: Reply<()> },
-    Withdraw { environment: EnvironmentName, reply: Reply<()> },
+    Withdraw { scope: WithdrawalScope, reply: Reply<()> },
     SlotFailed { slot: InstanceId, reason: VoidReason, reply: Reply<()> },
 }
 

@@ -180,7 +180,7 @@ impl EpisodeKeeper {
         let work = &self.work;
         let is_over = |withdrawal: &mut Withdrawal| {
             withdrawal.is_recorded = true;
-            !work.is_busy(&withdrawal.environment)
+            !work.is_busy(&withdrawal.scope)
         };
         for withdrawal in self.withdrawals.extract_if(.., is_over) {
             // A caller that has gone away needs no answer.

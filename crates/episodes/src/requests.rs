@@ -11,9 +11,8 @@ use crate::token::EpisodeToken;
 use arenad_model::episode::EpisodeStatus;
 use arenad_model::episode::ids::EpisodeId;
 use arenad_model::episode::life::HoldId;
-use arenad_model::episode::registry::{AskedEpisode, EndCause, EpisodeChange, SlotFailure};
+use arenad_model::episode::registry::{AskedEpisode, EndCause, EpisodeChange, SlotFailure, WithdrawalScope};
 use arenad_model::episode::request::EpisodeRequest;
-use arenad_model::ids::EnvironmentName;
 use arenad_store::{EpisodePart, NewEpisodeEvent};
 
 impl EpisodeKeeper {
@@ -49,7 +48,7 @@ impl EpisodeKeeper {
                 }
                 let _ = reply.send(retired.map_err(EpisodeError::from));
             }
-            Message::Withdraw { environment, reply } => self.withdraw(environment, reply),
+            Message::Withdraw { scope, reply } => self.withdraw(scope, reply),
             Message::SlotFailed { slot, reason, reply } => {
                 match self.registry.fail_slot(&slot, reason, self.now()) {
                     SlotFailure::Void(ended) => self.note_ended(ended),
@@ -150,10 +149,10 @@ impl EpisodeKeeper {
         }
     }
 
-    fn withdraw(&mut self, environment: EnvironmentName, reply: Reply<()>) {
-        let ended = self.registry.withdraw_environment(&environment, self.now());
+    fn withdraw(&mut self, scope: WithdrawalScope, reply: Reply<()>) {
+        let ended = self.registry.withdraw(&scope, self.now());
         self.note_ended(ended);
-        self.work.stop_all(&environment);
-        self.withdrawals.push(Withdrawal { environment, reply, is_recorded: false });
+        self.work.stop_all(&scope);
+        self.withdrawals.push(Withdrawal { scope, reply, is_recorded: false });
     }
 }

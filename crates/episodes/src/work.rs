@@ -14,7 +14,7 @@ use crate::slots::{PreparedSlot, SlotPreparation, Slots};
 use arenad_model::episode::ending::VoidReason;
 use arenad_model::episode::ids::EpisodeId;
 use arenad_model::episode::lease::RecycleOrder;
-use arenad_model::ids::EnvironmentName;
+use arenad_model::episode::registry::WithdrawalScope;
 use arenad_model::instance::InstanceId;
 use arenad_telemetry::supervised::supervised;
 
@@ -134,20 +134,20 @@ impl SlotWork {
         }
     }
 
-    /// Cancels all work on the slots of an environment.
-    pub(crate) fn stop_all(&mut self, environment: &EnvironmentName) {
-        self.next.retain(|slot, _| slot.environment != *environment);
-        self.failures.retain(|slot, _| slot.environment != *environment);
+    /// Cancels all work on the slots of sites.
+    pub(crate) fn stop_all(&mut self, scope: &WithdrawalScope) {
+        self.next.retain(|slot, _| !scope.includes(&slot.site_id()));
+        self.failures.retain(|slot, _| !scope.includes(&slot.site_id()));
         for (slot, running) in &self.running {
-            if slot.environment == *environment {
+            if scope.includes(&slot.site_id()) {
                 running.cancel.cancel();
             }
         }
     }
 
-    /// Whether any work on the slots of an environment has not ended.
-    pub(crate) fn is_busy(&self, environment: &EnvironmentName) -> bool {
-        self.running.keys().any(|slot| slot.environment == *environment)
+    /// Whether any work on the slots of sites has not ended.
+    pub(crate) fn is_busy(&self, scope: &WithdrawalScope) -> bool {
+        self.running.keys().any(|slot| scope.includes(&slot.site_id()))
     }
 
     /// Notes whether an attempt to recycle a slot succeeded.

@@ -252,6 +252,13 @@ impl Route {
         self.shared.change(RouteCommand::Refuse { reason: reason.into(), retry_after });
     }
 
+    /// Refuses requests as [`Self::refuse`] does, and cuts every client connection, idle ones included. So a client
+    /// cannot send a request on a connection that it has kept when the route serves again.
+    pub fn fence(&self, reason: impl Into<String>, retry_after: Duration) {
+        self.refuse(reason, retry_after);
+        self.shared.each_client(ClientLink::cut);
+    }
+
     /// Returns the current state of the route.
     pub fn state(&self) -> RouteState {
         self.shared.state().1

@@ -12,11 +12,11 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::context::{InstanceContext, OperationProgress};
+use super::gate::RouteGate;
 use super::operations::Instance;
 use super::{AskError, DriverMessage, EVENTS, INBOX, InstanceHandle, OperationOutcome, Ticket};
 use crate::shared::SharedParts;
 use arenad_engine::EngineEvent;
-use arenad_gateway::Route;
 use arenad_model::event::EventKind;
 use arenad_model::instance::{InstanceFailure, InstanceId};
 use arenad_model::request_queue::{InstanceRequest, Purpose, RequestQueue, RequestRefusal};
@@ -55,22 +55,23 @@ pub fn spawn(
     shared: &Arc<SharedParts>,
     id: InstanceId,
     site: Arc<Site>,
-    route: Route,
+    gate: RouteGate,
     stored: Option<StoredInstance>,
 ) -> InstanceHandle {
     let (inbox, messages) = mpsc::channel(INBOX);
     let (events, happened) = mpsc::channel(EVENTS);
-    let recorder = route.recorder();
+    let gate = Arc::new(gate);
+    let recorder = gate.route().recorder();
     let context = Arc::new(InstanceContext { shared: shared.clone(), id: id.clone(), site: site.clone() });
     let progress = OperationProgress::default();
-    let instance = Instance::new(context.clone(), route, progress.clone(), stored);
+    let instance = Instance::new(context.clone(), gate.clone(), progress.clone(), stored);
     let (report, looked_at, entered) =
         (instance.service.subscribe(), instance.service.looked_at(), instance.service.entered());
     let pristine = instance.service.pristine();
     let desk = DriverQueue { context, queue: RequestQueue::default(), progress, messages };
     let driver = Driver { shutdown: shared.shutdown.child_token(), instance, desk, events: happened };
     shared.tasks.spawn(driver.run());
-    InstanceHandle { id, site, inbox, events, report, recorder, looked_at, entered, pristine }
+    InstanceHandle { id, site, inbox, events, report, recorder, looked_at, entered, pristine, gate }
 }
 
 struct Driver {

@@ -9,7 +9,7 @@
 //! | `driver` | admits requests, runs one operation at a time, watches the site in between |
 //! | `operations` | the operations `up`, `down` and `take`, and the state after a failed operation |
 //! | `reset` | the steps of a reset, from its plan to the switch |
-//! | `service` | state, route and serving generation, which change together |
+//! | `service`, `gate` | state, route and serving generation, which change together; who may reach the generation |
 //! | `pool`, `standbys`, `making`, `looks` | the members of the pool; the work on them |
 //! | `adoption` | the takeover of containers that an earlier daemon left running |
 //! | `watch`, `round`, `writes` | probes of the serving generation; writes to sites that are only read |
@@ -22,6 +22,7 @@ mod context;
 mod driver;
 mod engine_in_use;
 mod failure;
+mod gate;
 pub mod health_log;
 mod looks;
 pub mod machine;
@@ -56,8 +57,9 @@ use crate::pristine::Pristine;
 use arenad_engine::EngineEvent;
 use arenad_gateway::{Recorder, Recording};
 use arenad_launch::Incarnation;
+use arenad_model::episode::ids::EpisodeId;
 use arenad_model::instance::{InstanceFailure, InstanceId, InstanceState};
-use arenad_model::request_queue::{InstanceRequest, Want};
+use arenad_model::request_queue::{InstanceRequest, Purpose, Want};
 use arenad_model::site::Site;
 use arenad_model::snapshot::{Snapshot, SnapshotId};
 use arenad_seams::ordered_watch as channel;
@@ -65,6 +67,7 @@ use arenad_store::{StoredInstance, StoredWrites};
 
 pub use driver::spawn;
 pub use failure::hint;
+pub use gate::{RouteAccess, RouteGate};
 pub use pool::StandbyReport;
 
 /// The state of an instance at one moment, for readers outside of the driver.
@@ -86,6 +89,8 @@ pub struct InstanceReport {
     pub containers: BTreeMap<String, (String, Option<IpAddr>)>,
     /// The same containers with everything that a command or a locator needs to reach them.
     pub incarnation: Option<Incarnation>,
+    /// The end of a container of the serving generation, which has not run again since.
+    pub ended: Option<String>,
     /// When the shallow probes last passed, or the generation began to serve.
     pub last_passed: Option<Timestamp>,
     /// The standbys that are ready or are being made.
@@ -107,6 +112,7 @@ impl InstanceReport {
             generation: stored.map_or(0, |stored| stored.generation),
             snapshot: stored.and_then(|stored| stored.snapshot.clone()),
             containers: BTreeMap::new(),
+            ended: None,
             last_passed: None,
             incarnation: None,
             standbys: StandbyReport::default(),
@@ -189,6 +195,14 @@ pub enum AskError {
         /// The name of the instance.
         instance: InstanceId,
     },
+    /// An episode has the slot of the instance, and only its end or a `down` may change the instance.
+    #[error("{instance} belongs to episode {episode}")]
+    Leased {
+        /// The name of the instance.
+        instance: InstanceId,
+        /// The episode that has the slot, or that the slot is being prepared for.
+        episode: EpisodeId,
+    },
     /// The daemon is stopping.
     #[error("the daemon is stopping")]
     Stopping,
@@ -227,6 +241,7 @@ pub struct InstanceHandle {
     looked_at: Arc<AtomicU64>,
     entered: Entered,
     pristine: Arc<Pristine>,
+    gate: Arc<RouteGate>,
 }
 
 /// The containers in which a person has run commands, by the generation that they were made for. They are never brought
@@ -252,7 +267,15 @@ impl InstanceHandle {
     }
 
     /// Makes a request for any purpose; otherwise like [`Self::ask`].
+    ///
+    /// Errors: [`AskError::Leased`] for every request of a client but `down`, while an episode has the slot.
     pub async fn ask_for(&self, request: InstanceRequest) -> Result<Ticket, AskError> {
+        if let Some(episode) = self.gate.holder()
+            && request.purpose == Purpose::Client
+            && request.want != Want::Down
+        {
+            return Err(AskError::Leased { instance: self.id.clone(), episode });
+        }
         let (reply, answer) = oneshot::channel();
         self.inbox.try_send(DriverMessage::Ask { request, reply }).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => AskError::Full { instance: self.id.clone() },
@@ -285,11 +308,16 @@ impl InstanceHandle {
     }
 
     /// Records that a locator or a log-in of the daemon is about to visit a generation without the gateway. The
-    /// generation no longer counts as untouched.
-    pub fn note_look(&self, generation: u64) {
-        // A late call for an earlier generation must not hide a later one.
-        self.looked_at.fetch_max(generation, Ordering::SeqCst);
-        self.pristine.spoil(generation);
+    /// generation no longer counts as untouched. The visit must end when the token is cancelled.
+    ///
+    /// Errors: [`AskError::Leased`] while the slot of the instance is being prepared for an episode.
+    pub fn begin_visit(&self, generation: u64) -> Result<CancellationToken, AskError> {
+        let visit = self.gate.begin_visit(|| {
+            // A late call for an earlier generation must not hide a later one.
+            self.looked_at.fetch_max(generation, Ordering::SeqCst);
+            self.pristine.spoil(generation);
+        });
+        visit.map_err(|episode| AskError::Leased { instance: self.id.clone(), episode })
     }
 
     /// Records that a person is about to run commands in the containers that were made for this generation.
@@ -300,6 +328,22 @@ impl InstanceHandle {
     /// Whether a person has run commands in the serving containers.
     pub fn was_entered(&self) -> bool {
         self.report.borrow().incarnation.as_ref().is_some_and(|incarnation| self.entered.has(incarnation.made))
+    }
+
+    /// Whether a generation serves that neither a client, nor the daemon's own visits, nor a person by hand has reached.
+    pub fn is_untouched(&self, generation: u64) -> bool {
+        self.pristine.has(generation) && !self.was_entered()
+    }
+
+    /// Changes who reaches the instance through its route. When this returns, nobody else does, and the daemon's own
+    /// visits have been told to end.
+    pub fn set_access(&self, access: RouteAccess) {
+        self.gate.set_access(access);
+    }
+
+    /// Returns the episode that has the slot of the instance, or that the slot is being prepared for.
+    pub fn holder(&self) -> Option<EpisodeId> {
+        self.gate.holder()
     }
 
     /// Returns the recorded traffic of the serving generation; `None` if the site has no recording or no serving

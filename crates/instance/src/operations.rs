@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::OperationOutcome;
 use super::context::{InstanceContext, OperationProgress};
 use super::failure::{self, OperationFailure};
+use super::gate::RouteGate;
 use super::making;
 use super::pool::InstancePool;
 use super::reset::{Proven, RecordedGeneration, ResetParameters};
@@ -25,7 +26,6 @@ use crate::proof::ProofCandidate;
 use arenad_baseline::{self as baseline, BaselineError, snapshot};
 use arenad_digest::StoreConnections;
 use arenad_engine::{CpuWeight, labels};
-use arenad_gateway::Route;
 use arenad_launch::{self as launch, GenerationSelector, Remains, RemoveError};
 use arenad_model::error::describe;
 use arenad_model::event::EventKind;
@@ -92,12 +92,12 @@ pub(super) async fn unless<T>(
 impl Instance {
     pub(super) fn new(
         context: Arc<InstanceContext>,
-        route: Route,
+        gate: Arc<RouteGate>,
         progress: OperationProgress,
         found: Option<StoredInstance>,
     ) -> Self {
         Self {
-            service: InstanceService::new(context.clone(), route, progress.clone(), found.as_ref()),
+            service: InstanceService::new(context.clone(), gate, progress.clone(), found.as_ref()),
             pool: InstancePool::default(),
             watch: InstanceWatch::new(context.shared.clock.clone()),
             progress,
@@ -245,7 +245,7 @@ impl Instance {
         }
         let left = match purpose {
             Purpose::Restore | Purpose::Upkeep => self.left_snapshot().await?,
-            Purpose::Client => None,
+            Purpose::Client | Purpose::Episode => None,
         };
         self.found = None;
         let target = match left {

@@ -13,11 +13,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::context::{InstanceContext, OperationProgress};
 use super::failure::OperationFailure;
+use super::gate::RouteGate;
 use super::reset::RecordedGeneration;
 use super::{Entered, InstanceReport};
 use crate::pristine::Pristine;
 use arenad_digest::Taken;
-use arenad_gateway::{Route, RouteStats, Target};
+use arenad_gateway::{RouteStats, Target};
 use arenad_launch::Incarnation;
 use arenad_model::error::describe;
 use arenad_model::event::EventKind;
@@ -57,7 +58,7 @@ pub(super) struct Retired {
 /// The state, the route and the serving generation of one instance.
 pub(super) struct InstanceService {
     context: Arc<InstanceContext>,
-    route: Route,
+    gate: Arc<RouteGate>,
     report: channel::Sender<InstanceReport>,
     serving: Option<ServingIncarnation>,
     progress: OperationProgress,
@@ -76,29 +77,18 @@ pub(super) struct InstanceService {
 impl InstanceService {
     pub(super) fn new(
         context: Arc<InstanceContext>,
-        route: Route,
+        gate: Arc<RouteGate>,
         progress: OperationProgress,
         stored: Option<&StoredInstance>,
     ) -> Self {
-        route.refuse(format!("{} is not up", context.site.name), RETRY_AFTER);
+        gate.refuse(format!("{} is not up", context.site.name), RETRY_AFTER);
         let report = InstanceReport::of_nothing(stored);
         let report = channel::channel(report).0;
         let pristine = Arc::new(Pristine::of(&context.shared.state_dir.pristine(), &context.id));
         let spoilt = pristine.clone();
-        route.on_first(move |generation| spoilt.spoil(generation));
+        gate.route().on_first(move |generation| spoilt.spoil(generation));
         let (looked_at, entered) = (Arc::default(), Entered::default());
-        Self {
-            context,
-            route,
-            report,
-            serving: None,
-            progress,
-            looked_at,
-            entered,
-            pristine,
-            cut: None,
-            is_late: false,
-        }
+        Self { context, gate, report, serving: None, progress, looked_at, entered, pristine, cut: None, is_late: false }
     }
 
     /// Returns the mark that tells whether the serving generation was reached.
@@ -132,7 +122,7 @@ impl InstanceService {
     }
 
     pub(super) fn stats(&self) -> RouteStats {
-        self.route.stats()
+        self.gate.route().stats()
     }
 
     /// Publishes a description of the step that is running.
@@ -149,7 +139,7 @@ impl InstanceService {
     pub(super) fn may_be_written(&self) -> bool {
         self.was_entered()
             || self.serving.as_ref().is_some_and(|serving| serving.is_adopted)
-            || self.route.stats().unsafe_requests > 0
+            || self.gate.route().stats().unsafe_requests > 0
     }
 
     fn next(&self, event: InstanceEvent) -> Result<InstanceState, OperationFailure> {
@@ -241,7 +231,7 @@ impl InstanceService {
     /// container is made yet. If the store fails, the row must not say that an earlier daemon's containers are down.
     pub(super) async fn prepare(&mut self) -> Result<(), OperationFailure> {
         self.accept(InstanceEvent::UpRequested).await?;
-        self.route.refuse(format!("{} is starting", self.context.site.name), RETRY_AFTER);
+        self.gate.refuse(format!("{} is starting", self.context.site.name), RETRY_AFTER);
         Ok(())
     }
 
@@ -253,7 +243,7 @@ impl InstanceService {
     /// Holds requests and ends the daemon's own visits; the state does not change. No write of a client that is
     /// acknowledged after this call can be lost, because none is admitted.
     pub(super) fn pause(&mut self, why: &str) {
-        self.route.hold(format!("{} {why}", self.context.site.name));
+        self.gate.hold(format!("{} {why}", self.context.site.name));
         if let Some(serving) = &mut self.serving {
             serving.visits.cancel();
         }
@@ -289,7 +279,9 @@ impl InstanceService {
         generation: u64,
     ) -> Option<ServingIncarnation> {
         self.is_late = false;
-        self.announce_later(self.publish(state, since, |report| report.generation = generation));
+        self.announce_later(
+            self.publish(state, since, |report| (report.generation, report.ended) = (generation, None)),
+        );
         self.cut = None;
         self.serving.take()
     }
@@ -313,7 +305,7 @@ impl InstanceService {
             match is_adopted {
                 true => {
                     self.pristine.spoil(incarnation.generation);
-                    self.route.take_up(incarnation.generation);
+                    self.gate.route().take_up(incarnation.generation);
                 }
                 false => self.pristine.mark(incarnation.generation),
             }
@@ -322,11 +314,13 @@ impl InstanceService {
         // generation reaches a client afterwards.
         self.open_route();
         let passed = self.context.shared.clock.now();
-        self.announce_later(self.publish(next, since, |report| report.last_passed = Some(passed)));
+        self.announce_later(self.publish(next, since, |report| {
+            (report.last_passed, report.ended) = (Some(passed), None);
+        }));
         Ok(used.map(|serving| {
             let generation = serving.incarnation.generation;
             let was_looked_at = self.looked_at.load(Ordering::SeqCst) == generation;
-            let was_reached = serving.is_adopted || was_looked_at || self.route.stats().was_reached;
+            let was_reached = serving.is_adopted || was_looked_at || self.gate.route().stats().was_reached;
             // The effects of commands that a person ran in the containers are unknown, so the containers are not
             // brought back.
             let was_well = was_well && !self.entered.has(serving.incarnation.made);
@@ -340,7 +334,7 @@ impl InstanceService {
         match incarnation.socket(&entry.service, entry.port) {
             Some(address) => {
                 let instance = self.context.id.to_string();
-                self.route.serve(Target { address, instance, generation: incarnation.generation });
+                self.gate.serve(Target { address, instance, generation: incarnation.generation });
             }
             // Only a container that has ended has no address, and the probes have just passed.
             None => self.refuse("its container has no address"),
@@ -348,7 +342,7 @@ impl InstanceService {
     }
 
     fn refuse(&self, reason: &str) {
-        self.route.refuse(format!("{} is unhealthy: {reason}", self.context.site.name), RETRY_AFTER);
+        self.gate.refuse(format!("{} is unhealthy: {reason}", self.context.site.name), RETRY_AFTER);
     }
 
     /// Writes the serving generation into a report, or that none serves.
@@ -368,14 +362,14 @@ impl InstanceService {
     /// Fails the instance after the failure of a step that ran when the serving generation had already left service, so
     /// no generation serves.
     pub(super) async fn fail(&mut self, trouble: InstanceFailure) -> Result<(), OperationFailure> {
-        self.route.refuse(format!("{} has failed: {}", self.context.site.name, trouble.reason), RETRY_AFTER);
+        self.gate.refuse(format!("{} has failed: {}", self.context.site.name, trouble.reason), RETRY_AFTER);
         self.leave();
         self.accept(InstanceEvent::StepFailed(trouble)).await
     }
 
     /// Begins to take the instance down.
     pub(super) async fn stop(&mut self) -> Result<(), OperationFailure> {
-        self.route.refuse(format!("{} is going down", self.context.site.name), RETRY_AFTER);
+        self.gate.refuse(format!("{} is going down", self.context.site.name), RETRY_AFTER);
         self.leave();
         self.accept(InstanceEvent::DownRequested).await
     }
@@ -431,12 +425,12 @@ impl InstanceService {
     /// Discards the recorded traffic after a reset that left the serving generation unchanged, so that earlier clients'
     /// requests do not count as the next client's.
     pub(super) fn forget_recorded(&self) {
-        self.route.forget_recorded();
+        self.gate.route().forget_recorded();
     }
 
     /// Gives the port back; the containers stay for the next daemon.
     pub(super) async fn close(self) {
-        self.route.close().await;
+        self.gate.route().clone().close().await;
     }
 }
 

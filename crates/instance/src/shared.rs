@@ -72,6 +72,11 @@ impl StateDir {
         self.0.join("pristine")
     }
 
+    /// The folder of marks of slots that an episode has, or had and that have not been recycled since.
+    pub fn episodes(&self) -> PathBuf {
+        self.0.join("episodes")
+    }
+
     /// The folder of files that locators need while they run.
     pub fn locators(&self) -> PathBuf {
         self.0.join("locators")

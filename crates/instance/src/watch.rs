@@ -21,6 +21,7 @@ use super::pool::{Finished, InstancePool};
 use super::round::{self, ProbeRound, RoundResult};
 use super::writes::BackgroundComparison;
 use arenad_engine::EngineEvent;
+use arenad_model::cause::Cause;
 use arenad_model::health::{Depth, Moment, Vigils};
 use arenad_model::instance::InstanceFailure;
 use arenad_model::request_queue::Want;
@@ -234,6 +235,13 @@ impl Instance {
         }
         self.service.report().send_modify(|report| {
             report.waiting_for = missed.map(|miss| miss.reason);
+            match &sight {
+                RoundResult::Gone(miss) if miss.cause != Some(Cause::Paused) => {
+                    report.ended = Some(miss.reason.clone())
+                }
+                RoundResult::Fine if depth == Depth::Shallow => report.ended = None,
+                RoundResult::Gone(_) | RoundResult::Fine | RoundResult::Missed(_) => {}
+            }
             if matches!(sight, RoundResult::Fine) && depth == Depth::Shallow {
                 report.last_passed = Some(self.context.shared.clock.now());
             }

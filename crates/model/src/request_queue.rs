@@ -79,6 +79,8 @@ pub enum Purpose {
     Restore,
     /// The driver reverts writes to a site that is only read.
     Upkeep,
+    /// The slot of the instance is prepared for an episode, or recycled after one.
+    Episode,
 }
 
 /// A request to an instance.

@@ -55,7 +55,7 @@ pub(super) async fn log_in(
         return Err(AskError::NotUp { instance: handle.id.clone(), state: report.state.name() }.into());
     };
     let place = VisitAddress { host, port: site.public.port, entry: (address, site.entry.port).into() };
-    handle.note_look(report.generation);
+    let access = handle.begin_visit(report.generation)?;
     let begun = Instant::now();
     let client = api.shared.prober.http();
     let visit = async {
@@ -68,7 +68,7 @@ pub(super) async fn log_in(
         Ok::<_, ApiError>((session, is_kept))
     };
     // A visit that continued after the switch could reach the next generation through the same containers.
-    let visited = report.visits.run_until_cancelled(visit).await;
+    let visited = access.run_until_cancelled(report.visits.run_until_cancelled(visit)).await.flatten();
     let took = begun.elapsed();
     let was_reset = || {
         let detail = format!("{} was reset while {name} signed in", site.name);

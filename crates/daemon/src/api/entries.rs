@@ -35,8 +35,9 @@ pub(super) async fn enter(
     let container = container.ok_or_else(|| ApiError::not_found(&format!("a container of {service}")))?;
     // The note comes first and the state is read again afterwards: a reset in between sees the note, or this code sees
     // the reset.
+    // The visit of a person ends when the person ends it.
+    handle.begin_visit(report.generation)?;
     handle.note_entry(incarnation.made);
-    handle.note_look(report.generation);
     let now = handle.report();
     if !now.state.serves() || now.incarnation.as_ref().is_none_or(|now| now.made != incarnation.made) {
         let error = AskError::Busy { instance: handle.id.clone(), doing: "being reset" };

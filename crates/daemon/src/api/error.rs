@@ -15,6 +15,7 @@ use arenad_instance::AskError;
 use arenad_launch::RemoveError;
 use arenad_locators::LocateError;
 use arenad_model::cause::SHORTEN_FILE;
+use arenad_model::episode::ids::EpisodeId;
 use arenad_model::error::describe;
 use arenad_model::instance::InstanceId;
 use arenad_storage::StorageError;
@@ -44,6 +45,12 @@ impl ApiError {
     /// Returns the error for a task of the daemon that panicked or was cancelled.
     pub(crate) fn internal(error: tokio::task::JoinError) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string())
+    }
+
+    /// Returns the error for a change of an instance that an episode has.
+    fn leased(detail: String, episode: &EpisodeId) -> Self {
+        let hint = format!("end the episode first with `DELETE /v1/episodes/{episode}`, or wait until it has ended");
+        Self::new(StatusCode::CONFLICT, "leased", detail).hint(hint)
     }
 
     /// Replaces the detail of the error.
@@ -124,6 +131,7 @@ impl From<AskError> for ApiError {
             AskError::NotUp { .. } => {
                 Self::new(StatusCode::CONFLICT, "not_up", detail).hint("bring it up first with `arenad up`")
             }
+            AskError::Leased { episode, .. } => Self::leased(detail, &episode),
             AskError::Full { .. } => Self::new(StatusCode::SERVICE_UNAVAILABLE, "full", detail),
             AskError::Stopping => Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", detail)
                 .hint("try again in a moment: `arenad up` starts it anew"),
@@ -265,6 +273,7 @@ impl From<EnvironmentError> for ApiError {
             EnvironmentError::StillUp(_) => {
                 Self::new(StatusCode::CONFLICT, "still_up", detail).hint("take it down first with `arenad down`")
             }
+            EnvironmentError::Leased { episode, .. } => Self::leased(detail, &episode),
             EnvironmentError::Ask(error) => error.into(),
             EnvironmentError::Store(error) => error.into(),
             EnvironmentError::Baseline(error) => error.into(),

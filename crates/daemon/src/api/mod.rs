@@ -39,6 +39,7 @@ use self::error::ApiError;
 use super::environments::EnvironmentRegistry;
 use super::host::HostReport;
 use super::operations::Operations;
+use arenad_episodes::EpisodeHandle;
 use arenad_instance::shared::SharedParts;
 
 /// The state that the handlers share.
@@ -47,6 +48,8 @@ pub struct Api {
     pub shared: Arc<SharedParts>,
     /// The environments that are up.
     pub environments: Arc<EnvironmentRegistry>,
+    /// The episodes, and the queue of those that wait.
+    pub episodes: EpisodeHandle,
     /// The operations that clients can wait for.
     pub operations: Operations,
     /// The latest report about the engine and the disk.

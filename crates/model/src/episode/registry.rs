@@ -21,7 +21,7 @@ use super::life::EpisodeLife;
 use super::queue::{EpisodeQueue, OwnerQuotas, QueueLimits, SlotWant, WaitingRequest};
 use super::request::{AskRefusal, EpisodeRequest, SiteCapacity, StartPoint, check};
 use super::{EpisodeRefusal, EpisodeState};
-use crate::ids::{EnvironmentName, SiteId};
+use crate::ids::SiteId;
 use crate::instance::InstanceId;
 
 mod change;
@@ -29,7 +29,9 @@ mod reports;
 mod restore;
 mod view;
 
-pub use change::{AskedEpisode, CommitRefusal, EndCause, EndedEpisode, EpisodeChange, SettledEpisodes, SlotFailure};
+pub use change::{
+    AskedEpisode, CommitRefusal, EndCause, EndedEpisode, EpisodeChange, SettledEpisodes, SlotFailure, WithdrawalScope,
+};
 
 /// The limits of a registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -324,22 +326,20 @@ impl EpisodeRegistry {
         ending.map_or(EpisodeRefusal::Unknown, |ending| EpisodeRefusal::Ended(ending.clone()))
     }
 
-    /// Withdraws an environment: its episodes and waiting requests are void, and its sites and slots are removed.
-    pub fn withdraw_environment(&mut self, environment: &EnvironmentName, now: Duration) -> Vec<EndedEpisode> {
+    /// Withdraws sites: their episodes and waiting requests are void, and the sites and their slots are removed.
+    pub fn withdraw(&mut self, scope: &WithdrawalScope, now: Duration) -> Vec<EndedEpisode> {
         // Episodes whose deadline has passed expire, because they ended before the environment did.
         let mut ended = self.expire(now);
-        let is_its = |episode: &RegisteredEpisode| {
-            episode.request.sites.iter().any(|want| want.site.environment == *environment)
-        };
+        let is_its = |episode: &RegisteredEpisode| episode.request.sites.iter().any(|want| scope.includes(&want.site));
         for id in self.live_ids(is_its) {
             let cause = EndCause::Failed(VoidReason::EnvironmentDown);
             ended.extend(self.end(&id, cause, now).unwrap_or_default());
         }
-        self.capacities.retain(|site, _| site.environment != *environment);
-        self.holds.retain(|site, _| site.environment != *environment);
+        self.capacities.retain(|site, _| !scope.includes(site));
+        self.holds.retain(|site, _| !scope.includes(site));
         let slots: Vec<InstanceId> = self.board.iter().map(|(slot, _)| slot.clone()).collect();
-        for slot in slots.iter().filter(|slot| slot.environment == *environment) {
-            // Refused only for slots of a live episode, and the environment has none left.
+        for slot in slots.iter().filter(|slot| scope.includes(&slot.site_id())) {
+            // Refused only for slots of a live episode, and the sites have none left.
             let _ = self.board.take_down(slot);
         }
         ended

@@ -8,6 +8,7 @@ use crate::episode::ids::EpisodeId;
 use crate::episode::lease::{RecycleOrder, SlotRefusal};
 use crate::episode::life::HoldId;
 use crate::episode::queue::Grant;
+use crate::ids::{EnvironmentName, SiteId};
 
 /// The answer to a request for an episode.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,6 +76,25 @@ pub enum SlotFailure {
     Recycle(RecycleOrder),
     /// The slot is unknown, or its episode is about to end anyway.
     Nothing,
+}
+
+/// The sites that are withdrawn from episodes, because they are taken down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WithdrawalScope {
+    /// All sites of an environment.
+    Environment(EnvironmentName),
+    /// One site.
+    Site(SiteId),
+}
+
+impl WithdrawalScope {
+    /// Whether a site is among them.
+    pub fn includes(&self, site: &SiteId) -> bool {
+        match self {
+            Self::Environment(environment) => site.environment == *environment,
+            Self::Site(one) => site == one,
+        }
+    }
 }
 
 /// The reason why prepared slots are not given to an episode.

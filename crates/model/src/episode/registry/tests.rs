@@ -5,7 +5,7 @@ use crate::episode::ids::EpisodeLabels;
 use crate::episode::life::{EpisodeTerms, HoldId, StoredLife};
 use crate::episode::queue::{Grant, OwnerQuotas, QueueLimits};
 use crate::episode::request::SiteWant;
-use crate::ids::SiteName;
+use crate::ids::{EnvironmentName, SiteName};
 
 fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
@@ -224,12 +224,30 @@ fn an_environment_that_is_taken_down_ends_its_episodes() {
     let mut registry = registry();
     active(&mut registry, 1);
     ask(&mut registry, 2, &["shop"]);
-    let ended = registry.withdraw_environment(&EnvironmentName::parse("mini").expect("valid"), seconds(1));
+    let scope = WithdrawalScope::Environment(EnvironmentName::parse("mini").expect("valid"));
+    let ended = registry.withdraw(&scope, seconds(1));
     assert_eq!(ended.len(), 2);
     assert!(ended.iter().all(|ended| ended.ending == EpisodeEnding::Void(VoidReason::EnvironmentDown)));
     assert_eq!((registry.board().iter().count(), registry.queue.len()), (0, 0));
     let late = registry.ask(id(3), request(&["shop"]), token(3), seconds(1));
     assert_eq!(late, Err(AskRefusal::UnknownSite(site("shop"))));
+}
+
+#[test]
+fn a_site_that_is_taken_down_ends_its_episodes_and_no_other() {
+    let mut registry = registry();
+    active(&mut registry, 1);
+    ask(&mut registry, 2, &["shop", "forge"]);
+    ask(&mut registry, 3, &["forge"]);
+    let slots = registry.board().iter().count();
+    let ended = registry.withdraw(&WithdrawalScope::Site(site("shop")), seconds(1));
+    let ended: Vec<&EpisodeId> = ended.iter().map(|ended| &ended.id).collect();
+    assert_eq!(ended, [&id(1), &id(2)], "one that has the site, and one that waits for it");
+    let left: Vec<&InstanceId> = registry.board().iter().map(|(slot, _)| slot).collect();
+    assert!(left.len() < slots && left.iter().all(|slot| slot.site_id() == site("forge")), "{left:?}");
+    let late = registry.ask(id(4), request(&["shop"]), token(4), seconds(1));
+    assert_eq!(late, Err(AskRefusal::UnknownSite(site("shop"))));
+    assert!(registry.ask(id(5), request(&["forge"]), token(5), seconds(1)).is_ok());
 }
 
 #[test]

@@ -1,0 +1,121 @@
+//! Taking sites down.
+
+use std::sync::Arc;
+
+use super::{EnvironmentError, EnvironmentRegistry};
+use crate::stranded::Stranded;
+use arenad_engine::labels;
+use arenad_instance::{InstanceHandle, OperationOutcome};
+use arenad_launch::{GenerationSelector, Remains};
+use arenad_model::event::EventKind;
+use arenad_model::ids::SiteName;
+use arenad_model::instance::InstanceFailure;
+use arenad_model::request_queue::Want;
+use arenad_model::site::Site;
+
+impl EnvironmentRegistry {
+    /// Takes the named sites down, or all if none is named, and waits for the end. With `purge`, it also removes their
+    /// snapshots and the images built for them.
+    pub(crate) async fn down(&self, name: &str, sites: &[String], purge: bool) -> Result<(), EnvironmentError> {
+        let _turn = self.change.lock().await;
+        if let Some(stranded) = self.stranded.get(name) {
+            return self.remove_stranded(&stranded, sites, purge).await;
+        }
+        let handles = self.choose(name, sites)?;
+        let mut tickets = Vec::new();
+        for handle in handles {
+            self.withdraw(&handle.id).await;
+            self.shared.store.unwant_instance(&handle.id).await?;
+            let ticket = handle.ask(Want::Down).await?;
+            tickets.push((handle, ticket));
+        }
+        let mut troubled = Vec::new();
+        let mut gone = Vec::new();
+        for (handle, ticket) in tickets {
+            match not_done(ticket.wait().await) {
+                Some(trouble) => troubled.push((handle.site.name.to_string(), trouble)),
+                None => {
+                    gone.push(handle.site.clone());
+                    let site = handle.site.name.clone();
+                    self.dismiss(name, &site, handle).await;
+                }
+            }
+        }
+        if purge {
+            self.purge(name, &gone).await?;
+        }
+        let is_empty = self.read(|running| running.get(name).is_none_or(|running| running.instances.is_empty()));
+        if is_empty {
+            self.shared.store.forget_environment(name).await?;
+            self.write(|running| running.remove(name));
+            let message = format!("environment {name} is down");
+            self.shared.events.note(EventKind::EnvironmentDown, None, &message).await;
+        }
+        if troubled.is_empty() { Ok(()) } else { Err(EnvironmentError::NotDown(troubled)) }
+    }
+
+    /// Drops the handle of a driver, and waits until the driver has ended and its port is free.
+    pub(super) async fn dismiss(&self, environment: &str, site: &SiteName, handle: InstanceHandle) {
+        self.write(|running| running.get_mut(environment).and_then(|running| running.instances.remove(site)));
+        self.slots.leave(&handle.id);
+        let mut changes = handle.changes();
+        drop(handle);
+        while changes.changed().await.is_ok() {}
+    }
+
+    /// Removes the remains of sites that have no driver.
+    async fn remove_stranded(
+        &self,
+        stranded: &Stranded,
+        sites: &[String],
+        purge: bool,
+    ) -> Result<(), EnvironmentError> {
+        let is_meant = |site: &str| sites.is_empty() || sites.iter().any(|named| named == site);
+        let meant = stranded.instances.iter().map(|row| &row.id).filter(|id| is_meant(id.site.as_str()));
+        for id in meant {
+            self.withdraw(id).await;
+            self.shared.store.unwant_instance(id).await?;
+            self.slots.leave(id);
+            for role in [labels::ROLE_BUILDER, labels::ROLE_INSTANCE] {
+                let remains = Remains {
+                    installation: &self.shared.installation,
+                    instance: id,
+                    role,
+                    which: GenerationSelector::All,
+                };
+                self.shared.remove(remains).await?;
+            }
+        }
+        if purge {
+            let defined = stranded.definition.iter().flat_map(|definition| &definition.sites);
+            let gone: Vec<Arc<Site>> =
+                defined.filter(|site| is_meant(site.name.as_str())).map(|site| Arc::new(site.clone())).collect();
+            self.purge(&stranded.name, &gone).await?;
+        }
+        if stranded.instances.iter().all(|row| is_meant(row.id.site.as_str())) {
+            self.shared.store.forget_environment(&stranded.name).await?;
+            self.stranded.forget(&stranded.name);
+        } else {
+            let mut rest = stranded.clone();
+            rest.instances.retain(|row| !is_meant(row.id.site.as_str()));
+            self.stranded.forget(&stranded.name);
+            self.stranded.keep(rest);
+        }
+        Ok(())
+    }
+}
+
+/// Returns the reason why a site is not down; `None` only if the `down` operation completed.
+pub(super) fn not_done(outcome: OperationOutcome) -> Option<InstanceFailure> {
+    let hint = "`arenad down` again takes down what is left".to_owned();
+    match outcome {
+        OperationOutcome::Done { .. } => None,
+        OperationOutcome::Failed(trouble) => Some(trouble),
+        OperationOutcome::Superseded => {
+            Some(InstanceFailure { reason: "something else was asked for".to_owned(), hint })
+        }
+        OperationOutcome::Stopped => {
+            Some(InstanceFailure { reason: "the daemon ended before it was done".to_owned(), hint })
+        }
+    }
+}

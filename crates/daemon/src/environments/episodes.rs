@@ -1,0 +1,61 @@
+//! The sites as episodes see them: offered while they are up, withdrawn before they go down.
+
+use std::collections::BTreeMap;
+
+use super::{EnvironmentError, EnvironmentRegistry};
+use crate::slots::{self, capacity};
+use arenad_episodes::EpisodeError;
+use arenad_instance::InstanceHandle;
+use arenad_model::episode::lease::SlotRefusal;
+use arenad_model::episode::request::SiteCapacity;
+use arenad_model::error::describe;
+use arenad_model::ids::SiteName;
+use arenad_model::instance::InstanceId;
+
+impl EnvironmentRegistry {
+    /// Adds a new instance to the slots, and watches it for its episodes.
+    pub(super) fn enter_slot(&self, instance: &InstanceHandle) {
+        self.slots.enter(instance.clone());
+        let watch = slots::watch(self.slots.clone(), self.episodes.clone(), instance.id.clone(), instance.changes());
+        let shutdown = self.shared.shutdown.clone();
+        self.shared.tasks.spawn(async move { shutdown.run_until_cancelled(watch).await });
+    }
+
+    /// Offers a site whose instance exists.
+    pub(super) async fn offer(&self, instance: &InstanceHandle) {
+        let (slot, capacity) = (instance.id.clone(), capacity(&instance.site));
+        let offered = async {
+            self.episodes.offer_site(slot.site_id(), capacity).await?;
+            if capacity == SiteCapacity::Shared { Ok(()) } else { self.episodes.add_slot(slot.clone()).await }
+        };
+        match offered.await {
+            // An episode has it since before a restart, or the site was offered before.
+            Ok(()) | Err(EpisodeError::Slot(SlotRefusal::Exists(_))) | Err(EpisodeError::Stopping) => {}
+            Err(error) => {
+                tracing::error!(instance.id = %slot, error = describe(&error), "{slot} is not offered to episodes");
+            }
+        }
+    }
+
+    /// Ends the episodes that have or want a site, before its instance is removed.
+    pub(super) async fn withdraw(&self, slot: &InstanceId) {
+        match self.episodes.withdraw_site(slot.site_id()).await {
+            Ok(()) | Err(EpisodeError::Stopping) => {}
+            Err(error) => tracing::warn!(error = describe(&error), "the episodes of {} are void", slot.site_id()),
+        }
+    }
+
+    /// Refuses to make instances anew that episodes have.
+    pub(super) fn insist_on_no_lease(
+        &self,
+        changed: &BTreeMap<SiteName, InstanceHandle>,
+    ) -> Result<(), EnvironmentError> {
+        let held = changed.values().find_map(|instance| Some((instance.id.clone(), instance.holder()?)));
+        held.map_or(Ok(()), |(instance, episode)| Err(EnvironmentError::Leased { instance, episode }))
+    }
+
+    /// Returns the instance of a slot, if it exists.
+    pub fn slot(&self, slot: &InstanceId) -> Option<InstanceHandle> {
+        self.slots.instance(slot)
+    }
+}

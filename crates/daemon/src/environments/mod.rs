@@ -1,0 +1,220 @@
+//! The environments that are up: their definitions, and the drivers of their instances.
+//!
+//! One lock serializes bringing up, taking down and restoring. Resets and status queries do not take it.
+//!
+//! A site that comes up is offered to episodes, and one that is taken down is withdrawn from them first: its episodes are
+//! void. Anything else that would change the instance of an episode is refused while the episode lasts.
+
+mod down;
+mod episodes;
+mod error;
+mod ports;
+mod purge;
+mod restore;
+mod up;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, RwLock};
+
+use super::reconcile::{self, Hands};
+use super::slots::DaemonSlots;
+use super::stranded::{AllStranded, Stranded};
+use arenad_definition::{self as definition, DefinitionSources, Diagnostics, SourceFile};
+use arenad_engine::{EngineEvent, labels};
+use arenad_episodes::EpisodeHandle;
+use arenad_instance::InstanceHandle;
+use arenad_instance::shared::SharedParts;
+use arenad_model::ids::SiteName;
+use arenad_model::instance::InstanceStatus;
+use arenad_model::site::{Environment, Site};
+use arenad_store::StoredEnvironment;
+
+pub(crate) use error::EnvironmentError;
+pub(crate) use up::UpOptions;
+
+struct RunningEnvironment {
+    definition: Environment,
+    instances: BTreeMap<SiteName, InstanceHandle>,
+}
+
+impl RunningEnvironment {
+    /// Returns the handles of its sites, in the definition's order.
+    fn handles(&self) -> Vec<InstanceHandle> {
+        self.definition.sites.iter().filter_map(|site| self.instances.get(&site.name).cloned()).collect()
+    }
+}
+
+/// The registry of the environments that are up, and the lock under which they change.
+pub struct EnvironmentRegistry {
+    shared: Arc<SharedParts>,
+    slots: Arc<DaemonSlots>,
+    episodes: EpisodeHandle,
+    running: RwLock<BTreeMap<String, RunningEnvironment>>,
+    stranded: AllStranded,
+    change: tokio::sync::Mutex<()>,
+    reconciled: tokio::sync::Mutex<reconcile::Memory>,
+}
+
+impl EnvironmentRegistry {
+    /// Returns a registry without environments.
+    pub fn new(shared: Arc<SharedParts>, slots: Arc<DaemonSlots>, episodes: EpisodeHandle) -> Self {
+        Self {
+            shared,
+            slots,
+            episodes,
+            running: RwLock::default(),
+            stranded: AllStranded::default(),
+            change: tokio::sync::Mutex::default(),
+            reconciled: tokio::sync::Mutex::default(),
+        }
+    }
+
+    fn read<T>(&self, look: impl FnOnce(&BTreeMap<String, RunningEnvironment>) -> T) -> T {
+        // A panic while the lock is held leaves a consistent map, because every change is a single insertion or
+        // removal.
+        look(&self.running.read().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    fn write<T>(&self, change: impl FnOnce(&mut BTreeMap<String, RunningEnvironment>) -> T) -> T {
+        change(&mut self.running.write().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    /// Returns each environment with the handles of its sites, in the definition's order.
+    pub(crate) fn list(&self) -> Vec<(Environment, Vec<InstanceHandle>)> {
+        self.read(|running| {
+            running.values().map(|environment| (environment.definition.clone(), environment.handles())).collect()
+        })
+    }
+
+    /// Returns the host name in an environment's public URLs.
+    pub(crate) fn host(&self, name: &str) -> Option<String> {
+        self.read(|running| running.get(name).map(|running| running.definition.host.clone()))
+    }
+
+    /// Returns the definition with which an environment was brought up.
+    pub(crate) fn definition(&self, name: &str) -> Option<Environment> {
+        self.read(|running| running.get(name).map(|running| running.definition.clone()))
+    }
+
+    /// Returns the environments that could not be restored.
+    pub(crate) fn stranded(&self) -> Vec<Stranded> {
+        self.stranded.list()
+    }
+
+    /// Returns the handle of one site of an environment that is up.
+    pub fn handle(&self, environment: &str, site: &str) -> Option<InstanceHandle> {
+        self.read(|running| {
+            let mut instances = running.get(environment)?.instances.iter();
+            instances.find(|(name, _)| name.as_str() == site).map(|(_, handle)| handle.clone())
+        })
+    }
+
+    /// Returns the handles of the named sites of an environment, or of all its sites if none is named.
+    pub(crate) fn choose(&self, name: &str, sites: &[String]) -> Result<Vec<InstanceHandle>, EnvironmentError> {
+        let found = self.read(|running| running.get(name).map(RunningEnvironment::handles));
+        let Some(handles) = found else {
+            if let Some(stranded) = self.stranded.get(name) {
+                return Err(EnvironmentError::Stranded { name: name.to_owned(), trouble: stranded.trouble });
+            }
+            let known =
+                self.read(|running| running.values().map(|running| running.definition.name.to_string()).collect());
+            return Err(EnvironmentError::UnknownEnvironment { name: name.to_owned(), known });
+        };
+        if sites.is_empty() {
+            return Ok(handles);
+        }
+        sites
+            .iter()
+            .map(|site| {
+                handles.iter().find(|handle| handle.site.name.as_str() == site).cloned().ok_or_else(|| {
+                    EnvironmentError::UnknownSite {
+                        environment: name.to_owned(),
+                        name: site.clone(),
+                        known: handles.iter().map(|handle| handle.site.name.to_string()).collect(),
+                    }
+                })
+            })
+            .collect()
+    }
+
+    /// Locks bringing up and taking down, and returns the objects that the drivers work with.
+    pub(crate) async fn in_turn(&self) -> (tokio::sync::MutexGuard<'_, ()>, Hands) {
+        let turn = self.change.lock().await;
+        (turn, self.hands())
+    }
+
+    /// Returns the objects that the drivers work with.
+    fn hands(&self) -> Hands {
+        let mut hands = Hands::default();
+        for handle in self.read(|running| running.values().flat_map(RunningEnvironment::handles).collect::<Vec<_>>()) {
+            let id = handle.id.clone();
+            handle.with_report(|report| {
+                let works = matches!(
+                    report.state.status(),
+                    InstanceStatus::Preparing
+                        | InstanceStatus::Starting
+                        | InstanceStatus::Resetting
+                        | InstanceStatus::Stopping
+                );
+                hands.standbys.insert(id.clone(), report.standbys.members.iter().map(|(made, _)| *made).collect());
+                if let Some(incarnation) = &report.incarnation {
+                    hands.serving.insert(id.clone(), incarnation.made);
+                }
+                if works || report.stage.is_some() {
+                    hands.busy.insert(id);
+                }
+            });
+        }
+        hands
+    }
+
+    /// Removes orphans from the engine: immediately at a daemon's start, later after a grace period.
+    pub(crate) async fn reconcile(&self, at_start: bool) {
+        let _turn = self.change.lock().await;
+        let mut memory = self.reconciled.lock().await;
+        reconcile::pass(&self.shared, || self.hands(), &mut memory, at_start).await;
+    }
+
+    fn read_definition(&self, stored: &StoredEnvironment) -> Result<Environment, EnvironmentError> {
+        (self.shared.read_definition)(stored).map_err(EnvironmentError::Definition)
+    }
+
+    /// Forwards an event of the engine to the instance that it concerns.
+    pub(crate) fn tell(&self, event: &EngineEvent) {
+        let Some(id) = event.labels.get(labels::INSTANCE) else {
+            return;
+        };
+        self.read(|running| {
+            let mut handles = running.values().flat_map(|running| running.instances.values());
+            if let Some(handle) = handles.find(|handle| handle.id.to_string() == *id) {
+                handle.tell(event.clone());
+            }
+        });
+    }
+}
+
+/// Parses the definition that is stored with an environment.
+pub fn read_definition(stored: &StoredEnvironment) -> Result<Environment, Diagnostics> {
+    let file = |(path, text): &(String, String)| SourceFile::new(path.clone(), text.clone());
+    let sources = DefinitionSources {
+        root: stored.root.clone().into(),
+        environment: file(&stored.environment),
+        compose: file(&stored.compose),
+        dotenv: stored.dotenv.as_ref().map(file),
+    };
+    definition::load(&sources, &stored.variables).map(|loaded| loaded.environment)
+}
+
+fn choose_sites<'a>(definition: &'a Environment, names: &[String]) -> Result<Vec<&'a Site>, EnvironmentError> {
+    if names.is_empty() {
+        return Ok(definition.sites.iter().collect());
+    }
+    let find = |name: &String| {
+        definition.sites.iter().find(|site| site.name.as_str() == name).ok_or_else(|| EnvironmentError::UnknownSite {
+            environment: definition.name.to_string(),
+            name: name.clone(),
+            known: definition.sites.iter().map(|site| site.name.to_string()).collect(),
+        })
+    };
+    names.iter().map(find).collect()
+}

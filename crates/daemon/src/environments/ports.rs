@@ -1,0 +1,71 @@
+//! The public ports of sites.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use globset::{GlobBuilder, GlobSetBuilder};
+
+use super::error::TakenPort;
+use super::{EnvironmentError, EnvironmentRegistry};
+use arenad_gateway::{HoldLimits, OpenError, RecordingFilter, Route, WriteRules};
+use arenad_model::error::describe;
+use arenad_model::ids::SiteName;
+use arenad_model::site::{Environment, RecordedRequests, Site};
+
+impl EnvironmentRegistry {
+    /// Opens the public ports of all the sites, or of none if one fails, before any container of them is started.
+    pub(super) async fn open_ports(
+        &self,
+        definition: &Environment,
+        sites: &[&Site],
+    ) -> Result<BTreeMap<SiteName, Route>, EnvironmentError> {
+        let mut routes = BTreeMap::new();
+        let mut taken = Vec::new();
+        for site in sites {
+            let address = SocketAddr::new(definition.listen, site.public.port);
+            let hold = HoldLimits { requests: site.reset.hold_requests, timeout: site.reset.hold_timeout };
+            let (rules, record) = (write_rules(site), record(site));
+            match self.shared.gateway.open(address, hold, rules, record, site.name.as_str()) {
+                Ok(route) => {
+                    routes.insert(site.name.clone(), route);
+                }
+                Err(error) => {
+                    let owner = match error {
+                        OpenError::PortTaken { .. } => {
+                            self.shared.machine.port_owner(self.shared.engine.as_ref(), address).await
+                        }
+                        error => describe(&error),
+                    };
+                    taken.push(TakenPort { site: site.name.to_string(), address, owner });
+                }
+            }
+        }
+        if taken.is_empty() {
+            return Ok(routes);
+        }
+        for route in routes.into_values() {
+            route.close().await;
+        }
+        Err(EnvironmentError::PortsTaken(taken))
+    }
+}
+
+/// Returns the gateway's rules for requests that may write to a site.
+fn write_rules(site: &Site) -> WriteRules {
+    let mut reads = GlobSetBuilder::new();
+    // Validation has compiled each pattern; a pattern that did not compile would count as a write.
+    for pattern in &site.public.reads {
+        if let Ok(glob) = GlobBuilder::new(pattern).literal_separator(true).build() {
+            reads.add(glob);
+        }
+    }
+    WriteRules { is_refused: site.public.refuses_writes, reads: reads.build().unwrap_or_default() }
+}
+
+fn record(site: &Site) -> RecordingFilter {
+    match site.public.recorded {
+        RecordedRequests::Nothing => RecordingFilter::Nothing,
+        RecordedRequests::Writes => RecordingFilter::Writes,
+        RecordedRequests::All => RecordingFilter::All,
+    }
+}

@@ -1,0 +1,256 @@
+//! The slots of the sites: what the episodes need of the instances, and what the instances report to the episodes.
+//!
+//! ```text
+//!   episodes ──► prepare, switch, cut, recycle ──► DaemonSlots ──► instance drivers (reset)
+//!      ▲                                              └──────────► gates (who reaches the instance)
+//!      └── slot_failed ◄── watch ◄── reports of the drivers
+//! ```
+//! Each slot has one use at a time (`slot_use`), which determines who reaches its instance. While an episode has a slot,
+//! its gate lets exactly one generation through, and requests of other clients to the driver are refused.
+//!
+//! Slot 1 also serves people at the public port. Its content is theirs until an episode gets the slot, which brings it
+//! to the starting point of the episode, and again from the end of its recycling. A file marks the slots that an episode
+//! has changed (`mark`), so that a new daemon neither offers their content to people nor takes it for theirs.
+//!
+//! | File | Job |
+//! |---|---|
+//! | `mod` | the table of slots, and the implementation of `Slots` |
+//! | `slot_use` | the use of a slot, and who reaches its instance meanwhile |
+//! | `bring` | brings an instance to a snapshot, or finds that it already equals it |
+//! | `mark` | the files that mark slots which are to be recycled |
+//! | `watch` | the failures of slots, from the reports of the drivers |
+//! | `start` | the start of the episode keeper |
+
+mod bring;
+mod mark;
+mod slot_use;
+mod start;
+mod watch;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use self::bring::{BringOrder, find_snapshot, has_settled, serves};
+use self::mark::RecycleMark;
+use self::slot_use::SlotUse;
+use arenad_episodes::{LeasedSlot, PreparedSlot, SlotPreparation, Slots};
+use arenad_instance::shared::SharedParts;
+use arenad_instance::{InstanceHandle, RouteAccess};
+use arenad_model::episode::ending::VoidReason;
+use arenad_model::episode::ids::EpisodeId;
+use arenad_model::episode::lease::RecycleOrder;
+use arenad_model::episode::request::StartPoint;
+use arenad_model::error::describe;
+use arenad_model::instance::{InstanceId, InstanceState};
+use arenad_seams::ordered_watch as watched;
+
+pub(crate) use start::capacity;
+pub use start::start_episodes;
+pub(crate) use watch::watch;
+
+/// One slot. It exists before its instance if an episode has it since before a restart of the daemon.
+#[derive(Default)]
+struct SlotEntry {
+    instance: Option<InstanceHandle>,
+    slot_use: SlotUse,
+    /// Held by the request to the driver that is under way. A cancelled call leaves its request behind.
+    turn: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// The slots of all sites.
+pub struct DaemonSlots {
+    shared: Arc<SharedParts>,
+    table: RwLock<BTreeMap<InstanceId, SlotEntry>>,
+    /// The number of instances that have been entered into the table so far.
+    entered: watched::Sender<u64>,
+}
+
+impl DaemonSlots {
+    fn new(shared: Arc<SharedParts>) -> Self {
+        Self { shared, table: RwLock::default(), entered: watched::Sender::new(0) }
+    }
+
+    // Every change of the table is one assignment or one insertion, so a panic leaves a valid table.
+    fn read(&self) -> RwLockReadGuard<'_, BTreeMap<InstanceId, SlotEntry>> {
+        self.table.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<InstanceId, SlotEntry>> {
+        self.table.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn mark(&self, slot: &InstanceId) -> RecycleMark {
+        RecycleMark::of(&self.shared.state_dir.episodes(), slot)
+    }
+
+    /// Returns who may reach an instance that is about to be made.
+    pub(crate) fn access(&self, slot: &InstanceId) -> RouteAccess {
+        let is_marked = self.mark(slot).exists();
+        let mut table = self.write();
+        let entry = table.entry(slot.clone()).or_default();
+        if entry.slot_use == SlotUse::Idle && is_marked {
+            entry.slot_use = SlotUse::Recycling;
+        }
+        entry.slot_use.access(slot)
+    }
+
+    /// Adds the instance of a slot, which was made with the result of [`Self::access`].
+    pub(crate) fn enter(&self, instance: InstanceHandle) {
+        let slot = instance.id.clone();
+        let mut table = self.write();
+        let entry = table.entry(slot.clone()).or_default();
+        // The use may have changed since the instance was made.
+        instance.set_access(entry.slot_use.access(&slot));
+        entry.instance = Some(instance);
+        drop(table);
+        self.entered.send_modify(|number| *number += 1);
+    }
+
+    /// Removes a slot whose instance has been removed, and which has been withdrawn from the episodes.
+    pub(crate) fn leave(&self, slot: &InstanceId) {
+        self.write().remove(slot);
+        self.mark(slot).clear();
+    }
+
+    /// Returns the instance of a slot, if it exists.
+    pub(crate) fn instance(&self, slot: &InstanceId) -> Option<InstanceHandle> {
+        self.read().get(slot)?.instance.clone()
+    }
+
+    /// Returns the episode that has a slot, with its generation.
+    fn lease(&self, slot: &InstanceId) -> Option<(EpisodeId, u64)> {
+        match &self.read().get(slot)?.slot_use {
+            SlotUse::Leased { episode, generation } => Some((episode.clone(), *generation)),
+            SlotUse::Idle | SlotUse::Preparing(_) | SlotUse::Recycling => None,
+        }
+    }
+
+    /// Whether no episode uses a slot, and it is not being recycled.
+    fn is_idle(&self, slot: &InstanceId) -> bool {
+        self.read().get(slot).is_some_and(|entry| entry.slot_use == SlotUse::Idle)
+    }
+
+    /// Returns the instance of a slot once it exists.
+    async fn instance_of(&self, slot: &InstanceId) -> InstanceHandle {
+        let mut entered = self.entered.subscribe();
+        loop {
+            // The number is marked as seen before the table is read, so an instance that is entered in between is noticed.
+            entered.borrow_and_update();
+            if let Some(instance) = self.instance(slot) {
+                return instance;
+            }
+            // The sender lives as long as the table.
+            let _ = entered.changed().await;
+        }
+    }
+
+    fn set_use(&self, slot: &InstanceId, slot_use: SlotUse) {
+        let mut table = self.write();
+        let entry = table.entry(slot.clone()).or_default();
+        entry.slot_use = slot_use;
+        if let Some(instance) = &entry.instance {
+            instance.set_access(entry.slot_use.access(slot));
+        }
+    }
+
+    /// Brings an instance to a snapshot, or to its baseline if none is given, unless it equals it and nobody has reached
+    /// it. Returns its generation.
+    ///
+    /// Cancellation: the request to the driver comes to its end, and the next call for the slot waits for that.
+    async fn bring(&self, instance: InstanceHandle, start: &StartPoint) -> Result<u64, VoidReason> {
+        has_settled(&instance).await?;
+        let to = match start {
+            StartPoint::Baseline | StartPoint::Fork(_) => None,
+            StartPoint::Snapshot(name) => Some(find_snapshot(&self.shared, &instance.id, name).await?),
+        };
+        let turn = self.read().get(&instance.id).map(|entry| entry.turn.clone()).unwrap_or_default();
+        let slot = instance.id.clone();
+        let order = BringOrder { shared: self.shared.clone(), instance, to };
+        let work = self.shared.tasks.spawn(async move {
+            let _turn = turn.lock_owned().await;
+            order.execute().await
+        });
+        work.await.unwrap_or_else(|error| Err(VoidReason::InstanceFailed { slot, detail: error.to_string() }))
+    }
+}
+
+/// Checks that a slot can be given to an episode: it was prepared for the episode and is unchanged since, or the episode
+/// has it since before a restart.
+fn check_switch(entry: Option<&SlotEntry>, episode: &EpisodeId, leased: &LeasedSlot) -> Result<(), String> {
+    let Some(entry) = entry else { return Ok(()) };
+    match (&entry.slot_use, &entry.instance) {
+        (SlotUse::Preparing(prepared), Some(instance)) if prepared == episode => {
+            let (is_ready, generation) =
+                instance.with_report(|report| (report.state == InstanceState::Ready, report.generation));
+            match () {
+                () if generation != leased.generation => Err("it was reset after its preparation".to_owned()),
+                () if !is_ready => Err("it failed after its preparation".to_owned()),
+                () if !instance.is_untouched(generation) => Err("it was reached after its preparation".to_owned()),
+                () => Ok(()),
+            }
+        }
+        (SlotUse::Idle, None) => Ok(()),
+        _ => Err("it was not prepared for the episode".to_owned()),
+    }
+}
+
+#[async_trait::async_trait]
+impl Slots for DaemonSlots {
+    async fn prepare(&self, preparation: SlotPreparation) -> Result<PreparedSlot, VoidReason> {
+        let SlotPreparation { slot, start, episode, permit, .. } = preparation;
+        let failed = |detail: String| VoidReason::InstanceFailed { slot: slot.clone(), detail };
+        if let StartPoint::Fork(parent) = &start {
+            return Err(failed(format!("the state of episode {parent} cannot be copied yet")));
+        }
+        permit.begin().await.map_err(|refusal| failed(describe(&refusal)))?;
+        self.mark(&slot).set().map_err(|error| failed(format!("its use cannot be noted: {error}")))?;
+        self.set_use(&slot, SlotUse::Preparing(episode));
+        let instance = self.instance_of(&slot).await;
+        let generation = self.bring(instance, &start).await?;
+        Ok(PreparedSlot { generation })
+    }
+
+    fn switch(&self, episode: &EpisodeId, slots: &[LeasedSlot]) -> Result<(), VoidReason> {
+        let mut table = self.write();
+        for leased in slots {
+            check_switch(table.get(&leased.instance), episode, leased)
+                .map_err(|detail| VoidReason::InstanceFailed { slot: leased.instance.clone(), detail })?;
+        }
+        for LeasedSlot { instance: slot, generation } in slots {
+            let entry = table.entry(slot.clone()).or_default();
+            entry.slot_use = SlotUse::Leased { episode: episode.clone(), generation: *generation };
+            if let Some(instance) = &entry.instance {
+                instance.set_access(entry.slot_use.access(slot));
+            }
+        }
+        Ok(())
+    }
+
+    fn cut(&self, episode: &EpisodeId, slots: &[InstanceId]) {
+        for slot in slots {
+            let mut table = self.write();
+            let Some(entry) = table.get_mut(slot).filter(|entry| entry.slot_use.holder() == Some(episode)) else {
+                continue;
+            };
+            entry.slot_use = SlotUse::Recycling;
+            if let Some(instance) = &entry.instance {
+                instance.set_access(entry.slot_use.access(slot));
+            }
+        }
+    }
+
+    async fn recycle(&self, order: &RecycleOrder) -> Result<(), VoidReason> {
+        let slot = &order.slot;
+        let mark = self.mark(slot);
+        let is_of_people = slot_use::is_public(slot) && order.after.is_none() && !mark.exists();
+        if is_of_people {
+            // A preparation resets it, so it only has to exist.
+            return serves(&self.instance_of(slot).await).await;
+        }
+        self.set_use(slot, SlotUse::Recycling);
+        self.bring(self.instance_of(slot).await, &StartPoint::Baseline).await?;
+        mark.clear();
+        self.set_use(slot, SlotUse::Idle);
+        Ok(())
+    }
+}
