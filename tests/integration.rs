@@ -4,6 +4,7 @@ mod api;
 mod attacks;
 mod bounds;
 mod cli;
+mod clients;
 mod doctor;
 mod episodes;
 mod evaluations;

@@ -124,16 +124,18 @@ fn read_begun(path: &Path) -> Result<Begun, CommandFailure> {
 }
 
 /// The task that the arguments select, and the file that was named for it.
-struct SelectedTask {
-    task: String,
-    file: Option<SourceText>,
+pub struct SelectedTask {
+    /// The name of the task.
+    pub task: String,
+    /// The file that contains it, if one was named.
+    pub file: Option<SourceText>,
     /// The environment that the options or the file name.
-    environment: Option<String>,
+    pub environment: Option<String>,
 }
 
 impl SelectedTask {
     /// Selects a task by its name, optionally in a file, or the only task of a file.
-    fn of(task: &str, choice: &TaskChoice) -> Result<Self, CommandFailure> {
+    pub fn of(task: &str, choice: &TaskChoice) -> Result<Self, CommandFailure> {
         let is_file = choice.file.is_none() && task.contains(['/', '.']) && Path::new(task).is_file();
         let path = if is_file { Some(Path::new(task)) } else { choice.file.as_deref() };
         let Some(path) = path else {

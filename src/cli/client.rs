@@ -16,6 +16,7 @@ use super::args::{DaemonArgs, EngineArgs, Global};
 use super::failure::{CommandFailure, from_problem};
 use super::reach::{self, DaemonAddress, Silence};
 use super::{engine, exit_code, secrets};
+use arenad_api::episodes::{EpisodeStartRequest, IDEMPOTENCY_KEY, StartedEpisode};
 use arenad_api::{self as wire, Problem};
 
 /// The time limit within which it must become clear whether a silent daemon is starting up or shutting down.
@@ -148,6 +149,25 @@ impl ApiClient {
         body: &B,
     ) -> Result<T, CommandFailure> {
         self.read(self.answer(self.request(method, path).json(body)).await?).await
+    }
+
+    /// Asks for an episode. Repetitions with the same key get the same episode.
+    pub async fn ask_for_episode(
+        &self,
+        wanted: &EpisodeStartRequest,
+        key: Option<&str>,
+    ) -> Result<StartedEpisode, CommandFailure> {
+        let request = self.request(Method::POST, "/v1/episodes").json(wanted);
+        let request = match key {
+            Some(key) => request.header(IDEMPOTENCY_KEY, key),
+            None => request,
+        };
+        self.read(self.answer(request).await?).await
+    }
+
+    /// Sends a DELETE request, whose answer has no body.
+    pub async fn delete(&self, path: &str) -> Result<(), CommandFailure> {
+        self.answer(self.request(Method::DELETE, path)).await.map(drop)
     }
 
     /// Sends a request and discards the body of the answer.

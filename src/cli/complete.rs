@@ -12,6 +12,7 @@ use super::args::{CompleteArgs, CompletionsArgs, Global, command};
 use super::client::ApiClient;
 use super::failure::CommandFailure;
 use super::{definition, exit_code};
+use arenad_api::episodes::EpisodeList;
 use arenad_api::{Snapshots, Status};
 
 /// The daemon's time limit, short because the user waits at every word.
@@ -116,6 +117,8 @@ enum NameKind {
     Services,
     /// Tasks of the default environment.
     Tasks,
+    /// Episodes that have not ended.
+    Episodes,
 }
 
 impl<'a> CursorPosition<'a> {
@@ -201,6 +204,7 @@ impl<'a> CursorPosition<'a> {
             ("SNAPSHOT" | "FROM" | "TO", _) => vec![NameKind::Snapshots],
             ("NAME", Some("service")) => vec![NameKind::Services],
             ("TASK" | "TASK|FILE", _) => vec![NameKind::Tasks],
+            ("EPISODE", _) => vec![NameKind::Episodes],
             _ => Vec::new(),
         }
     }
@@ -231,6 +235,10 @@ async fn names(global: &Global, names: NameKind, positionals: &[&str]) -> Vec<St
             let found = ask::<Snapshots>(global, "/v1/snapshots").await;
             let all = found.into_iter().flat_map(|found| found.snapshots);
             all.map(|snapshot| snapshot.name.unwrap_or(snapshot.id)).collect()
+        }
+        NameKind::Episodes => {
+            let found = ask::<EpisodeList>(global, "/v1/episodes?live=true").await;
+            found.into_iter().flat_map(|found| found.episodes).map(|episode| episode.id).collect()
         }
         NameKind::Defined => defined(),
         NameKind::ToBringUp => match positionals.first() {
@@ -306,5 +314,10 @@ mod tests {
         assert_eq!(at(&["completions", "z"]).0, ["zsh"]);
         assert_eq!(at(&["env", "--format", "d"]).0, ["dotenv"]);
         assert_eq!(at(&["exec", "shopping", "--", "l"]), (vec![], vec![]));
+        assert_eq!(at(&["episode", "show", ""]).1, [NameKind::Episodes]);
+        assert_eq!(at(&["episode", "end", "ep-1", ""]).1, [NameKind::Episodes]);
+        assert_eq!(at(&["episode", "start", ""]).1, [NameKind::Sites, NameKind::Up]);
+        assert_eq!(at(&["run", "--sites", ""]).1, [NameKind::Sites]);
+        assert_eq!(at(&["run", "--task", ""]).1, [NameKind::Tasks]);
     }
 }

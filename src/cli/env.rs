@@ -1,37 +1,10 @@
-//! `arenad env`: the variables that the benchmarks' own code, BrowserGym and AgentLab read, in their exact names and
-//! forms.
-//!
-//! Source: `browser_env/env_config.py` of WebArena and VisualWebArena; `browsergym/webarena/instance.py` and
-//! `browsergym/visualwebarena/instance.py` of BrowserGym; `WebArenaInstanceVars` of AgentLab. URLs have no trailing
-//! slash and always have a port. All names must exist even for absent sites: BrowserGym skips a site whose value is
-//! `todo`. No other `WA_` variable may exist, because AgentLab passes each of them as an argument, and it requires
-//! `WA_FULL_RESET`.
+//! `arenad env`: the variables that the benchmarks' own code, BrowserGym and AgentLab read.
 
 use super::args::{EnvArgs, EnvFormat, EnvReader, Global};
 use super::failure::CommandFailure;
 use super::{definition, exit_code, output};
-use arenad_model::site::{BenchmarkFamily, Environment};
-
-/// The value for a site that the environment does not have.
-const ABSENT: &str = "todo";
-
-/// The variable names that a benchmark uses for its sites.
-struct BenchmarkVariables {
-    /// Sites and other variables that both readers use, in the order of the benchmark's documentation.
-    common: &'static [&'static str],
-    /// The prefix that BrowserGym adds to each name.
-    prefix: &'static str,
-}
-
-const WEBARENA: BenchmarkVariables = BenchmarkVariables {
-    common: &["SHOPPING", "SHOPPING_ADMIN", "REDDIT", "GITLAB", "WIKIPEDIA", "MAP", "HOMEPAGE"],
-    prefix: "WA_",
-};
-
-const VISUALWEBARENA: BenchmarkVariables = BenchmarkVariables {
-    common: &["SHOPPING", "REDDIT", "WIKIPEDIA", "HOMEPAGE", "CLASSIFIEDS", "CLASSIFIEDS_RESET_TOKEN"],
-    prefix: "VWA_",
-};
+use arenad_model::harness_variables::{of_benchmark, of_browsergym};
+use arenad_model::site::{Environment, Site};
 
 /// Prints the variables in the chosen format.
 pub async fn run(global: &Global, args: &EnvArgs) -> Result<u8, CommandFailure> {
@@ -84,55 +57,11 @@ pub async fn run(global: &Global, args: &EnvArgs) -> Result<u8, CommandFailure> 
 }
 
 fn variables(environment: &Environment, reader: EnvReader) -> Vec<(String, String)> {
-    let plain = || of_benchmark(environment);
+    let url = |site: &Site| Some(site.url(&environment.host));
+    let plain = || of_benchmark(environment, &url);
     match reader {
         EnvReader::Webarena => plain(),
-        EnvReader::Browsergym => of_browsergym(environment),
-        EnvReader::All => plain().into_iter().chain(of_browsergym(environment)).collect(),
+        EnvReader::Browsergym => of_browsergym(environment, &url),
+        EnvReader::All => plain().into_iter().chain(of_browsergym(environment, &url)).collect(),
     }
-}
-
-fn of_benchmark(environment: &Environment) -> Vec<(String, String)> {
-    let names = names(environment.benchmark);
-    let mut found: Vec<(String, String)> =
-        names.common.iter().map(|name| ((*name).to_owned(), value(environment, name))).collect();
-    if environment.benchmark == BenchmarkFamily::VisualWebArena {
-        // VisualWebArena's code reads the first before any other variable, and requires the second without using it.
-        found.insert(0, ("DATASET".to_owned(), "visualwebarena".to_owned()));
-        found.push(("REDDIT_RESET_URL".to_owned(), format!("{}/reset", reset_server(environment))));
-    }
-    // Sites that the benchmark does not know keep their own names.
-    let is_other = |name: &&String| !names.common.contains(&name.as_str());
-    let own = environment.sites.iter().filter_map(|site| Some((site, site.public.variable.as_ref()?)));
-    let own = own.filter(|(_, name)| is_other(name)).map(|(site, name)| (name.clone(), site.url(&environment.host)));
-    found.extend(own);
-    let others = environment.sites.iter().flat_map(|site| &site.exports);
-    found.extend(others.filter(|(name, _)| !names.common.contains(&name.as_str())).cloned());
-    found
-}
-
-fn of_browsergym(environment: &Environment) -> Vec<(String, String)> {
-    let BenchmarkVariables { common, prefix } = names(environment.benchmark);
-    let sites = common.iter().map(|name| (format!("{prefix}{name}"), value(environment, name)));
-    sites.chain([(format!("{prefix}FULL_RESET"), reset_server(environment))]).collect()
-}
-
-fn names(benchmark: BenchmarkFamily) -> BenchmarkVariables {
-    match benchmark {
-        BenchmarkFamily::WebArena => WEBARENA,
-        BenchmarkFamily::VisualWebArena => VISUALWEBARENA,
-    }
-}
-
-/// Returns the URL of the site of that name, or the value that a site exports under it.
-fn value(environment: &Environment, name: &str) -> String {
-    let site = environment.sites.iter().find(|site| site.public.variable.as_deref() == Some(name));
-    let exports = environment.sites.iter().flat_map(|site| &site.exports);
-    let exported = || exports.clone().find(|(exported, _)| exported == name).map(|(_, value)| value.clone());
-    site.map(|site| site.url(&environment.host)).or_else(exported).unwrap_or_else(|| ABSENT.to_owned())
-}
-
-/// Returns the base URL of `/reset` and `/status`.
-fn reset_server(environment: &Environment) -> String {
-    format!("http://{}:{}", environment.host, environment.reset_port)
 }

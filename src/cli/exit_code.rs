@@ -16,8 +16,15 @@ pub const NOT_DONE: u8 = 5;
 /// `check`, `eval`: there is no verdict, because the environment failed, a judge is missing, or the check is not
 /// supported.
 pub const UNDECIDED: u8 = 6;
+/// The episode is void: the environment failed it, so that its result means nothing. The code is that of a temporary
+/// failure in `sysexits.h`, which few programs use, because `run` also ends with the codes of commands.
+pub const VOID: u8 = 75;
 /// `--wait-timeout` expired; the work continues in the background.
 pub const TIMED_OUT: u8 = 124;
+/// `run`: the command cannot be run.
+pub const COMMAND_NOT_RUN: u8 = 126;
+/// `run`: the command does not exist.
+pub const COMMAND_NOT_FOUND: u8 = 127;
 /// Ctrl-C was pressed; the work continues in the background. `images`: the work has stopped, and the next call
 /// continues it.
 pub const INTERRUPTED: u8 = 130;

@@ -1,7 +1,8 @@
 //! The failure of a command: message, causes, hint and exit code.
 
 use super::exit_code;
-use arenad_api::Problem;
+use arenad_api::episodes::ReportedEnding;
+use arenad_api::{EpisodeStatus, Problem};
 
 /// The failure of a command, as it is printed.
 #[derive(Debug)]
@@ -12,12 +13,14 @@ pub struct CommandFailure {
     pub hint: Option<String>,
     /// The exit code of the process.
     pub code: u8,
+    /// Whether the failure is an answer of the daemon, and not one to reach it.
+    pub is_answer: bool,
 }
 
 impl CommandFailure {
     /// Creates a failure with this exit code.
     pub fn new(code: u8, error: impl Into<anyhow::Error>) -> Self {
-        Self { error: error.into(), hint: None, code }
+        Self { error: error.into(), hint: None, code, is_answer: false }
     }
 
     /// Creates the failure of an invalid command line.
@@ -90,13 +93,53 @@ pub fn from_problem(problem: Problem) -> CommandFailure {
         | "unknown_task"
         | "other_task"
         | "not_begun"
-        | "no_login" => exit_code::USAGE,
-        "busy" | "full" | "stopping" => exit_code::BUSY,
+        | "no_login"
+        | "unknown_episode"
+        | "unknown_slot"
+        | "only_by_name"
+        | "shared_site"
+        | "key_reused" => exit_code::USAGE,
+        "busy" | "full" | "stopping" | "no_slot" | "queue_full" | "not_active" | "already_held" => exit_code::BUSY,
+        "void" => exit_code::VOID,
         _ => exit_code::FAILED,
     };
-    let failure = CommandFailure::new(code, anyhow::anyhow!("{}", problem.detail));
+    let mut failure = CommandFailure::new(code, anyhow::anyhow!("{}", problem.detail));
+    failure.is_answer = true;
     match problem.hint {
         Some(hint) => failure.hint(hint),
         None => failure,
+    }
+}
+
+/// Returns the failure of a command whose episode has ended.
+pub fn of_ending(episode: &str, ending: &ReportedEnding) -> CommandFailure {
+    let (code, hint) = match (ending.state, ending.code.as_str()) {
+        (EpisodeStatus::Void, _) => {
+            (exit_code::VOID, Some("repeat the episode: the environment failed it, and not its client"))
+        }
+        (EpisodeStatus::Expired, "wait") => (exit_code::BUSY, Some("wait longer; `arenad queue` shows the requests")),
+        _ => (exit_code::FAILED, None),
+    };
+    let failure = CommandFailure::new(code, anyhow::anyhow!("episode {episode} has ended: {}", ending.reason));
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exit_code_tells_why_an_episode_ended() {
+        let code = |state, code: &str| {
+            let ending = ReportedEnding { state, code: code.to_owned(), reason: String::new(), slot: None };
+            of_ending("ep-1", &ending).code
+        };
+        assert_eq!(code(EpisodeStatus::Void, "container_died"), exit_code::VOID);
+        assert_eq!(code(EpisodeStatus::Expired, "wait"), exit_code::BUSY);
+        assert_eq!(code(EpisodeStatus::Expired, "ttl"), exit_code::FAILED);
+        assert_eq!(code(EpisodeStatus::Released, "client"), exit_code::FAILED);
     }
 }

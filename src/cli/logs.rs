@@ -10,6 +10,7 @@ use reqwest::Method;
 use super::args::{EventsArgs, Global, LogsArgs};
 use super::client::ApiClient;
 use super::failure::CommandFailure;
+use super::server_events::{ServerEvent, ServerEvents};
 use super::{exit_code, find, output};
 use arenad_api::{DaemonEvent, EventList, EventsGone, GONE, SiteStatus};
 use arenad_model::instance::InstanceId;
@@ -20,9 +21,6 @@ const EVENTS_MAX: u32 = 1000;
 
 /// The maximum length of a line with `--json`, in bytes; larger than the lines that the daemon sends.
 const LINE_MAX: usize = 1 << 20;
-
-/// The maximum length of one event of a stream, in bytes; larger than the events that the daemon keeps.
-const EVENT_MAX: usize = 4 << 20;
 
 /// Prints the logs of sites' containers; if several sites are named, each line begins with its site. `--json` prints
 /// one object per line.
@@ -167,28 +165,16 @@ pub async fn events(global: &Global, args: &EventsArgs) -> Result<u8, CommandFai
         }
         return Ok(exit_code::OK);
     }
-    let mut chunks = client.stream(&format!("/v1/events?{query}&follow=true")).await?.bytes_stream();
-    let mut text = Vec::new();
-    while let Some(chunk) = until_interrupted(chunks.next()).await.flatten() {
-        text.extend_from_slice(&chunk?);
-        // A server-sent event ends with an empty line; the comments that keep the connection alive have no data.
-        while let Some(end) = text.windows(2).position(|two| two == b"\n\n") {
-            let message: Vec<u8> = text.drain(..end + 2).collect();
-            let message = String::from_utf8_lossy(&message);
-            let mut data = message.lines().filter_map(|line| line.strip_prefix("data:"));
-            if message.lines().any(|line| line == format!("event: {GONE}") || line == format!("event:{GONE}")) {
-                let said: EventsGone = serde_json::from_str(data.next().unwrap_or_default().trim_start())?;
-                return Err(anyhow::anyhow!("{}", said.message).into());
-            }
-            for data in data {
-                let event: DaemonEvent = serde_json::from_str(data.trim_start())?;
-                if is_meant(&event, args) {
-                    print_event(global, &event)?;
-                }
-            }
+    let mut followed = ServerEvents::of(client.stream(&format!("/v1/events?{query}&follow=true")).await?);
+    while let Some(next) = until_interrupted(followed.next()).await {
+        let Some(ServerEvent { name, data }) = next? else { break };
+        if name == GONE {
+            let said: EventsGone = serde_json::from_str(&data)?;
+            return Err(anyhow::anyhow!("{}", said.message).into());
         }
-        if text.len() > EVENT_MAX {
-            return Err(anyhow::anyhow!("the daemon sent an event of more than {} MiB", EVENT_MAX >> 20).into());
+        let event: DaemonEvent = serde_json::from_str(&data)?;
+        if is_meant(&event, args) {
+            print_event(global, &event)?;
         }
     }
     Ok(exit_code::OK)

@@ -15,6 +15,7 @@ mod down;
 mod dry_run;
 mod engine;
 mod env;
+mod episode;
 mod eval;
 mod exec;
 pub mod exit_code;
@@ -34,8 +35,10 @@ mod prune;
 mod reach;
 pub mod report;
 mod reset;
+mod run;
 mod secrets;
 mod serve;
+mod server_events;
 mod session;
 mod snapshot;
 mod state_root;
@@ -91,6 +94,9 @@ async fn dispatch(cli: &Cli) -> Result<u8, CommandFailure> {
         CliCommand::Har(args) => har::run(global, args).await,
         CliCommand::Eval(args) => eval::run(global, args).await,
         CliCommand::Check(args) => check::run(global, args).await,
+        CliCommand::Run(args) => run::run(global, args).await,
+        CliCommand::Episode(command) => episode::run(global, command).await,
+        CliCommand::Queue => episode::queue(global).await,
         CliCommand::Tasks(command) => tasks::run(global, command).await,
         CliCommand::Images(command) => images::run(global, command).await,
         CliCommand::Df(args) => df::run(global, args).await,

@@ -97,6 +97,37 @@ async fn tcp_wants_the_token_and_the_socket_its_owner() {
 }
 
 #[tokio::test]
+async fn the_token_of_an_episode_opens_the_life_of_this_episode_alone() {
+    let served = ForegroundDaemon::start("leasetoken").await;
+    served.world.up();
+    let start = json!({ "ttl_seconds": 300 });
+    let (status, started) = served.ask(Method::POST, "/v1/episodes", Some(TOKEN), Some(start)).await.unwrap();
+    assert_eq!(status, 201, "{started:#}");
+    let (id, token) = (started["episode"]["id"].as_str().unwrap(), started["token"].as_str().unwrap());
+    let path = |rest: &str| format!("/v1/episodes/{id}{rest}");
+    let ask = async |method: Method, path: String, token: &str| {
+        served.ask(method, &path, Some(token), Some(json!({}))).await.unwrap().0
+    };
+    assert_eq!(ask(Method::GET, path(""), token).await, 200);
+    assert_eq!(ask(Method::POST, path("/heartbeat"), token).await, 200);
+    for (method, path) in [
+        (Method::GET, "/v1/status".to_owned()),
+        (Method::GET, "/v1/episodes".to_owned()),
+        (Method::POST, "/v1/episodes".to_owned()),
+        (Method::POST, path("/evaluations")),
+        (Method::POST, path("/freeze")),
+        (Method::GET, path("/storage-state/toy")),
+        (Method::GET, "/v1/episodes/ep-00000000000000000000".to_owned()),
+    ] {
+        assert_eq!(ask(method, path.clone(), token).await, 401, "{path}");
+    }
+    assert_eq!(ask(Method::GET, path(""), &token.replace(&token[..1], "x")).await, 401);
+    assert_eq!(ask(Method::DELETE, path(""), token).await, 204);
+    let (status, ended) = served.ask(Method::GET, &path(""), Some(token), None).await.unwrap();
+    assert_eq!((status, &ended["ending"]["code"]), (200, &json!("client")), "{ended:#}");
+}
+
+#[tokio::test]
 async fn a_token_from_a_file_is_in_no_list_of_processes() {
     let world = World::single("tokenfile");
     let file = world.root().join("token");

@@ -12,6 +12,7 @@ mod accounts;
 pub mod checks;
 mod doctor;
 mod environments;
+pub mod episodes;
 mod evaluations;
 mod health;
 mod images;
@@ -43,9 +44,9 @@ pub use self::space::{
     StorageStatus,
 };
 pub use self::words::{
-    ConditionKind, ConditionStatus, DifferenceKind, Extent, FindingArea, FindingLevel, ImageItemKind, ImageOrigin,
-    ImageOutcome, ImageState, InstanceState, OperationKind, OperationState, ProbeKind, PrunedKind, ResetOutcome,
-    ResetWay, SnapshotKind, StandbyState, ValueKind,
+    ConditionKind, ConditionStatus, DifferenceKind, EpisodeStatus, EpisodeVerdict, Extent, FindingArea, FindingLevel,
+    ImageItemKind, ImageOrigin, ImageOutcome, ImageState, InstanceState, OperationKind, OperationState, ProbeKind,
+    PrunedKind, ResetOutcome, ResetWay, SnapshotKind, StandbyState, ValueKind,
 };
 
 /// A file as text, with the path that it was read from.
@@ -163,4 +164,7 @@ pub struct Problem {
     pub hint: Option<String>,
     /// The id of the request, which also appears in the daemon's log.
     pub request_id: String,
+    /// How the episode of the request ended, if the failure is that it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ending: Option<episodes::ReportedEnding>,
 }

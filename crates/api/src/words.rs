@@ -46,6 +46,38 @@ words! {
         /// The last attempt to bring it up or to reset it failed.
         Failed = "failed",
     }
+    /// The state of an episode.
+    EpisodeStatus {
+        /// It waits for slots.
+        Queued = "queued",
+        /// Its sites are being brought to their starting points.
+        Preparing = "preparing",
+        /// Its client can reach its sites.
+        Active = "active",
+        /// Its client's requests are refused while its sites are judged.
+        Frozen = "frozen",
+        /// It ended because its client needed it no longer.
+        Released = "released",
+        /// It ended because a time limit passed.
+        Expired = "expired",
+        /// It ended because the environment failed it.
+        Void = "void",
+    }
+    /// The verdict on an episode.
+    EpisodeVerdict {
+        /// The agent accomplished the task.
+        Passed = "passed",
+        /// The agent did not accomplish the task.
+        Failed = "failed",
+        /// A judge is needed, and none was available.
+        NeedsJudge = "needs_judge",
+        /// A check could not be made, because of the environment.
+        Inconclusive = "inconclusive",
+        /// The profile cannot make a check.
+        Unsupported = "unsupported",
+        /// The environment failed the episode, so that there is nothing to judge.
+        Void = "void",
+    }
     /// The kind of an operation.
     OperationKind {
         /// A site is brought up.

@@ -292,7 +292,7 @@ impl Daemon {
         if let Some((address, token)) = settings.tcp {
             let listener = server::listen_tcp(address).await?;
             tracing::info!(%address, "the API is offered on TCP");
-            let router = api::with_token(api::router(api), token.expose());
+            let router = api::with_token(api::router(api), token.expose(), episodes.clone());
             server::serve(&shared.tasks, listener, router, stop.clone());
         }
         let message = format!("arenad {} has started (pid {})", env!("CARGO_PKG_VERSION"), std::process::id());

@@ -92,6 +92,23 @@ impl EpisodeHandle {
         }
     }
 
+    /// Waits until the state of an episode differs from `seen`, and returns the episode; at once if `seen` is `None`.
+    /// States in between may be passed over, but not the last one.
+    ///
+    /// Cancellation: nothing changes.
+    pub async fn changed(&self, id: &EpisodeId, seen: Option<EpisodeStatus>) -> Result<EpisodeView, EpisodeError> {
+        let mut newest = self.newest.clone();
+        loop {
+            // The value is marked as seen before the read, so a change in between is announced again.
+            newest.borrow_and_update();
+            let view = self.get(id)?;
+            if Some(view.state.status()) != seen {
+                return Ok(view);
+            }
+            newest.changed().await.map_err(|_| EpisodeError::Stopping)?;
+        }
+    }
+
     async fn change(&self, id: &EpisodeId, change: EpisodeChange) -> Result<(), EpisodeError> {
         self.request(|reply| Message::Change { id: id.clone(), change, reply }).await
     }

@@ -16,6 +16,7 @@ pub mod episode;
 pub mod error;
 pub mod event;
 pub mod flow;
+pub mod harness_variables;
 pub mod health;
 pub mod helper;
 pub mod hex;

@@ -8,8 +8,9 @@ use super::{Cli, examples};
 const WIDTH_MAX: usize = 100;
 
 /// The commands by group, in the order in which the help lists them.
-const GROUPS: [(&str, &[&str]); 5] = [
+const GROUPS: [(&str, &[&str]); 6] = [
     ("Sites", &["up", "down", "reset", "verify", "status", "health", "ps", "logs", "events", "open", "exec", "shell"]),
+    ("Episodes", &["run", "episode", "queue"]),
     ("Environments", &["init", "validate", "config", "env", "schema", "images"]),
     ("Tasks and reading", &["tasks", "check", "eval", "login", "locate", "har"]),
     ("Snapshots and disk", &["snapshot", "df", "prune", "storage"]),

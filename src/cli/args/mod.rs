@@ -2,6 +2,7 @@
 
 mod definitions;
 mod disk;
+mod episodes;
 mod examples;
 mod help;
 mod host;
@@ -19,6 +20,9 @@ use clap::{Args, Parser, Subcommand};
 
 pub use definitions::{ConfigArgs, EnvArgs, EnvFormat, EnvReader, InitArgs, SchemaArgs, SchemaFile};
 pub use disk::{DfArgs, PruneArgs, StorageCommand, StorageInitArgs};
+pub use episodes::{
+    EpisodeCommand, EpisodeEndArgs, EpisodeExtendArgs, EpisodeLsArgs, EpisodeStartArgs, EpisodeTermsArgs, RunArgs,
+};
 pub use help::command;
 pub use host::{CompleteArgs, CompletionsArgs, DoctorArgs, ServeArgs};
 pub use images::{ImagesChoice, ImagesCommand, ImagesWriteArgs};
@@ -51,12 +55,13 @@ Exit codes:
     1  failure; differences found (verify, snapshot diff); problems found (doctor)
     2  invalid usage, unknown name, or invalid definition; nothing was changed
     3  not ready (status, health)
-    4  busy: another operation must finish first
+    4  busy: another operation must finish first; no slot came free in time (run, episode)
     5  the agent did not accomplish the task (check, eval)
     6  undecided (check, eval)
+   75  void: the environment failed the episode; repeat it (run, episode)
   124  --wait-timeout expired; the work continues
   130  interrupted with Ctrl-C; the work continues
-`exec` and `shell` exit with the exit code of the command that they run.";
+`exec`, `shell` and `run` exit with the exit code of the command that they run.";
 
 /// The options that every command accepts.
 #[derive(Debug, Clone, Args)]
@@ -133,6 +138,13 @@ pub enum CliCommand {
     Locate(LocateArgs),
     /// Print recorded traffic as HAR
     Har(HarArgs),
+    /// Run a command with pristine sites of its own, for as long as it runs
+    Run(Box<RunArgs>),
+    /// Start, list, show, extend, freeze and end episodes
+    #[command(subcommand)]
+    Episode(EpisodeCommand),
+    /// Show the requests that wait for slots
+    Queue,
     /// Lint, list, show and render tasks
     #[command(subcommand)]
     Tasks(TasksCommand),

@@ -36,6 +36,16 @@ pub(super) async fn log_in(
     Path((environment, site, name)): Path<(String, String, String)>,
 ) -> Result<Json<wire::AccountSession>, ApiError> {
     let handle = handle(&api, &environment, site)?;
+    session(&api, &environment, &handle, &name).await.map(Json)
+}
+
+/// Returns a valid session of an account on an instance, from the snapshot or by signing in.
+pub(super) async fn session(
+    api: &Api,
+    environment: &str,
+    handle: &InstanceHandle,
+    name: &str,
+) -> Result<wire::AccountSession, ApiError> {
     let site = &handle.site;
     let account = site.accounts.iter().find(|account| account.name == name).ok_or_else(|| {
         let known: Vec<&str> = site.accounts.iter().map(|account| account.name.as_str()).collect();
@@ -48,7 +58,7 @@ pub(super) async fn log_in(
         let hint = format!("give `sites.{}.accounts.{name}` a `login` in the environment file", site.name);
         ApiError::new(StatusCode::CONFLICT, "no_login", detail).hint(hint)
     })?;
-    let host = api.environments.host(&environment).unwrap_or_default();
+    let host = api.environments.host(environment).unwrap_or_default();
     let report = handle.report();
     let address = report.containers.get(site.entry.service.as_str()).and_then(|(_, address)| *address);
     let Some(address) = address.filter(|_| report.state.serves()) else {
@@ -59,7 +69,7 @@ pub(super) async fn log_in(
     let begun = Instant::now();
     let client = api.shared.prober.http();
     let visit = async {
-        let kept = kept(&api, &handle, &report, &place, &name, login).await?;
+        let kept = kept(api, handle, &report, &place, name, login).await?;
         let is_kept = kept.is_some();
         let session = match kept {
             Some(session) => Ok(session),
@@ -78,8 +88,8 @@ pub(super) async fn log_in(
     if handle.report().generation != report.generation {
         return Err(was_reset());
     }
-    let session = session.map_err(|failure| failed(&handle, &name, &failure))?;
-    Ok(Json(wire::AccountSession { is_kept, ..shown(&handle, &name, &place.host, took.as_secs_f64() * 1e3, session) }))
+    let session = session.map_err(|failure| failed(handle, name, &failure))?;
+    Ok(wire::AccountSession { is_kept, ..shown(handle, name, &place.host, took.as_secs_f64() * 1e3, session) })
 }
 
 /// Returns the session that is part of the snapshot, if the site still accepts it.

@@ -59,12 +59,23 @@ async fn begun(api: &Api, environment: &str, request: BeginRequest) -> Result<Js
     if request.reset {
         reset(&task, &handles, &known).await?;
     }
-    let desk = TaskChecker { shared: &api.shared, handles: &handles, host: &definition.host, cdp: None };
-    let beginning = desk.begin(&task).await?;
+    begun_on(api, &definition, &handles, &task, &known).await.map(Json)
+}
+
+/// Captures the values of a task on these instances, which must be at the task's start.
+pub(super) async fn begun_on(
+    api: &Api,
+    definition: &Environment,
+    handles: &[InstanceHandle],
+    task: &Task,
+    known: &[Snapshot],
+) -> Result<Begun, ApiError> {
+    let desk = TaskChecker { shared: &api.shared, handles, host: &definition.host, cdp: None };
+    let beginning = desk.begin(task).await?;
     for (site, standing) in &beginning.sites {
-        stands_at_start(&task, site, standing.snapshot.as_deref(), &known)?;
+        stands_at_start(task, site, standing.snapshot.as_deref(), known)?;
     }
-    Ok(Json(shown(&task, &definition, beginning)))
+    Ok(shown(task, definition, beginning))
 }
 
 /// `POST /v1/environments/{environment}/checks`: judges an episode.
@@ -90,9 +101,20 @@ pub(super) async fn check_found(
 }
 
 async fn checked(api: &Api, environment: String, request: CheckRequest) -> Result<Json<Checked>, ApiError> {
-    let since = Instant::now();
     let (definition, handles) = open(api, &environment)?;
-    let task = task(&definition, request.task, request.file).await?;
+    checked_on(api, &definition, &handles, request).await.map(Json)
+}
+
+/// Judges an episode by the state of these instances.
+pub(super) async fn checked_on(
+    api: &Api,
+    definition: &Environment,
+    handles: &[InstanceHandle],
+    request: CheckRequest,
+) -> Result<Checked, ApiError> {
+    let since = Instant::now();
+    let environment = definition.name.to_string();
+    let task = task(definition, request.task, request.file).await?;
     if let Some(begun) = &request.begun
         && (begun.task != task.name || begun.environment != environment)
     {
@@ -109,8 +131,7 @@ async fn checked(api: &Api, environment: String, request: CheckRequest) -> Resul
             task.name
         )));
     }
-    let desk =
-        TaskChecker { shared: &api.shared, handles: &handles, host: &definition.host, cdp: request.cdp.as_deref() };
+    let desk = TaskChecker { shared: &api.shared, handles, host: &definition.host, cdp: request.cdp.as_deref() };
     let (url, no_url) = match request.url {
         Some(url) => (Some(url), None),
         None => match desk.agents_url().await {
@@ -136,7 +157,7 @@ async fn checked(api: &Api, environment: String, request: CheckRequest) -> Resul
         captured: ended.captured.iter().map(|(name, value)| (name.clone(), values::typed(value))).collect(),
         seen: sights.iter().map(seen_reading).collect(),
     });
-    Ok(Json(Checked {
+    Ok(Checked {
         task: task.name,
         environment,
         at,
@@ -145,12 +166,12 @@ async fn checked(api: &Api, environment: String, request: CheckRequest) -> Resul
         report,
         duration_ms: since.elapsed().as_secs_f64() * 1e3,
         evidence,
-    }))
+    })
 }
 
 /// Returns the environment that a task belongs to: the one that its file names, or the one that has a task of that
 /// name.
-fn environment_of(api: &Api, task: &str, file: Option<&SourceText>) -> Result<String, ApiError> {
+pub(super) fn environment_of(api: &Api, task: &str, file: Option<&SourceText>) -> Result<String, ApiError> {
     let named = file.and_then(|file| tasks::environment_of(&SourceFile::new(file.path.clone(), file.text.clone())));
     let subject = RequestSubject { what: format!("task {task}"), unknown: "unknown_task" };
     match named {
@@ -179,14 +200,14 @@ fn generation(site: &BegunSite) -> (String, u64) {
 }
 
 /// Returns the definition with which an environment was brought up, and its sites.
-fn open(api: &Api, environment: &str) -> Result<(Environment, Vec<InstanceHandle>), ApiError> {
+pub(super) fn open(api: &Api, environment: &str) -> Result<(Environment, Vec<InstanceHandle>), ApiError> {
     let handles = api.environments.choose(environment, &[])?;
     let definition = api.environments.definition(environment);
     Ok((definition.ok_or_else(|| ApiError::not_found("this environment"))?, handles))
 }
 
 /// Returns the task of that name, from the file that was sent or from the environment's own files.
-async fn task(definition: &Environment, name: String, file: Option<SourceText>) -> Result<Task, ApiError> {
+pub(super) async fn task(definition: &Environment, name: String, file: Option<SourceText>) -> Result<Task, ApiError> {
     let definition = definition.clone();
     // Reading and checking the files takes milliseconds.
     let found = blocking(move || find_task(&definition, &name, file)).await;
@@ -243,7 +264,7 @@ async fn reset(task: &Task, handles: &[InstanceHandle], known: &[Snapshot]) -> R
 }
 
 /// Returns the site's snapshot of that name.
-fn named<'a>(known: &'a [Snapshot], handle: &InstanceHandle, name: &str) -> Result<&'a Snapshot, ApiError> {
+pub(super) fn named<'a>(known: &'a [Snapshot], handle: &InstanceHandle, name: &str) -> Result<&'a Snapshot, ApiError> {
     let (environment, site) = (handle.id.environment.as_str(), handle.site.name.as_str());
     let own = known.iter().filter(|stored| stored.is_of(environment, site));
     own.clone().find(|stored| stored.name.as_deref() == Some(name)).ok_or_else(|| {

@@ -1,5 +1,7 @@
 //! Error responses: RFC 9457 problems with a stable code, a hint, and the id under which the log has the request.
 
+use std::time::Duration;
+
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
@@ -8,6 +10,7 @@ use crate::export::ExportError;
 use crate::imports::ImportError;
 use crate::locate::LocatingError;
 use arenad_api::Problem;
+use arenad_api::episodes::ReportedEnding;
 use arenad_baseline::BaselineError;
 use arenad_doctor as doctor;
 use arenad_engine::EngineError;
@@ -28,17 +31,34 @@ pub(crate) struct ApiError {
     code: &'static str,
     detail: String,
     hint: Option<String>,
+    retry_after: Option<Duration>,
+    ending: Option<ReportedEnding>,
 }
+
+/// The time after which a client should try again when the daemon cannot tell.
+const RETRY_AFTER: Duration = Duration::from_secs(2);
 
 impl ApiError {
     /// Returns an error with the given status and code, without a hint.
     pub(crate) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
-        Self { status, code, detail: detail.into(), hint: None }
+        Self { status, code, detail: detail.into(), hint: None, retry_after: None, ending: None }
     }
 
     /// Sets the hint of the error.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Sets the time after which the client should try again.
+    pub(crate) fn retry_after(mut self, retry_after: Duration) -> Self {
+        self.retry_after = Some(retry_after);
+        self
+    }
+
+    /// Sets the ending of the episode that the request was about.
+    pub(crate) fn ending(mut self, ending: ReportedEnding) -> Self {
+        self.ending = Some(ending);
         self
     }
 
@@ -49,7 +69,7 @@ impl ApiError {
 
     /// Returns the error for a change of an instance that an episode has.
     fn leased(detail: String, episode: &EpisodeId) -> Self {
-        let hint = format!("end the episode first with `DELETE /v1/episodes/{episode}`, or wait until it has ended");
+        let hint = format!("end the episode first with `arenad episode end {episode}`, or wait until it has ended");
         Self::new(StatusCode::CONFLICT, "leased", detail).hint(hint)
     }
 
@@ -75,6 +95,7 @@ impl IntoResponse for ApiError {
             code: self.code.to_owned(),
             hint: self.hint,
             request_id: format!("{:016x}", rand::random::<u64>()),
+            ending: self.ending,
         };
         let level_is_error = self.status.is_server_error();
         if level_is_error {
@@ -86,8 +107,10 @@ impl IntoResponse for ApiError {
         let mut response = (self.status, body).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        if self.status == StatusCode::SERVICE_UNAVAILABLE {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
+        let is_away = self.status == StatusCode::SERVICE_UNAVAILABLE;
+        if let Some(pause) = self.retry_after.or(is_away.then_some(RETRY_AFTER)) {
+            // At least one second, because the header has no fractions.
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(pause.as_secs().max(1)));
         }
         response
     }

@@ -19,6 +19,7 @@ use crate::evaluate::{self, EvaluatingError};
 use crate::traffic::SiteTraffic;
 use arenad_api::{Evaluation, EvaluationRequest};
 use arenad_evaluation::{CaseError, TaskFiles, of_environment, speaks_of};
+use arenad_instance::InstanceHandle;
 use arenad_model::error::describe;
 use arenad_model::site::Environment;
 use arenad_verdict::Profile;
@@ -33,7 +34,7 @@ pub(super) async fn evaluate(
     Path(environment): Path<String>,
     request: JsonRequest<EvaluationRequest>,
 ) -> Result<Json<Evaluation>, ApiError> {
-    evaluated(&api, &environment, body(request)?).await
+    evaluated(&api, &environment, body(request)?).await.map(Json)
 }
 
 /// `POST /v1/evaluations`: uses the only environment that is up, or the only one whose sites the task mentions.
@@ -47,12 +48,22 @@ pub(super) async fn evaluate_found(
     let is_of = |definition: &Environment| speaks_of(&task, &of_environment(definition), &request.urls);
     let environment = which::environment(&api, &subject, is_of)?;
     request.task = task;
-    evaluated(&api, &environment, request).await
+    evaluated(&api, &environment, request).await.map(Json)
 }
 
-async fn evaluated(api: &Api, environment: &str, request: EvaluationRequest) -> Result<Json<Evaluation>, ApiError> {
-    let begun = Instant::now();
+async fn evaluated(api: &Api, environment: &str, request: EvaluationRequest) -> Result<Evaluation, ApiError> {
     let handles = api.environments.choose(environment, &[])?;
+    evaluated_on(api, environment, &handles, request).await
+}
+
+/// Judges an episode by the state of these instances, which are of one environment.
+pub(super) async fn evaluated_on(
+    api: &Api,
+    environment: &str,
+    handles: &[InstanceHandle],
+    request: EvaluationRequest,
+) -> Result<Evaluation, ApiError> {
+    let begun = Instant::now();
     let listed = api.environments.list();
     let definition = listed.iter().map(|(definition, _)| definition).find(|it| it.name.as_str() == environment);
     let mut urls = definition.map(of_environment).unwrap_or_default();
@@ -87,7 +98,7 @@ async fn evaluated(api: &Api, environment: &str, request: EvaluationRequest) -> 
     };
     let profiles = if request.profiles.is_empty() { vec![Profile::Compat] } else { request.profiles };
     let host = api.environments.host(environment).unwrap_or_default();
-    let witness = Witness::new(&api.shared, &handles, &host, request.cdp.as_deref(), &request.accounts);
+    let witness = Witness::new(&api.shared, handles, &host, request.cdp.as_deref(), &request.accounts);
     evaluate::look(&witness, &mut evidence, &profiles).await?;
     // Traffic can be large, and comparing pictures takes time.
     let judged =
@@ -95,7 +106,7 @@ async fn evaluated(api: &Api, environment: &str, request: EvaluationRequest) -> 
     let (evaluated, evidence) = judged
         .map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", format!("judge: {error}")))?;
     let evaluated = evaluated.map_err(EvaluatingError::from)?;
-    Ok(Json(Evaluation { evaluated, evidence, duration_ms: begun.elapsed().as_secs_f64() * 1e3 }))
+    Ok(Evaluation { evaluated, evidence, duration_ms: begun.elapsed().as_secs_f64() * 1e3 })
 }
 
 /// Returns the id of the task and the task itself, as sent or from the benchmark's files.

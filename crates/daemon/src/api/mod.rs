@@ -1,11 +1,13 @@
 //! The HTTP API: the routes, and authorization by token.
 //!
-//! The Unix socket accepts every client that file permissions let open it. TCP, if enabled, requires a bearer token.
+//! The Unix socket accepts every client that file permissions let open it. TCP, if enabled, requires a bearer token: that
+//! of the daemon, which opens everything, or that of an episode, which opens the life of this episode.
 
 mod accounts;
 mod checks;
 mod entries;
 mod environments;
+mod episodes;
 mod error;
 mod evaluations;
 mod events;
@@ -92,6 +94,22 @@ pub fn router(api: Arc<Api>) -> Router {
         )
         .route("/v1/environments/{environment}/sites/{site}/logs", get(logs::logs))
         .route("/v1/environments/{environment}/sites/{site}/snapshots", post(snapshots::take))
+        .route("/v1/episodes", get(episodes::list).post(episodes::start))
+        .route("/v1/episodes/queue", get(episodes::queue))
+        .route("/v1/episodes/events", get(episodes::all_events))
+        .route("/v1/episodes/{id}", get(episodes::one).delete(episodes::end))
+        .route("/v1/episodes/{id}/heartbeat", post(episodes::heartbeat))
+        .route("/v1/episodes/{id}/freeze", post(episodes::freeze))
+        .route("/v1/episodes/{id}/unfreeze", post(episodes::unfreeze))
+        .route("/v1/episodes/{id}/hold", get(episodes::hold))
+        .route("/v1/episodes/{id}/events", get(episodes::events))
+        .route("/v1/episodes/{id}/evaluations/begin", post(episodes::begin))
+        .route(
+            "/v1/episodes/{id}/evaluations",
+            post(episodes::evaluate).layer(DefaultBodyLimit::max(evaluations::SIZE_MAX)),
+        )
+        .route("/v1/episodes/{id}/storage-state/{site}", get(episodes::storage_state))
+        .route("/v1/episodes/{id}/har", get(episodes::har))
         .route("/v1/purge", post(environments::purge))
         .route("/v1/df", get(space::df))
         .route("/v1/prune", post(space::prune))
@@ -112,9 +130,23 @@ pub fn router(api: Arc<Api>) -> Router {
         .with_state(api)
 }
 
-/// Requires `Authorization: Bearer <token>` on every request.
-pub(crate) fn with_token(router: Router, token: &str) -> Router {
-    router.layer(middleware::from_fn_with_state(Arc::new(digest(token)), check_token))
+/// Requires `Authorization: Bearer <token>` on every request, with the daemon's token or that of the request's episode.
+pub(crate) fn with_token(router: Router, token: &str, episodes: EpisodeHandle) -> Router {
+    let tokens = Arc::new(KnownTokens { daemon: digest(token), episodes });
+    router.layer(middleware::from_fn_with_state(tokens, check_token))
+}
+
+/// The tokens that open the API.
+struct KnownTokens {
+    /// The digest of the token that opens everything.
+    daemon: Vec<u8>,
+    episodes: EpisodeHandle,
+}
+
+impl KnownTokens {
+    fn open(&self, request: &Request, given: &str) -> bool {
+        digest(given) == self.daemon || episodes::opens(&self.episodes, request.method(), request.uri().path(), given)
+    }
 }
 
 /// Returns the digest of a token. Digests are compared instead of tokens, so that the duration of the comparison
@@ -123,13 +155,13 @@ fn digest(token: &str) -> Vec<u8> {
     Sha256::digest(token.as_bytes()).to_vec()
 }
 
-async fn check_token(State(expected): State<Arc<Vec<u8>>>, request: Request, next: Next) -> Response {
+async fn check_token(State(tokens): State<Arc<KnownTokens>>, request: Request, next: Next) -> Response {
     let given = request
         .headers()
         .get(header::AUTHORIZATION)
         .and_then(|value| value.to_str().ok())
         .and_then(|value| value.strip_prefix("Bearer "));
-    if given.is_some_and(|given| digest(given) == *expected) {
+    if given.is_some_and(|given| tokens.open(&request, given)) {
         next.run(request).await
     } else {
         ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", "this address wants a bearer token")

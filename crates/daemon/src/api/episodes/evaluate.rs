@@ -1,0 +1,162 @@
+//! Endpoints that judge an episode by the state of its own slots.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+
+use super::{bad_request, shown, slots};
+use crate::api::environments::{JsonRequest, body};
+use crate::api::error::ApiError;
+use crate::api::{Api, checks, evaluations};
+use arenad_api::EpisodeVerdict;
+use arenad_api::checks::{Begun, CheckRequest};
+use arenad_api::episodes::{EpisodeBeginRequest, EpisodeEvaluation, EpisodeEvaluationRequest, TASK_LABEL};
+use arenad_episodes::{EpisodeError, EpisodeView};
+use arenad_instance::InstanceHandle;
+use arenad_model::episode::EpisodeRefusal;
+use arenad_model::episode::ending::EpisodeEnding;
+use arenad_model::site::Environment;
+use arenad_verdict::{Report, Verdict};
+
+/// The time limit of an evaluation, for which the episode is frozen.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// `POST /v1/episodes/{id}/evaluations/begin`: captures the values that the check of the episode's native task
+/// compares with.
+pub(in crate::api) async fn begin(
+    State(api): State<Arc<Api>>,
+    Path(text): Path<String>,
+    request: JsonRequest<EpisodeBeginRequest>,
+) -> Result<Json<Begun>, ApiError> {
+    let request = body(request)?;
+    let view = slots::served(&api, &text)?;
+    let (definition, handles) = sites(&api, &view)?;
+    let task = checks::task(&definition, task_name(&view, request.task)?, request.file).await?;
+    let known = api.shared.store.snapshots().await?;
+    let begun = checks::begun_on(&api, &definition, &handles, &task, &known).await?;
+    // Values that were read after the end belong to another episode.
+    slots::served(&api, &text)?;
+    Ok(Json(begun))
+}
+
+/// `POST /v1/episodes/{id}/evaluations`: judges an episode, which is frozen meanwhile. An episode that the environment
+/// failed, before or during the evaluation, has the verdict `void` and no reward.
+pub(in crate::api) async fn evaluate(
+    State(api): State<Arc<Api>>,
+    Path(text): Path<String>,
+    request: JsonRequest<EpisodeEvaluationRequest>,
+) -> Result<Json<EpisodeEvaluation>, ApiError> {
+    let request = body(request)?;
+    let id = super::id(&text)?;
+    let view = api.episodes.get(&id)?;
+    if let Some(EpisodeEnding::Void(_)) = view.state.ending() {
+        return Ok(Json(void(&view, view.state.ending())));
+    }
+    let frozen = match api.episodes.begin_evaluation(&id, LIMIT).await {
+        Ok(frozen) => frozen,
+        Err(error) => return ended(&view, error),
+    };
+    let judged = tokio::time::timeout(LIMIT, judge(&api, &view, request)).await;
+    let judged = judged.unwrap_or_else(|_| {
+        let detail = format!("evaluate episode {id}: not done within {} s", LIMIT.as_secs());
+        Err(ApiError::new(StatusCode::GATEWAY_TIMEOUT, "timed_out", detail))
+    });
+    // An end meanwhile explains every other failure, and makes every verdict worthless.
+    match frozen.end().await {
+        Ok(()) => judged.map(Json),
+        Err(error) => ended(&view, error),
+    }
+}
+
+/// Returns the verdict on an episode that is void, or the error for one that cannot be evaluated for another reason.
+fn ended(view: &EpisodeView, error: EpisodeError) -> Result<Json<EpisodeEvaluation>, ApiError> {
+    match &error {
+        EpisodeError::Refused(EpisodeRefusal::Ended(ending @ EpisodeEnding::Void(_))) => {
+            Ok(Json(void(view, Some(ending))))
+        }
+        _ => Err(error.into()),
+    }
+}
+
+fn void(view: &EpisodeView, ending: Option<&EpisodeEnding>) -> EpisodeEvaluation {
+    EpisodeEvaluation {
+        episode: view.id.to_string(),
+        verdict: EpisodeVerdict::Void,
+        reward: None,
+        ending: ending.map(shown::ending),
+        check: None,
+        evaluation: None,
+    }
+}
+
+async fn judge(
+    api: &Api,
+    view: &EpisodeView,
+    request: EpisodeEvaluationRequest,
+) -> Result<EpisodeEvaluation, ApiError> {
+    // Read again: the episode may have got its slots since the request began.
+    let view = &api.episodes.get(&view.id)?;
+    let (definition, handles) = sites(api, view)?;
+    let (report, check, evaluation) = match request.benchmark {
+        Some(benchmark) => {
+            if request.task.is_some() || request.begun.is_some() || !request.answer.is_empty() {
+                return Err(bad_request("`benchmark` contains the task and the answer, so nothing else may be given"));
+            }
+            let environment = definition.name.as_str();
+            let evaluation = evaluations::evaluated_on(api, environment, &handles, benchmark).await?;
+            (evaluation.evaluated.reports.first().cloned(), None, Some(evaluation))
+        }
+        None => {
+            let check = CheckRequest {
+                task: task_name(view, request.task)?,
+                file: request.file,
+                begun: request.begun,
+                answer: request.answer,
+                url: request.url,
+                cdp: request.cdp,
+                evidence: request.evidence,
+            };
+            let checked = checks::checked_on(api, &definition, &handles, check).await?;
+            (Some(checked.report.clone()), Some(checked), None)
+        }
+    };
+    // Without a profile in the request there is a report of the default one.
+    let report: Report = report
+        .ok_or_else(|| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the evaluation has no report"))?;
+    Ok(EpisodeEvaluation {
+        episode: view.id.to_string(),
+        verdict: word(report.verdict),
+        reward: report.score,
+        ending: None,
+        check,
+        evaluation,
+    })
+}
+
+/// Returns the definition of an episode's environment, and the episode's instances.
+fn sites(api: &Api, view: &EpisodeView) -> Result<(Environment, Vec<InstanceHandle>), ApiError> {
+    let handles = slots::instances(api, view)?;
+    let definition = api.environments.definition(shown::environment(view));
+    Ok((definition.ok_or_else(|| ApiError::not_found("this environment"))?, handles))
+}
+
+/// Returns the task that is named, or the one that the episode was requested with.
+fn task_name(view: &EpisodeView, named: Option<String>) -> Result<String, ApiError> {
+    named.or_else(|| view.request.labels.get(TASK_LABEL).map(str::to_owned)).ok_or_else(|| {
+        let detail = format!("episode {} was not requested with a task", view.id);
+        bad_request(detail).hint("name a native task with `task`, or give the task of a benchmark as `benchmark`")
+    })
+}
+
+fn word(verdict: Verdict) -> EpisodeVerdict {
+    match verdict {
+        Verdict::Passed => EpisodeVerdict::Passed,
+        Verdict::Failed => EpisodeVerdict::Failed,
+        Verdict::NeedsJudge => EpisodeVerdict::NeedsJudge,
+        Verdict::Inconclusive => EpisodeVerdict::Inconclusive,
+        Verdict::Unsupported => EpisodeVerdict::Unsupported,
+    }
+}

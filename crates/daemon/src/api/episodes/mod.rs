@@ -1,0 +1,47 @@
+//! Endpoints of episodes: leases on a slot of each of several sites.
+//!
+//! A handler turns the request into a call of the [`EpisodeHandle`](arenad_episodes::EpisodeHandle), and shows the
+//! result. Nothing is decided here.
+//!
+//! | File | Endpoints |
+//! |---|---|
+//! | `start` | `POST /v1/episodes` |
+//! | `life` | one episode, all of them, the queue, heartbeat, freeze, end |
+//! | `streams` | hold, events |
+//! | `evaluate` | evaluations, on the episode's own slots |
+//! | `slots` | storage states and traffic of the episode's slots; how other files find those slots |
+//! | `token` | the endpoints that an episode's token opens over TCP |
+//! | `refusal`, `shown` | errors and episodes in their JSON |
+
+mod evaluate;
+mod life;
+mod refusal;
+mod shown;
+mod slots;
+mod start;
+mod streams;
+mod token;
+
+pub(super) use self::evaluate::{begin, evaluate};
+pub(super) use self::life::{end, freeze, heartbeat, list, one, queue, unfreeze};
+pub(super) use self::slots::{har, storage_state};
+pub(super) use self::start::start;
+pub(super) use self::streams::{all_events, events, hold};
+pub(super) use self::token::opens;
+
+use axum::http::StatusCode;
+
+use super::error::ApiError;
+use arenad_model::episode::ids::EpisodeId;
+
+/// Parses an id from the address of a request.
+fn id(text: &str) -> Result<EpisodeId, ApiError> {
+    text.parse().map_err(|error: arenad_model::episode::ids::InvalidEpisodeId| {
+        ApiError::new(StatusCode::NOT_FOUND, "unknown_episode", error.to_string())
+            .hint("list the episodes with `arenad episode ls --all`")
+    })
+}
+
+fn bad_request(detail: impl Into<String>) -> ApiError {
+    ApiError::new(StatusCode::BAD_REQUEST, "bad_request", detail)
+}

@@ -1,0 +1,124 @@
+//! Episodes in their JSON.
+
+use crate::api::Api;
+use arenad_api::EpisodeStatus as StatusWord;
+use arenad_api::episodes::{EpisodeSite, EpisodeStateEvent, ReportedEnding, ReportedEpisode};
+use arenad_episodes::EpisodeView;
+use arenad_model::episode::ending::EpisodeEnding;
+use arenad_model::episode::request::{SiteWant, StartPoint};
+use arenad_model::episode::{EpisodeState, EpisodeStatus};
+use arenad_model::harness_variables::{of_benchmark, of_browsergym};
+use arenad_model::ids::SiteName;
+use arenad_model::site::Environment;
+use arenad_store::StoredEpisodeEvent;
+
+/// The slot of a site that its public port leads to.
+const PUBLIC_SLOT: u32 = 1;
+
+pub(super) fn status(status: EpisodeStatus) -> StatusWord {
+    match status {
+        EpisodeStatus::Queued => StatusWord::Queued,
+        EpisodeStatus::Preparing => StatusWord::Preparing,
+        EpisodeStatus::Active => StatusWord::Active,
+        EpisodeStatus::Frozen => StatusWord::Frozen,
+        EpisodeStatus::Released => StatusWord::Released,
+        EpisodeStatus::Expired => StatusWord::Expired,
+        EpisodeStatus::Void => StatusWord::Void,
+    }
+}
+
+pub(super) fn ending(ending: &EpisodeEnding) -> ReportedEnding {
+    ReportedEnding {
+        state: status(EpisodeState::Ended(ending.clone()).status()),
+        code: ending.code().to_owned(),
+        reason: ending.to_string(),
+        slot: ending.slot().map(ToString::to_string),
+    }
+}
+
+pub(super) fn event(event: &StoredEpisodeEvent) -> EpisodeStateEvent {
+    EpisodeStateEvent {
+        seq: event.seq,
+        at: event.at.to_string(),
+        episode: event.episode.to_string(),
+        state: status(event.status),
+        ending: event.ending.as_ref().map(ending),
+    }
+}
+
+/// Returns an episode with the variables that benchmarks read.
+pub(super) fn whole(api: &Api, view: &EpisodeView) -> ReportedEpisode {
+    let definition = definition(api, view);
+    let mut episode = shown(view, definition.as_ref());
+    let Some(definition) = definition.filter(|_| is_served(view)) else { return episode };
+    let url = |site: &arenad_model::site::Site| {
+        let own = episode.sites.iter().find(|own| own.site == site.name.as_str())?;
+        own.url.clone()
+    };
+    let variables = of_benchmark(&definition, &url).into_iter().chain(of_browsergym(&definition, &url)).collect();
+    episode.variables = variables;
+    episode
+}
+
+/// Returns an episode as an item of a list.
+pub(super) fn listed(api: &Api, view: &EpisodeView) -> ReportedEpisode {
+    shown(view, definition(api, view).as_ref())
+}
+
+fn definition(api: &Api, view: &EpisodeView) -> Option<Environment> {
+    api.environments.definition(environment(view))
+}
+
+/// Returns the environment of an episode, which all of its sites belong to.
+pub(super) fn environment(view: &EpisodeView) -> &str {
+    view.request.sites.first().map_or("", |want| want.site.environment.as_str())
+}
+
+/// Whether the client can reach the sites.
+pub(super) fn is_served(view: &EpisodeView) -> bool {
+    matches!(view.state, EpisodeState::Active | EpisodeState::Frozen)
+}
+
+fn shown(view: &EpisodeView, definition: Option<&Environment>) -> ReportedEpisode {
+    let request = &view.request;
+    ReportedEpisode {
+        id: view.id.to_string(),
+        environment: environment(view).to_owned(),
+        state: status(view.state.status()),
+        owner: request.owner.to_string(),
+        labels: request.labels.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
+        sites: request.sites.iter().map(|want| site(view, want, definition)).collect(),
+        ttl_seconds: request.terms.ttl().as_secs_f64(),
+        left_seconds: view.left.as_secs_f64(),
+        is_held: view.is_held,
+        asked_at: view.asked_at.to_string(),
+        granted_at: view.granted_at.map(|at| at.to_string()),
+        ended_at: view.ended_at.map(|at| at.to_string()),
+        ending: view.state.ending().map(ending),
+        variables: Default::default(),
+    }
+}
+
+fn site(view: &EpisodeView, want: &SiteWant, definition: Option<&Environment>) -> EpisodeSite {
+    let name = &want.site.site;
+    let slot = view.slots.iter().find(|slot| slot.instance.site == *name);
+    let number = slot.map(|slot| slot.instance.number);
+    EpisodeSite {
+        site: name.to_string(),
+        slot: number,
+        instance: slot.map(|slot| slot.instance.to_string()),
+        generation: slot.and_then(|slot| slot.generation),
+        snapshot: match &want.start {
+            StartPoint::Snapshot(snapshot) => Some(snapshot.clone()),
+            StartPoint::Baseline | StartPoint::Fork(_) => None,
+        },
+        url: definition.filter(|_| is_served(view)).and_then(|definition| url(definition, name, number)),
+    }
+}
+
+/// Returns the URL at which the client reaches a site: the public one, which leads to one slot. `slot` is `None` for a
+/// site that all episodes share.
+fn url(definition: &Environment, name: &SiteName, slot: Option<u32>) -> Option<String> {
+    let site = definition.sites.iter().find(|site| site.name == *name)?;
+    slot.is_none_or(|slot| slot == PUBLIC_SLOT).then(|| site.url(&definition.host))
+}

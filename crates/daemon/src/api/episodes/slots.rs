@@ -1,0 +1,118 @@
+//! The slots of an episode: how they are found, and the endpoints that read sessions and traffic of them.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+
+use super::{id, refusal, shown};
+use crate::api::error::ApiError;
+use crate::api::{Api, accounts, har as recorded};
+use crate::traffic::SiteTraffic;
+use arenad_api::episodes::StorageState;
+use arenad_episodes::{EpisodeError, EpisodeView};
+use arenad_instance::InstanceHandle;
+use arenad_model::episode::fence::FenceDecision;
+use arenad_model::episode::{EpisodeRefusal, EpisodeState};
+use arenad_model::ids::SiteId;
+
+/// Returns an episode whose client can reach its sites.
+///
+/// Errors: `not_active`, `ended`, `void`.
+pub(super) fn served(api: &Api, text: &str) -> Result<EpisodeView, ApiError> {
+    let id = id(text)?;
+    let view = api.episodes.get(&id)?;
+    match api.episodes.admit_visitor(&id) {
+        FenceDecision::Ended(ending) => Err(refusal::ended(&ending)),
+        _ if shown::is_served(&view) => Ok(view),
+        _ if view.state == EpisodeState::Queued => Err(EpisodeError::Refused(EpisodeRefusal::Waiting).into()),
+        _ => Err(EpisodeError::Refused(EpisodeRefusal::Preparing).into()),
+    }
+}
+
+/// Returns the instances of an episode: its slots, and the sites that it shares with others.
+///
+/// Errors: `busy` if an instance has another generation than the episode got. The episode is void then, or about to be.
+pub(super) fn instances(api: &Api, view: &EpisodeView) -> Result<Vec<InstanceHandle>, ApiError> {
+    let sites = view.request.sites.iter().map(|want| &want.site);
+    let found = sites.map(|site| match view.slots.iter().find(|slot| slot.instance.site == site.site) {
+        None => shared(api, site),
+        Some(slot) => {
+            let instance = api.environments.slot(&slot.instance);
+            let is_its = |instance: &InstanceHandle| slot.generation == Some(instance.report().generation);
+            instance.filter(is_its).ok_or_else(|| {
+                let detail = format!("{} no longer serves the generation that episode {} got", slot.instance, view.id);
+                ApiError::new(StatusCode::CONFLICT, "busy", detail)
+                    .hint(format!("`arenad episode show {}` shows the state of the episode", view.id))
+            })
+        }
+    });
+    found.collect()
+}
+
+/// Returns the instance of a site that all episodes share.
+fn shared(api: &Api, site: &SiteId) -> Result<InstanceHandle, ApiError> {
+    let names = [site.site.to_string()];
+    let handles = api.environments.choose(site.environment.as_str(), &names)?;
+    handles.into_iter().next().ok_or_else(|| ApiError::not_found("this site"))
+}
+
+#[derive(Deserialize)]
+pub(in crate::api) struct StorageQuery {
+    /// The name of the account; by default the only one that can sign in.
+    account: Option<String>,
+}
+
+/// `GET /v1/episodes/{id}/storage-state/{site}?account=NAME`: returns the session of an account on the slot of the
+/// episode, for Playwright.
+pub(in crate::api) async fn storage_state(
+    State(api): State<Arc<Api>>,
+    Path((text, site)): Path<(String, String)>,
+    Query(query): Query<StorageQuery>,
+) -> Result<Json<StorageState>, ApiError> {
+    let view = served(&api, &text)?;
+    let handles = instances(&api, &view)?;
+    let handle = handles.iter().find(|handle| handle.site.name.as_str() == site).ok_or_else(|| {
+        let known: Vec<&str> = handles.iter().map(|handle| handle.site.name.as_str()).collect();
+        let detail = format!("episode {} has no site {site}; it has {}", view.id, known.join(", "));
+        ApiError::new(StatusCode::NOT_FOUND, "unknown_site", detail)
+    })?;
+    let account = match query.account {
+        Some(account) => account,
+        None => only_account(handle)?,
+    };
+    let session = accounts::session(&api, shown::environment(&view), handle, &account).await?;
+    // The episode may have ended while the account signed in, and the session would be of its successor.
+    served(&api, &text)?;
+    Ok(Json(StorageState { cookies: session.cookies, origins: Vec::new() }))
+}
+
+/// Returns the only account of a site that can sign in.
+fn only_account(handle: &InstanceHandle) -> Result<String, ApiError> {
+    let site = &handle.site;
+    let able: Vec<&str> =
+        site.accounts.iter().filter(|account| account.login.is_some()).map(|account| account.name.as_str()).collect();
+    match able.as_slice() {
+        [only] => Ok((*only).to_owned()),
+        [] => Err(ApiError::new(StatusCode::CONFLICT, "no_login", format!("no account of {} can sign in", site.name))
+            .hint(format!("give an account of `sites.{}` a `login` in the environment file", site.name))),
+        several => {
+            let detail = format!("several accounts of {} can sign in: {}", site.name, several.join(", "));
+            Err(super::bad_request(detail).hint(format!("name one with `?account={}`", several[0])))
+        }
+    }
+}
+
+/// `GET /v1/episodes/{id}/har`: returns the traffic of the episode's sites since their generations began to serve, in
+/// one HAR. A recording ends with its generation, so there is none of an episode that has ended.
+pub(in crate::api) async fn har(State(api): State<Arc<Api>>, Path(text): Path<String>) -> Result<Response, ApiError> {
+    let view = served(&api, &text)?;
+    let traffic: Vec<SiteTraffic> = instances(&api, &view)?.iter().map(SiteTraffic::of).collect();
+    // The recording may have changed hands between the look at the generation and that at the traffic.
+    instances(&api, &served(&api, &text)?)?;
+    let text = recorded::text(traffic).await?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
+}

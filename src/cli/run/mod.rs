@@ -1,0 +1,178 @@
+//! `arenad run`: runs a command with an episode of its own.
+//!
+//! ```text
+//!   request (detached) ──► hold ──► wait for the grant ──► command ──► end of the episode
+//! ```
+//! The episode is held by this process's connection from the beginning, so it ends with this process, however that
+//! ends. If the environment fails the episode, the command is ended, because its result means nothing.
+
+mod child;
+mod hold;
+mod signals;
+
+use std::collections::BTreeMap;
+
+use futures_util::future::join_all;
+
+use self::child::RunningChild;
+use self::hold::{EpisodeHold, HeldState};
+use self::signals::{Interruption, Interruptions};
+use super::args::{Global, RunArgs};
+use super::client::ApiClient;
+use super::episode::wish;
+use super::exit_code;
+use super::failure::CommandFailure;
+use arenad_api::EpisodeStatus;
+use arenad_api::episodes::{EpisodeStartRequest, ReportedEpisode, StartedEpisode};
+
+/// The time to live of an episode that loses its connection to this process without notice, in seconds.
+const TTL_SECONDS: u64 = 60;
+
+/// Runs the command, once or several times at once, and returns its exit code.
+pub async fn run(global: &Global, args: &RunArgs) -> Result<u8, CommandFailure> {
+    let client = ApiClient::new(global)?;
+    let mut request = wish::request(&client, &args.sites, &args.terms).await?;
+    request.ttl_seconds = Some(args.ttl.map_or(TTL_SECONDS, wish::seconds));
+    // Answered at once, so that the request is held while it waits.
+    request.detach = true;
+    let interruptions = Interruptions::listen()?;
+    let runs = (1..=args.n.get()).map(|number| {
+        let one = SingleRun { client: &client, command: &args.command, number, is_alone: args.n.get() == 1 };
+        one.run(&request, interruptions.subscribe())
+    });
+    let ended = tokio::select! {
+        ended = join_all(runs) => ended,
+        never = interruptions.forward() => match never {},
+    };
+    summary(global, ended)
+}
+
+/// Returns the exit code of several runs: void is told before the code of any command, then the first that is not 0.
+fn summary(global: &Global, ended: Vec<Result<u8, CommandFailure>>) -> Result<u8, CommandFailure> {
+    if ended.len() == 1 {
+        return ended.into_iter().next().unwrap_or(Ok(exit_code::OK));
+    }
+    let mut code = exit_code::OK;
+    for ended in ended {
+        let next = ended.unwrap_or_else(|failure| {
+            match global.json {
+                true => failure.print_json(),
+                false => failure.print(),
+            }
+            failure.code
+        });
+        if code == exit_code::OK || next == exit_code::VOID {
+            code = next;
+        }
+    }
+    Ok(code)
+}
+
+/// One of the runs.
+struct SingleRun<'a> {
+    client: &'a ApiClient,
+    command: &'a [String],
+    /// The number of the run, from 1.
+    number: usize,
+    /// Whether it is the only run, which gets the standard input.
+    is_alone: bool,
+}
+
+impl SingleRun<'_> {
+    async fn run(self, request: &EpisodeStartRequest, mut interruptions: Interruption) -> Result<u8, CommandFailure> {
+        let started: StartedEpisode = self.client.ask_for_episode(request, None).await?;
+        let mut hold = EpisodeHold::begin(self.client, &started.episode.id).await?;
+        let granted = tokio::select! {
+            granted = granted(&mut hold) => granted,
+            _ = interruptions.next() => Err(CommandFailure::interrupted()),
+        };
+        let ended = match granted {
+            Ok(episode) => self.attend(&episode, &started.token, &mut hold, &mut interruptions).await,
+            Err(failure) => Err(failure),
+        };
+        let given_back = self.give_back(&hold).await;
+        let code = ended?;
+        // The command may have ended just before this process was told that the episode is void.
+        given_back.map(|()| code)
+    }
+
+    /// Runs the command to its end.
+    async fn attend(
+        &self,
+        episode: &ReportedEpisode,
+        token: &str,
+        hold: &mut EpisodeHold<'_>,
+        interruptions: &mut Interruption,
+    ) -> Result<u8, CommandFailure> {
+        let mut child = RunningChild::start(self.command, &self.variables(episode, token), self.is_alone)?;
+        loop {
+            tokio::select! {
+                ended = child.ended() => return ended,
+                state = hold.next() => match state {
+                    Ok(HeldState::Live(_)) => {}
+                    Ok(HeldState::Ended(failure)) | Err(failure) => {
+                        child.end().await;
+                        return Err(failure);
+                    }
+                },
+                signal = interruptions.next() => return child.interrupt(signal).await,
+            }
+        }
+    }
+
+    /// Ends the episode. Fails only if the episode is void.
+    async fn give_back(&self, hold: &EpisodeHold<'_>) -> Result<(), CommandFailure> {
+        match self.client.delete(&hold.path()).await {
+            Err(failure) if failure.code == exit_code::VOID => Err(failure),
+            // The connection that holds the episode ends with this process, and the episode with it.
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    fn variables(&self, episode: &ReportedEpisode, token: &str) -> BTreeMap<String, String> {
+        let mut variables = episode.variables.clone();
+        let urls = episode.sites.iter().filter_map(|site| Some((variable(&site.site), site.url.clone()?)));
+        variables.extend(urls);
+        variables.insert("ARENAD_EPISODE".to_owned(), episode.id.clone());
+        variables.insert("ARENAD_EPISODE_TOKEN".to_owned(), token.to_owned());
+        variables.insert("ARENAD_RUN".to_owned(), self.number.to_string());
+        variables
+    }
+}
+
+/// Returns the name of the variable that has the URL of a site.
+fn variable(site: &str) -> String {
+    let name = site.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' });
+    format!("ARENAD_URL_{}", name.collect::<String>())
+}
+
+/// Waits until the episode has its slots.
+async fn granted(hold: &mut EpisodeHold<'_>) -> Result<ReportedEpisode, CommandFailure> {
+    loop {
+        match hold.next().await? {
+            HeldState::Live(episode) if episode.state == EpisodeStatus::Active => return Ok(*episode),
+            HeldState::Live(_) => {}
+            HeldState::Ended(failure) => return Err(failure),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variable_of_a_site_can_be_read_by_a_shell() {
+        assert_eq!(variable("shopping_admin"), "ARENAD_URL_SHOPPING_ADMIN");
+        assert_eq!(variable("my-forum"), "ARENAD_URL_MY_FORUM");
+    }
+
+    #[test]
+    fn of_several_runs_void_counts_before_the_first_failure() {
+        let global = Global { json: false, state_dir: None, host: None, token: None, token_file: None };
+        let code = |codes: &[u8]| summary(&global, codes.iter().map(|code| Ok(*code)).collect()).expect("a code");
+        assert_eq!(code(&[0, 0]), 0);
+        assert_eq!(code(&[0, 3, 4]), 3);
+        assert_eq!(code(&[3, exit_code::VOID, 4]), exit_code::VOID);
+    }
+}
