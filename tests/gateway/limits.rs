@@ -8,6 +8,16 @@ use arenad_gateway::{OpenError, RecordingFilter, RouteState, WriteRules};
 
 use super::support::*;
 
+through_doors! {
+    a_head_that_does_not_end_is_closed_however_busily_it_drips,
+    a_head_that_began_before_the_answer_was_written_has_no_longer_time,
+    idle_connections_are_closed_and_busy_ones_are_not,
+    a_head_may_be_large_but_not_too_large,
+    connections_beyond_the_limit_are_told_so,
+    a_shutdown_lets_answers_end_and_then_frees_everything,
+    a_shutdown_does_not_wait_for_ever,
+}
+
 #[test]
 fn a_port_that_is_taken_is_an_error_that_names_it() {
     let gateway = gateway();
@@ -67,36 +77,36 @@ fn a_closed_route_frees_its_port_and_ends_its_connections() {
     }
 }
 
-#[test]
-fn a_head_that_does_not_end_is_closed_however_busily_it_drips() {
+fn a_head_that_does_not_end_is_closed_however_busily_it_drips(door: Door) {
     let gateway = gateway_with(|settings| settings.head_timeout = Duration::from_millis(300));
     let site = ScriptedSite::echoing();
     let route = gateway
         .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
         .expect("a free port");
+    let entrance = Entrance::open(&gateway, &route, door);
     route.serve(target(&site, 1));
-    let mut slow = RawClient::connect(route.local_addr());
+    let mut slow = entrance.client();
     assert_eq!(slow.get("/").expect("an answer").status(), 200);
-    slow.send("GET / HTTP/1.1\r\nHost: a\r\nX: ").expect("sent");
+    slow.request("GET / HTTP/1.1\r\nHost: a\r\nX: ").expect("sent");
     eventually("the gateway gives up", || slow.reader.get_ref().write_byte().is_err());
-    eventually("the connection is gone", || route.stats().connections == 0);
+    eventually("the connection is gone", || entrance.connections() == 0);
     // A connection that is idle between requests has the longer limit.
-    let mut idle = RawClient::connect(route.local_addr());
+    let mut idle = entrance.client();
     idle.get("/").expect("an answer");
     std::thread::sleep(Duration::from_millis(700));
     assert_eq!(idle.get("/").expect("still open").status(), 200);
 }
 
-#[test]
-fn a_head_that_began_before_the_answer_was_written_has_no_longer_time() {
+fn a_head_that_began_before_the_answer_was_written_has_no_longer_time(door: Door) {
     let gateway = gateway_with(|settings| settings.head_timeout = Duration::from_millis(300));
     let site = ScriptedSite::echoing();
     let route = gateway
         .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
         .expect("a free port");
+    let entrance = Entrance::open(&gateway, &route, door);
     route.serve(target(&site, 1));
-    let mut slow = RawClient::connect(route.local_addr());
-    slow.send("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nX: ").expect("sent");
+    let mut slow = entrance.client();
+    slow.request("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nX: ").expect("sent");
     assert_eq!(slow.answer().expect("an answer").status(), 200);
     eventually("the gateway gives up", || slow.reader.get_ref().write_byte().is_err());
 }
@@ -112,18 +122,18 @@ impl WriteByte for std::net::TcpStream {
     }
 }
 
-#[test]
-fn idle_connections_are_closed_and_busy_ones_are_not() {
+fn idle_connections_are_closed_and_busy_ones_are_not(door: Door) {
     let gateway = gateway_with(|settings| settings.idle_timeout = Duration::from_millis(300));
     let route = gateway
         .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
         .expect("a free port");
-    let mut silent = RawClient::connect(route.local_addr());
-    let mut idle = RawClient::connect(route.local_addr());
+    let entrance = Entrance::open(&gateway, &route, door);
+    let mut silent = entrance.client();
+    let mut idle = entrance.client();
     assert_eq!(idle.get("/").expect("an answer").status(), 503);
     route.hold("longer than the idle timeout");
-    let mut held = RawClient::connect(route.local_addr());
-    held.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+    let mut held = entrance.client();
+    held.request("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
     assert!(idle.is_ended() && silent.is_ended());
     let site = ScriptedSite::echoing();
     assert_eq!(route.stats().held, 1);
@@ -131,61 +141,60 @@ fn idle_connections_are_closed_and_busy_ones_are_not() {
     assert_eq!(held.answer().expect("an answer").status(), 200);
 }
 
-#[test]
-fn a_head_may_be_large_but_not_too_large() {
+fn a_head_may_be_large_but_not_too_large(door: Door) {
     let site = ScriptedSite::echoing();
-    let (_gateway, route) = serving(&site);
+    let (_gateway, _route, entrance) = serving_through(door, &site);
     let head = |size: usize| format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n", "x".repeat(size));
-    let mut client = RawClient::connect(route.local_addr());
-    client.send(head(60_000)).expect("sent");
+    let mut client = entrance.client();
+    client.request(head(60_000)).expect("sent");
     assert_eq!(client.answer().expect("an answer").status(), 200);
-    client.send(head(70_000)).expect("sent");
+    client.request(head(70_000)).expect("sent");
     let answer = client.answer().expect("an answer");
     assert_eq!((answer.status(), answer.header("connection")), (431, Some("close")));
     assert!(client.is_ended());
-    let mut many = RawClient::connect(route.local_addr());
-    many.send(format!("GET / HTTP/1.1\r\nHost: a\r\n{}\r\n", "X: y\r\n".repeat(1000))).expect("sent");
+    let mut many = entrance.client();
+    many.request(format!("GET / HTTP/1.1\r\nHost: a\r\n{}\r\n", "X: y\r\n".repeat(1000))).expect("sent");
     assert_eq!(many.answer().expect("an answer").status(), 431);
 }
 
-#[test]
-fn connections_beyond_the_limit_are_told_so() {
-    let gateway = gateway_with(|settings| settings.connections_per_route = 3);
+fn connections_beyond_the_limit_are_told_so(door: Door) {
+    let gateway = gateway_with(|settings| (settings.connections_per_route, settings.connections_per_proxy) = (3, 3));
     let site = ScriptedSite::echoing();
     let route = gateway
         .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
         .expect("a free port");
+    let entrance = Entrance::open(&gateway, &route, door);
     route.serve(target(&site, 1));
-    let mut within: Vec<RawClient> = (0..3).map(|_| RawClient::connect(route.local_addr())).collect();
+    let mut within: Vec<RawClient> = (0..3).map(|_| entrance.client()).collect();
     for client in &mut within {
         assert_eq!(client.get("/").expect("an answer").status(), 200);
     }
     // The client sends nothing, so that unread bytes cannot destroy the answer.
-    let answer = RawClient::connect(route.local_addr()).answer().expect("an answer");
+    let answer = RawClient::connect(entrance.address()).answer().expect("an answer");
     assert_eq!((answer.status(), answer.header("retry-after")), (503, Some("1")));
     drop(within.pop());
-    eventually("a place is free", || route.stats().connections == 2);
-    assert_eq!(RawClient::connect(route.local_addr()).get("/").expect("an answer").status(), 200);
+    eventually("a place is free", || entrance.connections() == 2);
+    assert_eq!(entrance.client().get("/").expect("an answer").status(), 200);
 }
 
-#[test]
-fn a_shutdown_lets_answers_end_and_then_frees_everything() {
+fn a_shutdown_lets_answers_end_and_then_frees_everything(door: Door) {
     let site = ScriptedSite::start(|visit| {
         visit.request()?;
         visit.send("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf")?;
         std::thread::sleep(Duration::from_millis(200));
         visit.send("half")
     });
-    let (gateway, route) = serving(&site);
+    let (gateway, route, entrance) = serving_through(door, &site);
     let held_route = gateway
         .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "forum")
         .expect("a free port");
+    let held_route_entrance = Entrance::open(&gateway, &held_route, door);
     held_route.hold("reset");
-    let mut idle = RawClient::connect(route.local_addr());
-    let mut held = RawClient::connect(held_route.local_addr());
-    held.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
-    let mut busy = RawClient::connect(route.local_addr());
-    busy.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+    let mut idle = entrance.client();
+    let mut held = held_route_entrance.client();
+    held.request("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+    let mut busy = entrance.client();
+    busy.request("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
     busy.head().expect("a head");
     eventually("one is held", || held_route.stats().held == 1);
     let stopping = std::thread::spawn(move || block_on(gateway.shutdown(DEADLINE)));
@@ -198,17 +207,16 @@ fn a_shutdown_lets_answers_end_and_then_frees_everything() {
     TcpListener::bind(route.local_addr()).expect("the port is free");
 }
 
-#[test]
-fn a_shutdown_does_not_wait_for_ever() {
+fn a_shutdown_does_not_wait_for_ever(door: Door) {
     let site = ScriptedSite::start(|visit| {
         visit.request()?;
         visit.send("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf")?;
         std::thread::sleep(DEADLINE * 4);
         Ok(())
     });
-    let (gateway, route) = serving(&site);
-    let mut client = RawClient::connect(route.local_addr());
-    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+    let (gateway, _route, entrance) = serving_through(door, &site);
+    let mut client = entrance.client();
+    client.request("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
     client.head().expect("a head");
     block_on(gateway.shutdown(Duration::from_millis(50)));
     let mut body = Vec::new();

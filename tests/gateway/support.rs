@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use arenad_gateway::{Gateway, GatewaySettings, HoldLimits, RecordingFilter, Route, Target, WriteRules};
 
+pub use super::doors::{Door, Entrance, serving_through};
+
 /// A limit that no operation reaches on a busy machine; only a failing test waits for it.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -151,15 +153,19 @@ pub fn read_body(from: &mut impl BufRead, message: &mut SentMessage, until_end: 
 /// A client that sends given bytes.
 pub struct RawClient {
     pub reader: BufReader<TcpStream>,
+    pub door: Door,
 }
 
 impl RawClient {
     pub fn connect(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect_timeout(&address, DEADLINE).expect("the gateway accepts");
+        Self::on(TcpStream::connect_timeout(&address, DEADLINE).expect("the gateway accepts"))
+    }
+
+    pub fn on(stream: TcpStream) -> Self {
         stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
         stream.set_write_timeout(Some(DEADLINE)).expect("a timeout");
         stream.set_nodelay(true).expect("no delay");
-        Self { reader: BufReader::new(stream) }
+        Self { reader: BufReader::new(stream), door: Door::Port }
     }
 
     pub fn stream(&self) -> &TcpStream {
@@ -170,8 +176,13 @@ impl RawClient {
         self.reader.get_mut().write_all(bytes.as_ref())
     }
 
+    /// Sends a request, or several, in the form that the door requires.
+    pub fn request(&mut self, text: impl AsRef<str>) -> io::Result<()> {
+        self.send(self.door.requests(text.as_ref()))
+    }
+
     pub fn get(&mut self, path: &str) -> io::Result<SentMessage> {
-        self.send(format!("GET {path} HTTP/1.1\r\nHost: shop.test\r\n\r\n"))?;
+        self.request(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n"))?;
         self.answer()
     }
 

@@ -1,6 +1,6 @@
 //! One switch at a time: the result of requests in each stage.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -8,6 +8,22 @@ use std::time::Duration;
 use arenad_gateway::{HoldLimits, RecordingFilter, RouteState, WriteRules};
 
 use super::support::*;
+
+through_doors! {
+    a_route_opens_refusing,
+    held_requests_go_to_the_next_target_bodies_included,
+    a_get_that_waits_for_the_old_target_is_answered_by_the_new_one,
+    a_post_that_the_old_target_may_have_carried_out_is_answered_503,
+    a_post_in_the_middle_of_its_body_is_answered_503,
+    an_answer_under_way_is_cut_and_nothing_that_is_sent_later_arrives,
+    a_finished_answer_that_the_client_has_not_fetched_is_cut,
+    an_idle_connection_outlives_switches,
+    the_same_address_with_a_new_generation_gets_new_connections,
+    a_full_queue_and_a_long_wait_are_answered_503,
+    clients_that_leave_while_held_free_their_places,
+    refusing_answers_the_held_and_the_new,
+    a_target_that_accepts_nothing_does_not_delay_a_switch,
+}
 
 /// A site that accepts and counts requests and never answers.
 fn silent() -> (ScriptedSite, Arc<AtomicU64>) {
@@ -22,26 +38,27 @@ fn silent() -> (ScriptedSite, Arc<AtomicU64>) {
     (site, taken)
 }
 
-#[test]
-fn a_route_opens_refusing() {
+fn a_route_opens_refusing(door: Door) {
     let gateway = gateway();
     let route = gateway
         .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
         .expect("a free port");
-    let answer = RawClient::connect(route.local_addr()).get("/").expect("an answer");
+    let entrance = Entrance::open(&gateway, &route, door);
+    let answer = entrance.client().get("/").expect("an answer");
     assert_eq!(answer.status(), 503);
     assert_eq!(answer.header("retry-after"), Some("1"));
     assert!(matches!(route.state(), RouteState::Refusing { .. }));
 }
 
-#[test]
-fn held_requests_go_to_the_next_target_bodies_included() {
+fn held_requests_go_to_the_next_target_bodies_included(door: Door) {
     let site = ScriptedSite::answering(|request| ok(&format!("{} {}", request.first, request.text())));
-    let (_gateway, route) = serving(&site);
+    let (_gateway, route, entrance) = serving_through(door, &site);
     route.hold("reset");
-    let mut clients: Vec<RawClient> = (0..8).map(|_| RawClient::connect(route.local_addr())).collect();
+    let mut clients: Vec<RawClient> = (0..8).map(|_| entrance.client()).collect();
     for (number, client) in clients.iter_mut().enumerate() {
-        client.send(format!("POST /{number} HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{number}!")).expect("sent");
+        client
+            .request(format!("POST /{number} HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{number}!"))
+            .expect("sent");
     }
     eventually("all are held", || route.stats().held == 8);
     assert_eq!(site.visits(), 0);
@@ -52,14 +69,13 @@ fn held_requests_go_to_the_next_target_bodies_included() {
     assert_eq!(route.stats().held, 0);
 }
 
-#[test]
-fn a_get_that_waits_for_the_old_target_is_answered_by_the_new_one() {
+fn a_get_that_waits_for_the_old_target_is_answered_by_the_new_one(door: Door) {
     for hold_between in [true, false] {
         let (old, taken) = silent();
         let new = ScriptedSite::echoing();
-        let (_gateway, route) = serving(&old);
-        let mut client = RawClient::connect(route.local_addr());
-        client.send("GET /x HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+        let (_gateway, route, entrance) = serving_through(door, &old);
+        let mut client = entrance.client();
+        client.request("GET /x HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
         eventually("the old site has it", || taken.load(Ordering::SeqCst) == 1);
         if hold_between {
             route.hold("reset");
@@ -71,13 +87,12 @@ fn a_get_that_waits_for_the_old_target_is_answered_by_the_new_one() {
     }
 }
 
-#[test]
-fn a_post_that_the_old_target_may_have_carried_out_is_answered_503() {
+fn a_post_that_the_old_target_may_have_carried_out_is_answered_503(door: Door) {
     let (old, taken) = silent();
     let new = ScriptedSite::echoing();
-    let (_gateway, route) = serving(&old);
-    let mut client = RawClient::connect(route.local_addr());
-    client.send("POST /buy HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok").expect("sent");
+    let (_gateway, route, entrance) = serving_through(door, &old);
+    let mut client = entrance.client();
+    client.request("POST /buy HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok").expect("sent");
     eventually("the old site has it", || taken.load(Ordering::SeqCst) == 1);
     route.serve(target(&new, 2));
     let answer = client.answer().expect("an answer");
@@ -88,20 +103,18 @@ fn a_post_that_the_old_target_may_have_carried_out_is_answered_503() {
     assert_eq!(new.visits(), 0);
 }
 
-#[test]
-fn a_post_in_the_middle_of_its_body_is_answered_503() {
+fn a_post_in_the_middle_of_its_body_is_answered_503(door: Door) {
     let (old, _) = silent();
-    let (_gateway, route) = serving(&old);
-    let mut client = RawClient::connect(route.local_addr());
-    client.send("POST /buy HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nok").expect("sent");
+    let (_gateway, route, entrance) = serving_through(door, &old);
+    let mut client = entrance.client();
+    client.request("POST /buy HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nok").expect("sent");
     eventually("the old site has some of it", || route.stats().bytes_to_site == 2);
     route.hold("reset");
     let answer = client.answer().expect("an answer");
     assert_eq!((answer.status(), answer.header("connection")), (503, Some("close")));
 }
 
-#[test]
-fn an_answer_under_way_is_cut_and_nothing_that_is_sent_later_arrives() {
+fn an_answer_under_way_is_cut_and_nothing_that_is_sent_later_arrives(door: Door) {
     let is_past = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&is_past);
     let old = ScriptedSite::start(move |visit| {
@@ -114,9 +127,9 @@ fn an_answer_under_way_is_cut_and_nothing_that_is_sent_later_arrives() {
     });
     for round in 0..50 {
         is_past.store(false, Ordering::SeqCst);
-        let (_gateway, route) = serving(&old);
-        let mut client = RawClient::connect(route.local_addr());
-        client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+        let (_gateway, route, entrance) = serving_through(door, &old);
+        let mut client = entrance.client();
+        client.request("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
         client.head().expect("a head");
         for _ in 0..round {
             read_chunk(&mut client.reader).expect("a chunk");
@@ -137,24 +150,22 @@ fn an_answer_under_way_is_cut_and_nothing_that_is_sent_later_arrives() {
     }
 }
 
-#[test]
-fn a_finished_answer_that_the_client_has_not_fetched_is_cut() {
+fn a_finished_answer_that_the_client_has_not_fetched_is_cut(door: Door) {
     // Both sizes exceed the client's receive buffer: the first stays in the kernel, the second also in the process.
     for size in [40_000, 1 << 20] {
         let site = ScriptedSite::answering(move |_| ok(&"x".repeat(size)));
-        let (_gateway, route) = serving(&site);
+        let (_gateway, route, entrance) = serving_through(door, &site);
         for round in 1..=5 {
             let small = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
             small.set_recv_buffer_size(4096).expect("a small buffer");
-            small.connect(&route.local_addr().into()).expect("connected");
-            let mut stream = std::net::TcpStream::from(small);
-            stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+            small.connect(&entrance.address().into()).expect("connected");
+            let mut client = entrance.client_on(small.into());
+            client.request("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
             eventually("the site is done", || route.stats().bytes_from_site == round * size as u64);
             eventually("the request is done", || route.stats().in_flight == 0);
             route.hold("reset");
-            stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
             let mut all = Vec::new();
-            let end = stream.read_to_end(&mut all).map_err(in_time);
+            let end = client.reader.read_to_end(&mut all).map_err(in_time);
             assert!(end.is_err() && all.len() < size, "{} of {size} bytes arrived", all.len());
             assert_eq!(route.stats().cut, round);
             route.serve(target(&site, round + 1));
@@ -162,12 +173,11 @@ fn a_finished_answer_that_the_client_has_not_fetched_is_cut() {
     }
 }
 
-#[test]
-fn an_idle_connection_outlives_switches() {
+fn an_idle_connection_outlives_switches(door: Door) {
     let sites: Vec<ScriptedSite> =
         (0..3).map(|number| ScriptedSite::answering(move |_| ok(&number.to_string()))).collect();
-    let (_gateway, route) = serving(&sites[0]);
-    let mut client = RawClient::connect(route.local_addr());
+    let (_gateway, route, entrance) = serving_through(door, &sites[0]);
+    let mut client = entrance.client();
     for (generation, site) in sites.iter().cycle().take(30).enumerate() {
         route.hold("reset");
         route.serve(target(site, generation as u64 + 2));
@@ -178,11 +188,10 @@ fn an_idle_connection_outlives_switches() {
     assert_eq!(route.stats().cut, 0);
 }
 
-#[test]
-fn the_same_address_with_a_new_generation_gets_new_connections() {
+fn the_same_address_with_a_new_generation_gets_new_connections(door: Door) {
     let site = ScriptedSite::echoing();
-    let (_gateway, route) = serving(&site);
-    let mut client = RawClient::connect(route.local_addr());
+    let (_gateway, route, entrance) = serving_through(door, &site);
+    let mut client = entrance.client();
     for generation in 1..10 {
         route.serve(target(&site, generation));
         // Repeating the switch changes nothing.
@@ -193,19 +202,19 @@ fn the_same_address_with_a_new_generation_gets_new_connections() {
     }
 }
 
-#[test]
-fn a_full_queue_and_a_long_wait_are_answered_503() {
+fn a_full_queue_and_a_long_wait_are_answered_503(door: Door) {
     let gateway = gateway();
     let limits = HoldLimits { requests: 2, timeout: Duration::from_millis(300) };
     let route =
         gateway.open(loopback(), limits, WriteRules::default(), RecordingFilter::Nothing, "shop").expect("a free port");
+    let entrance = Entrance::open(&gateway, &route, door);
     route.hold("a reset that never ends");
-    let mut held: Vec<RawClient> = (0..2).map(|_| RawClient::connect(route.local_addr())).collect();
+    let mut held: Vec<RawClient> = (0..2).map(|_| entrance.client()).collect();
     for client in &mut held {
-        client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+        client.request("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
     }
     eventually("both are held", || route.stats().held == 2);
-    let third = RawClient::connect(route.local_addr()).get("/").expect("an answer");
+    let third = entrance.client().get("/").expect("an answer");
     assert_eq!((third.status(), third.header("retry-after")), (503, Some("1")));
     assert!(third.text().contains("too many requests wait"), "{}", third.text());
     for client in &mut held {
@@ -216,12 +225,12 @@ fn a_full_queue_and_a_long_wait_are_answered_503() {
     assert_eq!(route.stats().held, 0);
 }
 
-#[test]
-fn clients_that_leave_while_held_free_their_places() {
+fn clients_that_leave_while_held_free_their_places(door: Door) {
     let gateway = gateway();
     let route = gateway
         .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
         .expect("a free port");
+    let entrance = Entrance::open(&gateway, &route, door);
     route.hold("reset");
     let requests = [
         "GET / HTTP/1.1\r\nHost: a\r\n\r\n".to_owned(),
@@ -230,21 +239,20 @@ fn clients_that_leave_while_held_free_their_places() {
         "GET / HTTP/1.1\r\nHost: a\r\n\r\n".repeat(3),
     ];
     for request in requests {
-        let mut client = RawClient::connect(route.local_addr());
-        client.send(request).expect("sent");
+        let mut client = entrance.client();
+        client.request(request).expect("sent");
         eventually("it is held", || route.stats().held == 1);
         drop(client);
-        eventually("its place is free", || route.stats().held == 0 && route.stats().connections == 0);
+        eventually("its place is free", || route.stats().held == 0 && entrance.connections() == 0);
     }
 }
 
-#[test]
-fn refusing_answers_the_held_and_the_new() {
+fn refusing_answers_the_held_and_the_new(door: Door) {
     let site = ScriptedSite::echoing();
-    let (_gateway, route) = serving(&site);
+    let (_gateway, route, entrance) = serving_through(door, &site);
     route.hold("reset");
-    let mut held = RawClient::connect(route.local_addr());
-    held.send("GET / HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\n\r\n").expect("sent");
+    let mut held = entrance.client();
+    held.request("GET / HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\n\r\n").expect("sent");
     eventually("it is held", || route.stats().held == 1);
     route.refuse("quarantined: table <orders> differs", Duration::from_millis(2500));
     let page = held.answer().expect("an answer");
@@ -257,8 +265,7 @@ fn refusing_answers_the_held_and_the_new() {
     assert_eq!(held.get("/").expect("an answer").status(), 200);
 }
 
-#[test]
-fn a_target_that_accepts_nothing_does_not_delay_a_switch() {
+fn a_target_that_accepts_nothing_does_not_delay_a_switch(door: Door) {
     // A full backlog drops further SYNs, so that connecting takes until the connect timeout.
     let full = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
     full.bind(&loopback().into()).expect("bound");
@@ -276,12 +283,13 @@ fn a_target_that_accepts_nothing_does_not_delay_a_switch() {
     let route = gateway
         .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
         .expect("a free port");
+    let entrance = Entrance::open(&gateway, &route, door);
     let stuck = ScriptedSite { address, visits: Arc::default() };
     let new = ScriptedSite::echoing();
     route.serve(target(&stuck, 1));
-    let mut client = RawClient::connect(route.local_addr());
+    let mut client = entrance.client();
     // The request is not safe to repeat, but it has not been sent yet either.
-    client.send("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi").expect("sent");
+    client.request("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi").expect("sent");
     eventually("it is on its way", || route.stats().unsafe_requests == 1);
     route.serve(target(&new, 2));
     assert_eq!(client.answer().expect("an answer").text(), "POST /x HTTP/1.1");

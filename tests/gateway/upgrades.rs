@@ -7,6 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::support::*;
 
+through_doors! {
+    bytes_pass_both_ways_and_ends_are_passed_on,
+    much_passes_through_a_tunnel,
+    a_switch_cuts_a_tunnel_on_both_sides,
+    an_upgrade_that_the_site_declines_is_an_ordinary_answer,
+    a_request_with_a_body_may_offer_an_upgrade,
+    an_upgrade_that_nobody_asked_for_is_not_passed_on,
+    an_upgrade_is_held_like_any_request,
+}
+
 const UPGRADE: &str = "GET /socket HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\n";
 
 /// A site that echoes all bytes after the upgrade.
@@ -37,13 +47,12 @@ fn read(client: &mut RawClient, count: usize) -> String {
     String::from_utf8(bytes).expect("text")
 }
 
-#[test]
-fn bytes_pass_both_ways_and_ends_are_passed_on() {
+fn bytes_pass_both_ways_and_ends_are_passed_on(door: Door) {
     let site = echo();
-    let (_gateway, route) = serving(&site);
-    let mut client = RawClient::connect(route.local_addr());
+    let (_gateway, route, entrance) = serving_through(door, &site);
+    let mut client = entrance.client();
     // The client sends data before the server agrees to the upgrade.
-    client.send(format!("{UPGRADE}early")).expect("sent");
+    client.request(format!("{UPGRADE}early")).expect("sent");
     let head = client.head().expect("an answer");
     assert_eq!(head.status(), 101);
     assert_eq!((head.header("upgrade"), head.header("connection")), (Some("websocket"), Some("upgrade")));
@@ -58,16 +67,15 @@ fn bytes_pass_both_ways_and_ends_are_passed_on() {
     client.stream().shutdown(Shutdown::Write).expect("half closed");
     assert_eq!(read(&mut client, 3), "bye");
     assert!(client.is_ended());
-    eventually("the tunnel is gone", || route.stats().in_flight == 0 && route.stats().connections == 0);
+    eventually("the tunnel is gone", || route.stats().in_flight == 0 && entrance.connections() == 0);
 }
 
-#[test]
-fn much_passes_through_a_tunnel() {
+fn much_passes_through_a_tunnel(door: Door) {
     const SIZE: usize = 8 << 20;
     let site = echo();
-    let (_gateway, route) = serving(&site);
-    let mut client = RawClient::connect(route.local_addr());
-    client.send(UPGRADE).expect("sent");
+    let (_gateway, _route, entrance) = serving_through(door, &site);
+    let mut client = entrance.client();
+    client.request(UPGRADE).expect("sent");
     client.head().expect("an answer");
     assert_eq!(read(&mut client, 3), "hi!");
     let mut sender = client.stream().try_clone().expect("a second handle");
@@ -76,8 +84,7 @@ fn much_passes_through_a_tunnel() {
     sending.join().expect("no panic");
 }
 
-#[test]
-fn a_switch_cuts_a_tunnel_on_both_sides() {
+fn a_switch_cuts_a_tunnel_on_both_sides(door: Door) {
     let is_past = Arc::new(AtomicBool::new(false));
     let has_ended = Arc::new(AtomicBool::new(false));
     let (past, ended) = (Arc::clone(&is_past), Arc::clone(&has_ended));
@@ -93,9 +100,9 @@ fn a_switch_cuts_a_tunnel_on_both_sides() {
         ended.store(true, Ordering::SeqCst);
         sent
     });
-    let (_gateway, route) = serving(&site);
-    let mut client = RawClient::connect(route.local_addr());
-    client.send(UPGRADE).expect("sent");
+    let (_gateway, route, entrance) = serving_through(door, &site);
+    let mut client = entrance.client();
+    client.request(UPGRADE).expect("sent");
     client.head().expect("an answer");
     assert_eq!(read(&mut client, 4), "fine");
     route.hold("reset");
@@ -105,31 +112,29 @@ fn a_switch_cuts_a_tunnel_on_both_sides() {
     assert!(end.is_err(), "the client sees a reset");
     assert!(!String::from_utf8_lossy(&rest).contains('l'), "a byte of the old container after the hold");
     eventually("the site sees the end", || has_ended.load(Ordering::SeqCst));
-    eventually("the tunnel is gone", || route.stats().connections == 0);
+    eventually("the tunnel is gone", || entrance.connections() == 0);
 }
 
-#[test]
-fn an_upgrade_that_the_site_declines_is_an_ordinary_answer() {
+fn an_upgrade_that_the_site_declines_is_an_ordinary_answer(door: Door) {
     let site = ScriptedSite::answering(|request| {
         assert_eq!(request.header("upgrade"), Some("websocket"));
         "HTTP/1.1 426 Upgrade Required\r\nUpgrade: other\r\nConnection: upgrade\r\nContent-Length: 2\r\n\r\nno"
             .to_owned()
     });
-    let (_gateway, route) = serving(&site);
-    let mut client = RawClient::connect(route.local_addr());
-    client.send(UPGRADE).expect("sent");
+    let (_gateway, _route, entrance) = serving_through(door, &site);
+    let mut client = entrance.client();
+    client.request(UPGRADE).expect("sent");
     let answer = client.answer().expect("an answer");
     assert_eq!((answer.status(), answer.header("upgrade"), answer.text().as_str()), (426, Some("other"), "no"));
 }
 
-#[test]
-fn a_request_with_a_body_may_offer_an_upgrade() {
+fn a_request_with_a_body_may_offer_an_upgrade(door: Door) {
     let site = ScriptedSite::answering(|request| ok(&request.text()));
-    let (_gateway, route) = serving(&site);
+    let (_gateway, _route, entrance) = serving_through(door, &site);
     for body in ["Content-Length: 5\r\n\r\nhello", "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"] {
-        let mut client = RawClient::connect(route.local_addr());
+        let mut client = entrance.client();
         client
-            .send(format!("POST / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n{body}"))
+            .request(format!("POST / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n{body}"))
             .expect("sent");
         let answer = client.answer().expect("an answer");
         assert_eq!((answer.text().as_str(), answer.header("connection")), ("hello", Some("close")));
@@ -137,22 +142,20 @@ fn a_request_with_a_body_may_offer_an_upgrade() {
     }
 }
 
-#[test]
-fn an_upgrade_that_nobody_asked_for_is_not_passed_on() {
+fn an_upgrade_that_nobody_asked_for_is_not_passed_on(door: Door) {
     let site = ScriptedSite::answering(|_| {
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n".to_owned()
     });
-    let (_gateway, route) = serving(&site);
-    assert_eq!(RawClient::connect(route.local_addr()).get("/").expect("an answer").status(), 502);
+    let (_gateway, _route, entrance) = serving_through(door, &site);
+    assert_eq!(entrance.client().get("/").expect("an answer").status(), 502);
 }
 
-#[test]
-fn an_upgrade_is_held_like_any_request() {
+fn an_upgrade_is_held_like_any_request(door: Door) {
     let site = echo();
-    let (_gateway, route) = serving(&site);
+    let (_gateway, route, entrance) = serving_through(door, &site);
     route.hold("reset");
-    let mut client = RawClient::connect(route.local_addr());
-    client.send(UPGRADE).expect("sent");
+    let mut client = entrance.client();
+    client.request(UPGRADE).expect("sent");
     eventually("it is held", || route.stats().held == 1);
     route.serve(target(&site, 2));
     assert_eq!(client.head().expect("an answer").status(), 101);

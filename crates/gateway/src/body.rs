@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -12,6 +13,7 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 
 use super::client::ClientConnection;
 use super::gather::Gather;
+use super::link::ExchangeLink;
 use super::local::{InFlight, LocalRoute};
 use super::pool::TargetConnection;
 
@@ -95,6 +97,8 @@ pub(super) struct PassedBody {
     incoming: Incoming,
     connection: Option<Box<TargetConnection>>,
     client: Rc<ClientConnection>,
+    /// The exchange from which the connection is detached when the body has been read; only the proxy attaches it.
+    attached: Option<Arc<ExchangeLink>>,
     visit: Option<InFlight>,
     gather: Option<Box<Gather>>,
 }
@@ -104,10 +108,11 @@ impl PassedBody {
         incoming: Incoming,
         connection: Box<TargetConnection>,
         client: Rc<ClientConnection>,
+        attached: Option<Arc<ExchangeLink>>,
         visit: InFlight,
         gather: Option<Box<Gather>>,
     ) -> Self {
-        let mut body = Self { incoming, connection: Some(connection), client, visit: Some(visit), gather };
+        let mut body = Self { incoming, connection: Some(connection), client, attached, visit: Some(visit), gather };
         if body.incoming.is_end_stream() {
             body.finish();
         }
@@ -119,11 +124,14 @@ impl PassedBody {
         if let Some(mut gather) = self.gather.take() {
             gather.end();
         }
+        if let Some(attached) = self.attached.take() {
+            attached.detach();
+        }
         if let Some(visit) = self.visit.take() {
             if let Some(connection) = self.connection.take() {
                 visit.route().pool.put(visit.route(), connection);
             }
-            self.client.end_answer(visit);
+            self.client.end_answer(Some(visit));
         }
     }
 

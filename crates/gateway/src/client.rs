@@ -4,10 +4,13 @@ use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::authority::HostPort;
+use super::directory::ProxyCredentials;
 use super::head::HeadFault;
 use super::headers::ConnectionOrigin;
-use super::link::ClientLink;
+use super::link::{ClientLink, ExchangeLink};
 use super::local::InFlight;
 use super::pool::Upgraded;
 
@@ -26,16 +29,46 @@ pub(super) struct ClientConnection {
     fault: Cell<Option<(u64, HeadFault)>>,
     /// Number of the head from which on the reader no longer knows where messages end.
     blind_from: Cell<Option<u64>>,
+    /// Whether the listener is closing, so that every response must be the last on its connection.
+    draining: Arc<AtomicBool>,
     /// The request whose response has been given to hyper and may not have been written yet.
-    answered: RefCell<Option<InFlight>>,
-    /// The target's side of a connection that both ends have switched to another protocol.
-    pub(super) upgraded: RefCell<Option<(Upgraded, InFlight)>>,
+    answered: RefCell<Option<AnsweredRequest>>,
+    /// The parts of routes in the connection whose response may still be in hyper's buffer.
+    unflushed: RefCell<Vec<Arc<ExchangeLink>>>,
+    /// The use of the connection after the response under way.
+    continuation: RefCell<Option<Continuation>>,
+}
+
+/// The use of a connection that leaves HTTP, or begins it anew, after a response.
+pub(super) enum Continuation {
+    /// Both ends switch to another protocol; holds the target's side.
+    Upgraded(Upgraded, InFlight),
+    /// Requests to one site follow.
+    SiteTunnel(SiteTunnel),
+}
+
+/// A tunnel to a site, in which requests are parsed.
+pub(super) struct SiteTunnel {
+    /// The credentials of every request in the tunnel.
+    pub(super) credentials: ProxyCredentials,
+    pub(super) place: HostPort,
+}
+
+/// A request that has been answered, as counted by its route; `None` if it belonged to no route.
+struct AnsweredRequest {
+    _visit: Option<InFlight>,
 }
 
 impl ClientConnection {
-    pub(super) fn new(link: Arc<ClientLink>, peer: SocketAddr, local: SocketAddr) -> Rc<Self> {
+    pub(super) fn new(
+        link: Arc<ClientLink>,
+        peer: SocketAddr,
+        local: SocketAddr,
+        draining: Arc<AtomicBool>,
+    ) -> Rc<Self> {
         Rc::new(Self {
             link,
+            draining,
             origin: ConnectionOrigin::new(peer, local),
             delivered: Cell::new(0),
             handled: Cell::new(0),
@@ -43,7 +76,8 @@ impl ClientConnection {
             fault: Cell::new(None),
             blind_from: Cell::new(None),
             answered: RefCell::new(None),
-            upgraded: RefCell::new(None),
+            unflushed: RefCell::default(),
+            continuation: RefCell::new(None),
         })
     }
 
@@ -87,19 +121,39 @@ impl ClientConnection {
 
     /// Returns whether the current response must be the last on the connection.
     pub(super) fn is_last_answer(&self) -> bool {
-        self.blind_from.get().is_some_and(|from| from <= self.handled.get())
+        self.draining.load(Ordering::Relaxed) || self.blind_from.get().is_some_and(|from| from <= self.handled.get())
+    }
+
+    /// Records that the response of a route is about to be given to hyper.
+    pub(super) fn begin_writing(&self, exchange: &Arc<ExchangeLink>) {
+        self.unflushed.borrow_mut().push(Arc::clone(exchange));
     }
 
     /// Records that hyper has received the whole response to a request.
-    pub(super) fn end_answer(&self, visit: InFlight) {
-        self.answered.replace(Some(visit));
+    pub(super) fn end_answer(&self, visit: Option<InFlight>) {
+        self.answered.replace(Some(AnsweredRequest { _visit: visit }));
+    }
+
+    /// Sets the use of the connection after the response under way.
+    pub(super) fn continue_with(&self, continuation: Continuation) {
+        self.continuation.replace(Some(continuation));
+    }
+
+    pub(super) fn take_continuation(&self) -> Option<Continuation> {
+        self.continuation.take()
+    }
+
+    /// Prepares for the requests inside a tunnel, which follow the answer to CONNECT.
+    pub(super) fn enter_tunnel(&self) {
+        self.blind_from.set(None);
     }
 
     /// Records that hyper has given all bytes to the kernel.
     pub(super) fn flushed(&self) {
         let answered = self.answered.take();
         if answered.is_some() {
-            self.link.flushed(self.has_begun_head.get());
+            self.unflushed.borrow_mut().drain(..).for_each(|exchange| exchange.flushed());
+            self.link.awaits_head(self.has_begun_head.get());
         }
         // Dropped last: once no request is in flight, other code may rely on the connections being idle.
         drop(answered);

@@ -6,7 +6,8 @@
 //! connection (`ClientConnection::is_last_answer`).
 //!
 //! A refused head is replaced by a harmless one, and the request is answered with the refusal in its turn. Order,
-//! flushing and closing therefore need no second path.
+//! flushing and closing therefore need no second path. After CONNECT, hyper receives nothing; if the tunnel leads to a
+//! site, the bytes in it are read as requests like those before (`enter_tunnel`).
 //!
 //! Writing and closing: hyper flushes only when its buffer is empty, that is, when a response has left the process.
 //! Closing waits until the kernel has sent everything, because a switch cannot abort a closed descriptor. It then
@@ -117,9 +118,7 @@ impl ClientIo {
 
     /// Lets the head at the start of `bytes` through if it is complete. Returns its length.
     fn admit(&mut self, bytes: &[u8]) -> Result<Option<usize>, HeadFault> {
-        if !head::can_begin_head(bytes[0]) {
-            return Err(HeadFault::Malformed("no request line"));
-        }
+        head::examine_first(bytes[0])?;
         let Some(end) = head::end_of_head(bytes, self.searched) else {
             if bytes.len() > self.head_limit {
                 return Err(HeadFault::TooLarge);
@@ -135,12 +134,12 @@ impl ClientIo {
         }
         let sound = head::examine(&bytes[..end])?;
         self.searched = 0;
-        self.is_last = sound.has_upgrade;
+        self.is_last = sound.may_switch;
         self.expecting = match sound.framing {
             Framing::Length(length) => Expecting::Body(length),
             Framing::Chunked => Expecting::Anything,
         };
-        self.client.deliver(sound.has_upgrade || sound.framing == Framing::Chunked);
+        self.client.deliver(sound.may_switch || sound.framing == Framing::Chunked);
         Ok(Some(end))
     }
 
@@ -179,6 +178,13 @@ impl ClientIo {
     /// Takes the bytes that the client sent ahead of an upgrade.
     pub(super) fn take_pending(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.pending)
+    }
+
+    /// Reads requests again, after the answer to CONNECT; the bytes that the client sent ahead come first.
+    pub(super) fn enter_tunnel(&mut self) {
+        self.expecting = Expecting::Head;
+        self.is_last = false;
+        self.client.enter_tunnel();
     }
 
     pub(super) fn read_half(&mut self) -> Pin<&mut OwnedReadHalf> {

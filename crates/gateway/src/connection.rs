@@ -1,55 +1,126 @@
 //! One client connection, from accept to close.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::rt::Write;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use tokio::net::TcpStream;
 
-use super::client::ClientConnection;
+use super::body::AnswerBody;
+use super::client::{ClientConnection, Continuation};
 use super::client_io::ClientIo;
-use super::forward;
-use super::gateway::GatewaySettings;
-use super::link::ClientLink;
+use super::forward::{self, Gone};
+use super::link::{ClientLink, ExchangeLink};
 use super::local::LocalRoute;
+use super::proxied::ProxyConnection;
+use super::proxy::SharedProxy;
 use super::refusal::TOO_MANY_CONNECTIONS;
 use super::upgrade;
 use super::wire::SharedWriteHalf;
+use super::workers::GatewayWorker;
 
-/// Serves a client until one side ends the connection.
-pub(super) async fn serve(stream: TcpStream, route: Rc<LocalRoute>, settings: Arc<GatewaySettings>) {
-    let (Ok(peer), Ok(local)) = (stream.peer_addr(), stream.local_addr()) else {
+/// Serves a client of a public port until one side ends the connection.
+pub(super) async fn serve_port(stream: TcpStream, route: Rc<LocalRoute>, worker: Rc<GatewayWorker>) {
+    let settings = &worker.team.settings;
+    let Some((io, client)) = begin(stream, route.shared.draining(), settings.head_limit) else { return };
+    let exchange = Arc::new(ExchangeLink::new(Arc::clone(&client.link)));
+    let Some(entry) = route.shared.enter_client(Arc::clone(&exchange), settings.connections_per_route) else {
+        let _ = client.link.wire.write_now(TOO_MANY_CONNECTIONS);
         return;
     };
+    let connect_timeout = settings.connect_timeout;
+    let answer = |request| {
+        forward::answer(Rc::clone(&client), Rc::clone(&route), Arc::clone(&exchange), connect_timeout, request)
+    };
+    match serve(io, &client, answer, &route.shared.name).await {
+        Some((io, Continuation::Upgraded(target, visit))) => {
+            upgrade::run(io, target, visit.route()).await;
+            drop(visit);
+        }
+        Some((io, Continuation::SiteTunnel(_))) => end(io).await,
+        None => {}
+    }
+    drop(entry);
+}
+
+/// Serves a client of the episode proxy until one side ends the connection.
+pub(super) async fn serve_proxy(stream: TcpStream, proxy: Arc<SharedProxy>, worker: Rc<GatewayWorker>) {
+    let settings = Arc::clone(&worker.team.settings);
+    let Some((mut io, client)) = begin(stream, proxy.draining(), settings.head_limit) else { return };
+    let Some(entry) = proxy.enter_client(Arc::clone(&client.link), settings.connections_per_proxy) else {
+        let _ = client.link.wire.write_now(TOO_MANY_CONNECTIONS);
+        return;
+    };
+    let connection = ProxyConnection::new(proxy, worker, Rc::clone(&client));
+    while let Some((next, continuation)) = serve(io, &client, |request| connection.answer(request), "proxy").await {
+        io = next;
+        match continuation {
+            Continuation::SiteTunnel(tunnel) => {
+                connection.tunnel.replace(Some(Rc::new(tunnel)));
+                io.enter_tunnel();
+            }
+            Continuation::Upgraded(target, visit) => {
+                upgrade::run(io, target, visit.route()).await;
+                break;
+            }
+        }
+    }
+    drop(entry);
+}
+
+fn begin(
+    stream: TcpStream,
+    draining: Arc<std::sync::atomic::AtomicBool>,
+    head_limit: usize,
+) -> Option<(ClientIo, Rc<ClientConnection>)> {
+    let (peer, local) = (stream.peer_addr().ok()?, stream.local_addr().ok()?);
     // Fails only if the client has disconnected.
     let _ = stream.set_nodelay(true);
     let (read, wire) = SharedWriteHalf::split(stream);
     let link = Arc::new(ClientLink::new(wire));
-    let Some(entry) = route.shared.enter_client(Arc::clone(&link), settings.connections_per_route) else {
-        let _ = link.wire.write_now(TOO_MANY_CONNECTIONS);
-        return;
-    };
-    let client = ClientConnection::new(Arc::clone(&link), peer, local);
-    let io = ClientIo::new(read, Rc::clone(&client), settings.head_limit);
-    let connect_timeout = settings.connect_timeout;
-    let service =
-        service_fn(|request| forward::answer(Rc::clone(&client), Rc::clone(&route), connect_timeout, request));
-    let mut connection = http1::Builder::new().max_buf_size(super::BUFFER_LIMIT).serve_connection(io, service);
+    let client = ClientConnection::new(link, peer, local, draining);
+    Some((ClientIo::new(read, Rc::clone(&client), head_limit), client))
+}
+
+/// Answers requests until the connection ends, or its bytes are no requests of this kind any more.
+async fn serve<A>(
+    io: ClientIo,
+    client: &Rc<ClientConnection>,
+    answer: impl Fn(Request<Incoming>) -> A,
+    name: &str,
+) -> Option<(ClientIo, Continuation)>
+where
+    A: Future<Output = Result<Response<AnswerBody>, Gone>>,
+{
+    let mut connection =
+        http1::Builder::new().max_buf_size(super::BUFFER_LIMIT).serve_connection(io, service_fn(answer));
     let ended = (&mut connection).await;
-    let upgraded = client.upgraded.borrow_mut().take();
-    match (ended, upgraded) {
-        (Ok(()), Some((target, visit))) => {
+    match (ended, client.take_continuation()) {
+        (Ok(()), Some(continuation)) => {
             let parts = connection.into_parts();
-            upgrade::run(parts.io, &parts.read_buf, target, &route).await;
-            drop(visit);
+            // The reader gives hyper no byte after a head that may switch.
+            debug_assert!(parts.read_buf.is_empty());
+            return Some((parts.io, continuation));
         }
-        (Ok(()), None) => {}
+        // hyper leaves the end of the connection to others after a request for an upgrade or a tunnel.
+        (Ok(()), None) => end(connection.into_parts().io).await,
         (Err(error), _) => {
-            tracing::debug!(site.name = %route.shared.name, client = %peer, %error, "client connection ended early");
+            tracing::debug!(door = name, %error, "client connection ended early");
             // A switch could not abort bytes that are still in the kernel once the descriptor is closed.
-            link.cut();
+            client.link.cut();
         }
     }
-    drop(entry);
+    None
+}
+
+/// Ends a connection so that the client receives the last response.
+async fn end(mut io: ClientIo) {
+    // Fails only if the connection has ended.
+    let _ = std::future::poll_fn(|cx| Pin::new(&mut io).poll_shutdown(cx)).await;
 }

@@ -4,6 +4,7 @@
 //! either the worker sees the switch or the switch sees the request (see `route`).
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -12,15 +13,18 @@ use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use hyper::body::{Body, Incoming};
 use tokio::time::Instant;
 
+use super::alias::AliasMap;
+use super::authority::HostPort;
 use super::body::{AnswerBody, BodyProgress, PassedBody, RequestBody};
-use super::client::ClientConnection;
+use super::client::{ClientConnection, Continuation};
 use super::gather::{Gather, Track};
+use super::grant::AccessGrant;
 use super::headers;
-use super::link::Epoch;
+use super::link::{BeginDecision, Epoch, ExchangeLink};
 use super::local::{InFlight, LocalRoute};
 use super::phase::{RouteState, Target};
 use super::pool::{ConnectError, Reuse, TargetConnection};
-use super::refusal::RefusalResponse;
+use super::refusal::{RefusalResponse, RefusalSubject};
 use super::writes::is_safe;
 
 /// Interval at which the gateway checks whether the client of a held request is still connected.
@@ -43,9 +47,33 @@ enum ForwardAttempt {
     },
 }
 
+/// The way of one request: the connection that it came on, and the route that it goes to.
+pub(super) struct RequestPath {
+    pub(super) client: Rc<ClientConnection>,
+    pub(super) route: Rc<LocalRoute>,
+    /// The part that the route has in the client's connection.
+    pub(super) exchange: Arc<ExchangeLink>,
+    /// The further conditions of a request that came through the episode proxy.
+    pub(super) proxied: Option<ProxiedRequest>,
+    pub(super) connect_timeout: Duration,
+}
+
+/// The conditions under which a request through the episode proxy is forwarded.
+pub(super) struct ProxiedRequest {
+    pub(super) grant: AccessGrant,
+    /// The only generation that may answer; `None` if any may.
+    pub(super) generation: Option<u64>,
+    /// The address that the client used, for explanations.
+    pub(super) place: HostPort,
+    /// The addresses of the site; `None` if the target is outside of the arena.
+    pub(super) alias: Option<AliasMap>,
+}
+
 struct Forwarding {
     client: Rc<ClientConnection>,
     route: Rc<LocalRoute>,
+    exchange: Arc<ExchangeLink>,
+    proxied: Option<ProxiedRequest>,
     /// The request as counted in flight by the route; handed over with its response.
     visit: Option<InFlight>,
     connect_timeout: Duration,
@@ -62,61 +90,104 @@ struct Forwarding {
     was_retried: bool,
 }
 
-/// Answers one request of a client.
+/// Answers one request of a client of a public port.
 pub(super) async fn answer(
     client: Rc<ClientConnection>,
     route: Rc<LocalRoute>,
+    exchange: Arc<ExchangeLink>,
     connect_timeout: Duration,
     request: Request<Incoming>,
 ) -> Result<Response<AnswerBody>, Gone> {
     let fault = client.begin_answer();
-    let accept = request.headers().get(ACCEPT).map_or(&b""[..], HeaderValue::as_bytes);
-    let mut forwarding = Forwarding {
-        visit: Some(InFlight::begin(Rc::clone(&route))),
-        wants_html: memchr::memmem::find(accept, b"text/html").is_some(),
-        is_upgrade: headers::is_upgrade(&request),
-        is_safe: is_safe(request.method()),
-        may_write: route.shared.writes.may_write(&request) || headers::is_upgrade(&request),
-        track: None,
-        client,
-        route,
-        connect_timeout,
-        progress: None,
-        patience: None,
-        was_retried: false,
-    };
+    let path = RequestPath { client, route, exchange, proxied: None, connect_timeout };
+    let mut forwarding = Forwarding::new(path, &request);
     if let Some(fault) = fault {
         return Ok(forwarding.own(&RefusalResponse::head(fault)));
     }
     if let Err(refusal) = headers::examine(&request) {
         return Ok(forwarding.own(&refusal));
     }
-    if forwarding.may_write && forwarding.route.shared.writes.is_refused {
-        return Ok(forwarding.own(&RefusalResponse::read_only(request.method(), forwarding.is_upgrade)));
-    }
-    // The recorder needs the head before it is changed for the target.
-    let shared = &forwarding.route.shared;
-    let track = shared.recorder.as_ref().and_then(|recorder| recorder.hear(&request, shared.address));
-    forwarding.track = track.map(Rc::new);
-    let (mut parts, incoming) = request.into_parts();
-    headers::to_target(&mut parts, &forwarding.client.origin, forwarding.is_upgrade);
-    let body = if incoming.is_end_stream() {
-        RequestBody::None
-    } else {
-        let progress = Rc::new(BodyProgress::default());
-        forwarding.progress = Some(Rc::clone(&progress));
-        let gather = forwarding.track.as_ref().map(Gather::sent);
-        RequestBody::Streamed { incoming, progress, route: Rc::clone(&forwarding.route), gather }
-    };
-    forwarding.run(Request::from_parts(parts, body)).await
+    forwarding.start(request, |_, _| {}).await
+}
+
+/// Answers one request of a client of the episode proxy, which has been examined. `change` adapts its head to the
+/// target, after the head has been recorded as the client sent it.
+pub(super) async fn answer_proxied(
+    path: RequestPath,
+    request: Request<Incoming>,
+    change: impl FnOnce(&mut ProxiedRequest, &mut HeaderMap),
+) -> Result<Response<AnswerBody>, Gone> {
+    let mut forwarding = Forwarding::new(path, &request);
+    forwarding.start(request, change).await
+}
+
+/// Returns whether the client prefers a page to plain text.
+pub(super) fn wants_html<B>(request: &Request<B>) -> bool {
+    let accept = request.headers().get(ACCEPT).map_or(&b""[..], HeaderValue::as_bytes);
+    memchr::memmem::find(accept, b"text/html").is_some()
 }
 
 impl Forwarding {
+    fn new(path: RequestPath, request: &Request<Incoming>) -> Self {
+        let RequestPath { client, route, exchange, proxied, connect_timeout } = path;
+        Self {
+            visit: Some(InFlight::begin(Rc::clone(&route))),
+            wants_html: wants_html(request),
+            is_upgrade: headers::is_upgrade(request),
+            is_safe: is_safe(request.method()),
+            may_write: route.shared.writes.may_write(request) || headers::is_upgrade(request),
+            track: None,
+            client,
+            route,
+            exchange,
+            proxied,
+            connect_timeout,
+            progress: None,
+            patience: None,
+            was_retried: false,
+        }
+    }
+
+    /// Records and prepares the request, and forwards it.
+    async fn start(
+        &mut self,
+        request: Request<Incoming>,
+        change: impl FnOnce(&mut ProxiedRequest, &mut HeaderMap),
+    ) -> Result<Response<AnswerBody>, Gone> {
+        if self.may_write && self.route.shared.writes.is_refused {
+            return Ok(self.own(&RefusalResponse::read_only(request.method(), self.is_upgrade)));
+        }
+        // The recorder needs the head before it is changed for the target.
+        let shared = &self.route.shared;
+        let track = shared.recorder.as_ref().and_then(|recorder| recorder.hear(&request, shared.address));
+        self.track = track.map(Rc::new);
+        let (mut parts, incoming) = request.into_parts();
+        let mut is_external = false;
+        if let Some(proxied) = &mut self.proxied {
+            change(proxied, &mut parts.headers);
+            is_external = proxied.alias.is_none();
+        }
+        headers::to_target(&mut parts, (!is_external).then_some(&self.client.origin), self.is_upgrade);
+        let body = if incoming.is_end_stream() {
+            RequestBody::None
+        } else {
+            let progress = Rc::new(BodyProgress::default());
+            self.progress = Some(Rc::clone(&progress));
+            let gather = self.track.as_ref().map(Gather::sent);
+            RequestBody::Streamed { incoming, progress, route: Rc::clone(&self.route), gather }
+        };
+        self.run(Request::from_parts(parts, body)).await
+    }
+
     async fn run(&mut self, mut request: Request<RequestBody>) -> Result<Response<AnswerBody>, Gone> {
         loop {
+            if let Some(refusal) = self.revocation() {
+                return Ok(self.own(&refusal));
+            }
             let (epoch, state) = self.route.current();
             let target = match &*state {
-                RouteState::Serving { target } => target,
+                RouteState::Serving { target } if self.is_wanted(target) => target,
+                RouteState::Serving { .. } => return Ok(self.own(&RefusalResponse::replaced())),
                 RouteState::Holding { reason } => match self.hold(epoch, reason).await {
                     Ok(()) => continue,
                     Err(refusal) => return Ok(self.own(&refusal)),
@@ -126,11 +197,13 @@ impl Forwarding {
                 }
                 RouteState::Closed => return Ok(self.own(&RefusalResponse::closed())),
             };
-            if !self.client.link.begin(epoch) {
-                return Err(Gone);
+            match self.exchange.begin(epoch) {
+                BeginDecision::Begun => {}
+                BeginDecision::Cut => return Err(Gone),
+                BeginDecision::Revoked => continue,
             }
             if self.is_overtaken(epoch) {
-                self.client.link.withdraw();
+                self.exchange.withdraw();
                 continue;
             }
             if self.may_write {
@@ -149,7 +222,7 @@ impl Forwarding {
                     let again = unsent.or(spare);
                     // A switch aborts the connection to the target before it visits the link, so a switch may have
                     // caused the failure although the link does not show it yet; the epoch changes before both.
-                    if self.client.link.withdraw() && !self.is_overtaken(epoch) {
+                    if self.exchange.withdraw() && !self.is_overtaken(epoch) {
                         match again {
                             Some(again) if is_stale && !self.was_retried => {
                                 self.was_retried = true;
@@ -162,15 +235,30 @@ impl Forwarding {
                     again
                 }
             };
-            // A switch came first. A request without effect may be sent to the next target.
+            // A switch or a revocation came first. A request without effect may be sent to the next target.
             if self.client.link.is_cut() {
                 return Err(Gone);
             }
             match again {
                 Some(again) => request = again,
-                None => return Ok(self.own(&RefusalResponse::overtaken())),
+                None => {
+                    let refusal = self.revocation().unwrap_or_else(RefusalResponse::overtaken);
+                    return Ok(self.own(&refusal));
+                }
             }
         }
+    }
+
+    /// Returns the answer to a request whose grant has been revoked.
+    fn revocation(&self) -> Option<RefusalResponse> {
+        let proxied = self.proxied.as_ref()?;
+        proxied.grant.refusal().map(|refusal| RefusalResponse::of_proxy(&refusal, &proxied.place.to_string()))
+    }
+
+    /// Returns whether the generation of the target may answer the request.
+    fn is_wanted(&self, target: &Target) -> bool {
+        let wanted = self.proxied.as_ref().and_then(|proxied| proxied.generation);
+        wanted.is_none_or(|generation| generation == target.generation)
     }
 
     fn is_overtaken(&self, epoch: Epoch) -> bool {
@@ -192,13 +280,17 @@ impl Forwarding {
         let (mut parts, incoming) = answer.into_parts();
         let is_upgraded = parts.status == StatusCode::SWITCHING_PROTOCOLS;
         if !headers::to_client(&mut parts) || (is_upgraded && !self.is_upgrade) {
-            let is_current = self.client.link.withdraw() && !self.is_overtaken(epoch);
+            let is_current = self.exchange.withdraw() && !self.is_overtaken(epoch);
             return is_current
                 .then(|| self.failed(RefusalResponse::bad_gateway("its answer has a form that cannot be passed on")));
         }
-        if !self.client.link.commit(epoch) {
-            self.client.link.withdraw();
+        if !self.exchange.commit(epoch) {
+            self.exchange.withdraw();
             return None;
+        }
+        self.client.begin_writing(&self.exchange);
+        if let Some(alias) = self.proxied.as_ref().and_then(|proxied| proxied.alias.as_ref()) {
+            alias.map_response(&mut parts.headers);
         }
         let visit = self.visit.take()?;
         if let Some(track) = &self.track {
@@ -206,12 +298,13 @@ impl Forwarding {
         }
         if is_upgraded {
             // The response never ends, so the link stays committed and a switch cuts the tunnel.
-            *self.client.upgraded.borrow_mut() = Some((connection.upgrade().await, visit));
+            self.client.continue_with(Continuation::Upgraded(connection.upgrade().await, visit));
             return Some(Response::from_parts(parts, AnswerBody::Own(None)));
         }
         self.end_if_last(&mut parts.headers);
         let gather = self.track.as_ref().map(|track| Gather::received(track, &parts.headers));
-        let body = PassedBody::new(incoming, connection, Rc::clone(&self.client), visit, gather);
+        let attached = self.proxied.is_some().then(|| Arc::clone(&self.exchange));
+        let body = PassedBody::new(incoming, connection, Rc::clone(&self.client), attached, visit, gather);
         Some(Response::from_parts(parts, AnswerBody::Passed(body)))
     }
 
@@ -232,6 +325,11 @@ impl Forwarding {
                 }
             }
         };
+        // From here on a revocation can abort the connection; before, nothing has been sent on it.
+        if self.proxied.is_some() && !self.exchange.attach(connection.wire()) {
+            let refusal = RefusalResponse::overtaken();
+            return ForwardAttempt::Failed { unsent: Some(request), is_stale: false, refusal };
+        }
         let is_stale = connection.is_reused;
         match connection.send(request).await {
             Ok(answer) => ForwardAttempt::Answered(answer, connection),
@@ -256,7 +354,7 @@ impl Forwarding {
         ForwardAttempt::Failed { unsent: Some(request), is_stale: false, refusal }
     }
 
-    /// Waits until the route has left `epoch`.
+    /// Waits until the route has left `epoch`, or the grant of the request has been revoked.
     async fn hold(&mut self, epoch: Epoch, reason: &str) -> Result<(), RefusalResponse> {
         let shared = &self.route.shared;
         let Some(_place) = shared.enter_held() else {
@@ -275,7 +373,14 @@ impl Forwarding {
                 self.client.link.cut();
                 return Err(RefusalResponse::waited_too_long(reason));
             }
-            let _ = tokio::time::timeout(HELD_TICK.min(patience - now), changes.changed()).await;
+            let change = tokio::time::timeout(HELD_TICK.min(patience - now), changes.changed());
+            match &self.proxied {
+                None => drop(change.await),
+                Some(proxied) => tokio::select! {
+                    _ = change => {}
+                    () = proxied.grant.revoked() => return Ok(()),
+                },
+            }
         }
         Ok(())
     }
@@ -290,7 +395,8 @@ impl Forwarding {
     }
 
     fn own(&mut self, refusal: &RefusalResponse) -> Response<AnswerBody> {
-        let (mut parts, text) = refusal.answer(&self.route.shared.name, self.wants_html).into_parts();
+        let subject = RefusalSubject::Site(&self.route.shared.name);
+        let (mut parts, text) = refusal.answer(subject, self.wants_html).into_parts();
         if let Some(track) = &self.track {
             track.answered(parts.status, &parts.headers);
             let mut gather = Gather::received(track, &parts.headers);
@@ -298,14 +404,12 @@ impl Forwarding {
             gather.end();
         }
         self.end_if_last(&mut parts.headers);
-        if let Some(visit) = self.visit.take() {
-            self.client.end_answer(visit);
-        }
+        self.client.end_answer(self.visit.take());
         Response::from_parts(parts, AnswerBody::Own(Some(text)))
     }
 
     fn end_if_last(&self, headers: &mut HeaderMap) {
-        if self.client.is_last_answer() || self.route.shared.is_draining() {
+        if self.client.is_last_answer() {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
     }

@@ -1,7 +1,7 @@
 //! The handles that the rest of the daemon holds: the gateway, and one route per public port.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -10,13 +10,16 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::directory::ProxyDirectory;
+use super::egress;
 use super::link::ClientLink;
 use super::listener;
 use super::phase::{HoldLimits, RouteCommand, RouteState, Target};
+use super::proxy::{Proxy, ProxyListening, SharedProxy};
 use super::recorder::Recorder;
 use super::recording::RecordingFilter;
 use super::route::{RouteStats, SharedRoute};
-use super::workers::{Team, WorkerOrder};
+use super::workers::{Door, Team, WorkerOrder};
 use super::writes::WriteRules;
 
 /// Interval at which a shutdown checks whether the last connection has ended.
@@ -30,6 +33,8 @@ pub struct GatewaySettings {
     pub workers: usize,
     /// Number of client connections that one route serves at a time; further ones are answered 503.
     pub connections_per_route: usize,
+    /// Number of client connections that one port of the episode proxy serves at a time; further ones are answered 503.
+    pub connections_per_proxy: usize,
     /// Maximum size of a request head in bytes; a larger one is answered 431.
     pub head_limit: usize,
     /// Maximum time between the first byte of a head and its last.
@@ -38,6 +43,8 @@ pub struct GatewaySettings {
     pub idle_timeout: Duration,
     /// Time within which a target must accept a connection; otherwise the request is answered 504.
     pub connect_timeout: Duration,
+    /// Whether a host outside of the arena may have this address. The default allows public addresses of other hosts.
+    pub may_be_external: fn(IpAddr) -> bool,
 }
 
 impl Default for GatewaySettings {
@@ -45,10 +52,13 @@ impl Default for GatewaySettings {
         Self {
             workers: std::thread::available_parallelism().map_or(1, usize::from).min(4),
             connections_per_route: 4096,
+            // A browser opens up to 32 connections to a proxy, for each of its contexts.
+            connections_per_proxy: 8192,
             head_limit: 64 * 1024,
             head_timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(120),
             connect_timeout: Duration::from_secs(2),
+            may_be_external: egress::is_external,
         }
     }
 }
@@ -77,6 +87,15 @@ pub enum OpenError {
     ShutDown,
 }
 
+impl OpenError {
+    fn of(address: SocketAddr, cause: io::Error) -> Self {
+        match cause.kind() {
+            io::ErrorKind::AddrInUse => Self::PortTaken { address },
+            _ => Self::Listen { address, cause },
+        }
+    }
+}
+
 /// The gateway: its threads, and every route that has been opened.
 ///
 /// Dropping it stops the threads and cuts all connections; `shutdown` first lets responses finish.
@@ -85,6 +104,7 @@ pub struct Gateway {
     team: Option<Arc<Team>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     routes: Mutex<Vec<Route>>,
+    proxies: Mutex<Vec<Proxy>>,
     next_id: AtomicU64,
 }
 
@@ -104,6 +124,7 @@ impl Gateway {
             team: Some(team),
             threads: Mutex::new(threads),
             routes: Mutex::new(Vec::new()),
+            proxies: Mutex::default(),
             next_id: AtomicU64::new(0),
         })
     }
@@ -111,7 +132,13 @@ impl Gateway {
     /// Creates a gateway without threads and sockets, whose routes make the same decisions as any others: opening a
     /// port only marks it as taken within this gateway, and requests arrive through [`Route::pass`].
     pub fn without_sockets() -> Self {
-        Self { team: None, threads: Mutex::default(), routes: Mutex::new(Vec::new()), next_id: AtomicU64::new(0) }
+        Self {
+            team: None,
+            threads: Mutex::default(),
+            routes: Mutex::new(Vec::new()),
+            proxies: Mutex::default(),
+            next_id: AtomicU64::new(0),
+        }
     }
 
     /// Returns the routes whose ports are open.
@@ -134,10 +161,7 @@ impl Gateway {
         record: RecordingFilter,
         name: &str,
     ) -> Result<Route, OpenError> {
-        let failed = |cause: io::Error| match cause.kind() {
-            io::ErrorKind::AddrInUse => OpenError::PortTaken { address: listen },
-            _ => OpenError::Listen { address: listen, cause },
-        };
+        let failed = |cause| OpenError::of(listen, cause);
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (shared, listening) = match &self.team {
             Some(team) => {
@@ -146,7 +170,8 @@ impl Gateway {
                 let shared = SharedRoute::new(id, name, address, hold, writes, record);
                 let (stop, stopped) = oneshot::channel();
                 let (done, finished) = oneshot::channel();
-                let order = WorkerOrder::Listen { route: Arc::clone(&shared), listener, stop: stopped, done };
+                let order =
+                    WorkerOrder::Listen { door: Door::Port(Arc::clone(&shared)), listener, stop: stopped, done };
                 if !team.order_one(id, order) {
                     return Err(OpenError::ShutDown);
                 }
@@ -164,6 +189,28 @@ impl Gateway {
         Ok(route)
     }
 
+    /// Opens a port of the episode proxy. `directory` decides on each request.
+    ///
+    /// Errors: `OpenError::PortTaken` if a socket listens on the port already; `OpenError::ShutDown` also for a gateway
+    /// without sockets.
+    pub fn open_proxy(&self, listen: SocketAddr, directory: Arc<dyn ProxyDirectory>) -> Result<Proxy, OpenError> {
+        let failed = |cause| OpenError::of(listen, cause);
+        let team = self.team.as_ref().ok_or(OpenError::ShutDown)?;
+        let listener = listener::bind(listen).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let shared = SharedProxy::new(address, directory);
+        let (stop, stopped) = oneshot::channel();
+        let (done, finished) = oneshot::channel();
+        let order = WorkerOrder::Listen { door: Door::Proxy(Arc::clone(&shared)), listener, stop: stopped, done };
+        if !team.order_one(id, order) {
+            return Err(OpenError::ShutDown);
+        }
+        let proxy = Proxy { shared, listening: Arc::new(Mutex::new(Some(ProxyListening { stop, finished }))) };
+        self.proxies.lock().unwrap_or_else(PoisonError::into_inner).push(proxy.clone());
+        Ok(proxy)
+    }
+
     /// Stops accepting, lets responses finish until `deadline` has passed, cuts the remaining connections and ends the
     /// threads.
     ///
@@ -171,6 +218,11 @@ impl Gateway {
     pub async fn shutdown(&self, deadline: Duration) {
         let until = Instant::now() + deadline;
         let routes = std::mem::take(&mut *self.routes.lock().unwrap_or_else(PoisonError::into_inner));
+        let proxies = std::mem::take(&mut *self.proxies.lock().unwrap_or_else(PoisonError::into_inner));
+        for proxy in &proxies {
+            proxy.unlisten().await;
+            proxy.shared.drain();
+        }
         for route in &routes {
             route.unlisten().await;
             route.shared.drain();
@@ -178,15 +230,19 @@ impl Gateway {
                 route.shared.change(RouteCommand::Close);
             }
         }
-        while Instant::now() < until && routes.iter().any(|route| route.shared.connections() > 0) {
-            for route in &routes {
-                route.shared.each_client(ClientLink::close_if_idle);
-            }
+        let has_clients = || {
+            routes.iter().any(|route| route.shared.connections() > 0)
+                || proxies.iter().any(|proxy| proxy.shared.connections() > 0)
+        };
+        while Instant::now() < until && has_clients() {
+            routes.iter().for_each(|route| route.shared.each_client(ClientLink::close_if_idle));
+            proxies.iter().for_each(|proxy| proxy.shared.each_client(ClientLink::close_if_idle));
             tokio::time::sleep(SHUTDOWN_TICK).await;
         }
         for route in &routes {
             route.shared.change(RouteCommand::Close);
         }
+        proxies.iter().for_each(|proxy| proxy.shared.each_client(ClientLink::cut));
         self.team.iter().for_each(|team| team.stop());
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         // The threads end as soon as they receive the order. Joining them takes little time, but it blocks.

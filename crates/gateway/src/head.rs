@@ -23,13 +23,17 @@ pub(super) enum HeadFault {
     TooLarge,
     Malformed(&'static str),
     UnknownCoding,
+    /// The client speaks TLS.
+    Tls,
 }
 
 /// A head that leaves no doubt about its message's length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SoundHead {
     pub(super) framing: Framing,
-    pub(super) has_upgrade: bool,
+    /// Whether the bytes after the message may belong to another protocol, because the client asks for an upgrade or a
+    /// tunnel.
+    pub(super) may_switch: bool,
 }
 
 /// Returns the number of bytes of empty lines before a request line, which RFC 9112 section 2.2 lets a server skip.
@@ -54,7 +58,8 @@ pub(super) fn examine(head: &[u8]) -> Result<SoundHead, HeadFault> {
     let mut lengths = 0;
     let mut codings = 0;
     let mut framing = Framing::Length(0);
-    let mut has_upgrade = false;
+    let is_connect = head.starts_with(b"CONNECT ");
+    let mut may_switch = is_connect;
     let mut start = 0;
     for feed in memchr_iter(b'\n', head) {
         let line = match head[start..feed].split_last() {
@@ -82,14 +87,18 @@ pub(super) fn examine(head: &[u8]) -> Result<SoundHead, HeadFault> {
                         }
                     }
                 }
-                Some(b'u' | b'U') => has_upgrade |= value_of(line, b"upgrade")?.is_some(),
+                Some(b'u' | b'U') => may_switch |= value_of(line, b"upgrade")?.is_some(),
                 _ => {}
             }
         }
         start = feed + 1;
     }
     match (lengths, codings) {
-        (0..=1, 0) | (0, 1) => Ok(SoundHead { framing, has_upgrade }),
+        // The bytes after CONNECT belong to the tunnel (RFC 9110 section 9.3.6).
+        (0..=1, 0..=1) if is_connect && framing != Framing::Length(0) => {
+            Err(HeadFault::Malformed("a CONNECT with a body"))
+        }
+        (0..=1, 0) | (0, 1) => Ok(SoundHead { framing, may_switch }),
         (_, 0) => Err(HeadFault::Malformed("more than one Content-Length")),
         (0, _) => Err(HeadFault::Malformed("more than one Transfer-Encoding")),
         _ => Err(HeadFault::Malformed("both Transfer-Encoding and Content-Length")),
@@ -120,9 +129,15 @@ fn length(value: &[u8]) -> Result<u64, HeadFault> {
     std::str::from_utf8(value).ok().and_then(|digits| digits.parse().ok()).ok_or(fault)
 }
 
-/// Returns whether the byte can be the first of a request; for TLS and binary data, the gateway does not wait for more.
-pub(super) fn can_begin_head(byte: u8) -> bool {
-    byte.is_ascii_alphabetic() || byte == b'\r'
+/// Examines the first byte of a request; for TLS and binary data, the gateway does not wait for more.
+pub(super) fn examine_first(byte: u8) -> Result<(), HeadFault> {
+    match byte {
+        b'\r' => Ok(()),
+        _ if byte.is_ascii_alphabetic() => Ok(()),
+        // The type of a TLS record that contains a handshake (RFC 8446 section 5.1).
+        0x16 => Err(HeadFault::Tls),
+        _ => Err(HeadFault::Malformed("no request line")),
+    }
 }
 
 #[cfg(test)]
@@ -139,8 +154,9 @@ mod tests {
         assert_eq!(sound("GET / HTTP/1.1\r\nHost: a\r\n\r\n").framing, Framing::Length(0));
         assert_eq!(sound("POST / HTTP/1.1\r\nCONTENT-LENGTH:  12 \r\n\r\n").framing, Framing::Length(12));
         assert_eq!(sound("POST / HTTP/1.1\r\nTransfer-encoding: Chunked\r\n\r\n").framing, Framing::Chunked);
-        assert!(sound("GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n").has_upgrade);
-        assert!(!sound("GET / HTTP/1.1\r\nUpgrade-Insecure-Requests: 1\r\n\r\n").has_upgrade);
+        assert!(sound("GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n").may_switch);
+        assert!(!sound("GET / HTTP/1.1\r\nUpgrade-Insecure-Requests: 1\r\n\r\n").may_switch);
+        assert!(sound("CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\nContent-Length: 0\r\n\r\n").may_switch);
     }
 
     #[test]
@@ -158,6 +174,8 @@ mod tests {
             "GET / HTTP/1.1\nHost: a\r\n\r\n",
             "GET / HTTP/1.1\r\nA: b\rc\r\n\r\n",
             "GET / HTTP/1.1\r\nA: b\r\n folded\r\n\r\n",
+            "CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\nContent-Length: 3\r\n\r\n",
+            "CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\nTransfer-Encoding: chunked\r\n\r\n",
         ] {
             assert!(matches!(fault(head), HeadFault::Malformed(_)), "{head:?}");
         }

@@ -9,6 +9,7 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, Version, request, response};
 
+use super::authority::HostPort;
 use super::refusal::RefusalResponse;
 
 static KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
@@ -96,17 +97,7 @@ pub(super) fn examine<B>(request: &Request<B>) -> Result<(), RefusalResponse> {
         Method::CONNECT | Method::TRACE => return Err(RefusalResponse::method(request.method())),
         _ => {}
     }
-    let mut hosts = request.headers().get_all(HOST).iter();
-    let host = hosts.next();
-    if hosts.next().is_some() {
-        return Err(RefusalResponse::malformed("more than one Host"));
-    }
-    match host {
-        None if request.version() == Version::HTTP_11 => return Err(RefusalResponse::malformed("no Host")),
-        None => {}
-        Some(host) if !is_host(host.as_bytes()) => return Err(RefusalResponse::malformed("a Host that names no host")),
-        Some(_) => {}
-    }
+    let host = examine_host(request)?;
     let uri = request.uri();
     if let Some(authority) = uri.authority() {
         // RFC 9112 section 3.2.2: a proxy takes the host of an absolute-form target. The gateway is not the client's
@@ -122,6 +113,68 @@ pub(super) fn examine<B>(request: &Request<B>) -> Result<(), RefusalResponse> {
         return Err(RefusalResponse::malformed("a request target that is not a path"));
     }
     Ok(())
+}
+
+/// Refuses a request whose `Host` is missing, repeated or no host. HTTP/1.0 permits requests without it.
+fn examine_host<B>(request: &Request<B>) -> Result<Option<&HeaderValue>, RefusalResponse> {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let host = hosts.next();
+    if hosts.next().is_some() {
+        return Err(RefusalResponse::malformed("more than one Host"));
+    }
+    match host {
+        None if request.version() == Version::HTTP_11 => Err(RefusalResponse::malformed("no Host")),
+        Some(host) if !is_host(host.as_bytes()) => Err(RefusalResponse::malformed("a Host that names no host")),
+        _ => Ok(host),
+    }
+}
+
+/// Examines a request to the episode proxy, and returns the place that it names.
+///
+/// Errors: the refusal, which states what is wrong with the request.
+pub(super) fn proxied_place<B>(request: &Request<B>) -> Result<HostPort, RefusalResponse> {
+    if *request.method() == Method::TRACE {
+        return Err(RefusalResponse::method(request.method()));
+    }
+    let host = examine_host(request)?;
+    let uri = request.uri();
+    let Some(authority) = uri.authority() else {
+        return Err(RefusalResponse::not_proxied());
+    };
+    let is_connect = *request.method() == Method::CONNECT;
+    let place = match (is_connect, uri.scheme_str()) {
+        (true, None) => HostPort::with_port(authority.as_str()),
+        (false, Some("http")) => HostPort::of(authority.as_str()),
+        (false, Some(_)) => return Err(RefusalResponse::scheme()),
+        _ => None,
+    };
+    let place = place.ok_or_else(|| RefusalResponse::malformed("a request target that names no host"))?;
+    // RFC 9112 section 3.2.2 lets a proxy ignore Host. Two hosts are two readings, so they are refused.
+    let named = host.map(|host| host.to_str().ok().and_then(HostPort::of));
+    // Some clients omit the port in the Host of CONNECT.
+    let is_same = |named: HostPort| named == place || (is_connect && named.host == place.host && named.port == 80);
+    if named.is_some_and(|named| !named.is_some_and(is_same)) {
+        return Err(RefusalResponse::malformed("a request target that differs from Host"));
+    }
+    Ok(place)
+}
+
+/// Examines a request inside a tunnel to a site, which must be meant for that site.
+///
+/// Errors: the refusal, which states what is wrong with the request.
+pub(super) fn examine_tunnelled<B>(request: &Request<B>, tunnel: &HostPort) -> Result<(), RefusalResponse> {
+    examine(request)?;
+    let host = request.headers().get(HOST).map(|host| host.to_str().ok().and_then(HostPort::of));
+    if host.is_some_and(|host| host.as_ref() != Some(tunnel)) {
+        return Err(RefusalResponse::other_host(&tunnel.to_string()));
+    }
+    Ok(())
+}
+
+/// Removes the headers that are meant for the proxy.
+pub(super) fn drop_proxy_headers(headers: &mut HeaderMap) {
+    headers.remove(PROXY_AUTHORIZATION);
+    headers.remove(&PROXY_CONNECTION);
 }
 
 fn is_host(host: &[u8]) -> bool {
@@ -148,8 +201,9 @@ fn tokens(value: &HeaderValue) -> impl Iterator<Item = &str> {
     value.to_str().unwrap_or_default().split(',').map(str::trim).filter(|token| !token.is_empty())
 }
 
-/// Turns a client's request into the request that is sent to the site.
-pub(super) fn to_target(parts: &mut request::Parts, origin: &ConnectionOrigin, is_upgrade: bool) {
+/// Turns a client's request into the request that is sent to the site. `origin` is absent if the target must not learn
+/// about the client.
+pub(super) fn to_target(parts: &mut request::Parts, origin: Option<&ConnectionOrigin>, is_upgrade: bool) {
     if parts.uri.authority().is_some() {
         parts.uri = parts.uri.path_and_query().cloned().map_or_else(|| Uri::from_static("/"), Uri::from);
     }
@@ -172,7 +226,9 @@ pub(super) fn to_target(parts: &mut request::Parts, origin: &ConnectionOrigin, i
         headers.insert(TE, HeaderValue::from_static("trailers"));
         headers.insert(CONNECTION, HeaderValue::from_static("te"));
     }
-    origin.stamp(headers);
+    if let Some(origin) = origin {
+        origin.stamp(headers);
+    }
 }
 
 /// Turns a target's response into the response that is sent to the client. Returns false if its body cannot be passed
@@ -247,7 +303,7 @@ mod tests {
                 .header("keep-alive", "timeout=5")
         })
         .into_parts();
-        to_target(&mut parts, &origin, false);
+        to_target(&mut parts, Some(&origin), false);
         let value = |name: &str| parts.headers.get(name).map(|value| value.to_str().expect("ASCII").to_owned());
         assert_eq!(value("host").as_deref(), Some("shop.test:7770"));
         assert_eq!(value("x-forwarded-for").as_deref(), Some("10.0.0.9"));

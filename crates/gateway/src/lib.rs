@@ -7,14 +7,26 @@
 //!                            └───────────┴── route ───┘
 //!                                              ▲ serve, hold, refuse, close
 //!                                              daemon
+//!                                              ▼ decides on each request, revokes grants
+//!                            ┌─────────── directory, grant
+//!           episode proxy    │                        │
+//!   client ────────────► listener ─► connection ─► proxied ─► forward ─► …
 //! ```
 //!
 //! A public port is a `Route`. It serves a target, holds requests while it has no target, or refuses them. The daemon
 //! switches between these states. After a switch, no byte of the previous target reaches a client (`route` argues why).
 //!
+//! The episode proxy is one port for the clients of all episodes. The credentials and the host of each request lead to
+//! a route, by the decision of the daemon's directory. When the daemon revokes the grant of an episode, no byte of a
+//! response reaches the episode's client any more, and no request of it reaches a site.
+//!
 //! | File | Job |
 //! |---|---|
 //! | `gateway` | the handles: start, open, serve, hold, refuse, close, shut down |
+//! | `directory`, `grant` | the daemon's decisions about requests to the proxy; their revocation |
+//! | `proxy`, `proxied` | a port of the proxy; one request to it |
+//! | `authority`, `alias` | hosts and credentials as clients write them; sites under other addresses |
+//! | `egress` | hosts outside of the arena: which of their addresses may be reached |
 //! | `phase` | the state of a route as a value: serving, holding, refusing, closed |
 //! | `route` | the switch, and the registers and counters that it needs |
 //! | `link` | the exchange under way on one client connection, as the switch sees it |
@@ -30,20 +42,25 @@
 //! | `recorder`, `gather`, `recording` | the traffic log; one request and its bodies in transit; the recorded values |
 //! | `refusal` | responses that the gateway itself generates |
 //!
-//! The gateway makes no decisions about health, has no notion of leases, terminates no TLS, rewrites no bodies, caches
+//! The gateway makes no decisions about health, does not know episodes, terminates no TLS, rewrites no bodies, caches
 //! nothing, and never retries a request that could take effect twice. It speaks HTTP/1.1 only, as do the sites behind
 //! it.
 //!
 //! The crate depends only on `seams`. Start reading at `gateway.rs`, then `route.rs`.
 
+mod alias;
+mod authority;
 mod body;
 mod client;
 mod client_io;
 mod connection;
 mod direct;
+mod directory;
+mod egress;
 mod forward;
 mod gateway;
 mod gather;
+mod grant;
 mod head;
 mod headers;
 mod link;
@@ -52,6 +69,8 @@ mod local;
 mod nudge;
 mod phase;
 mod pool;
+mod proxied;
+mod proxy;
 mod recorder;
 mod recording;
 mod refusal;
@@ -62,9 +81,12 @@ mod workers;
 mod writes;
 
 pub use direct::{Direct, DirectRequest};
+pub use directory::{ProxyCredentials, ProxyDecision, ProxyDirectory, ProxyRefusal, ProxySite};
 pub use gateway::{Gateway, GatewaySettings, OpenError, Route};
 pub use gather::BODY_MAX;
+pub use grant::AccessGrant;
 pub use phase::{HoldLimits, RouteState, Target};
+pub use proxy::{Proxy, ProxyStats};
 pub use recorder::Recorder;
 pub use recording::{AnswerHead, Exchange, Loss, RecordedBody, Recording, RecordingFilter, RequestHead};
 pub use route::RouteStats;

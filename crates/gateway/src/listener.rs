@@ -1,4 +1,4 @@
-//! The public port of a route.
+//! A port: the public port of a route, or a port of the episode proxy.
 //!
 //! One socket listens, without SO_REUSEPORT: otherwise another process that also sets it could share the port unnoticed
 //! and take every other connection. One worker accepts connections and hands each to the worker with the fewest.
@@ -6,7 +6,6 @@
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
@@ -14,8 +13,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::time::MissedTickBehavior;
 
-use super::route::SharedRoute;
-use super::workers::GatewayWorker;
+use super::workers::{Door, GatewayWorker};
 
 const BACKLOG: i32 = 1024;
 /// Pause after a failed accept; when file descriptors have run out, the next attempt would fail just as fast.
@@ -36,14 +34,14 @@ pub(super) fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
 /// Accepts connections until `stop` is signalled; when this returns, the port is free.
 pub(super) async fn accept(
     worker: Rc<GatewayWorker>,
-    route: Arc<SharedRoute>,
+    door: Door,
     listener: std::net::TcpListener,
     mut stop: oneshot::Receiver<()>,
 ) {
     let listener = match TcpListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => {
-            tracing::error!(site.name = %route.name, %error, "port {} cannot be served", route.address);
+            tracing::error!(%error, "port {} of {} cannot be served", door.address(), door.name());
             return;
         }
     };
@@ -59,17 +57,17 @@ pub(super) async fn accept(
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
                     has_clients = true;
-                    worker.place(stream, &route);
+                    worker.place(stream, &door);
                 }
                 Err(error) => {
-                    tracing::warn!(site.name = %route.name, %error, "a connection could not be accepted");
+                    tracing::warn!(%error, "a connection to {} could not be accepted", door.name());
                     tokio::time::sleep(PAUSE).await;
                 }
             },
             // The sweep does not tick without clients.
             _ = sweep.tick(), if has_clients => {
-                route.each_client(|link| link.close_if_overdue(settings.head_timeout, settings.idle_timeout));
-                has_clients = route.connections() > 0;
+                door.each_client(|link| link.close_if_overdue(settings.head_timeout, settings.idle_timeout));
+                has_clients = door.connections() > 0;
             }
         }
     }

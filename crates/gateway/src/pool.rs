@@ -19,6 +19,7 @@ use hyper::client::conn::TrySendError;
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedReadHalf;
 
 use super::body::{BodyProgress, RequestBody};
 use super::link::Epoch;
@@ -44,6 +45,7 @@ const FRESH_ENOUGH: Duration = Duration::from_secs(1);
 pub(super) struct TargetConnection {
     sender: SendRequest<RequestBody>,
     connection: Connection<TokioIo<TargetIo>, RequestBody>,
+    wire: Arc<SharedWriteHalf>,
     nudge: Rc<Nudge>,
     entry: TargetEntry,
     /// Progress of the body of the latest request, if it had one.
@@ -76,14 +78,21 @@ pub(super) enum ConnectError {
     Io(io::Error),
 }
 
-impl TargetConnection {
+/// A socket that is connected to a target and registered with its route.
+pub(super) struct TargetSocket {
+    pub(super) read: OwnedReadHalf,
+    pub(super) wire: Arc<SharedWriteHalf>,
+    pub(super) entry: TargetEntry,
+}
+
+impl TargetSocket {
     /// Connects to the target, unless the route leaves `epoch` first.
     pub(super) async fn open(
         route: &Arc<SharedRoute>,
         address: std::net::SocketAddr,
         epoch: Epoch,
         timeout: Duration,
-    ) -> Result<Box<Self>, ConnectError> {
+    ) -> Result<Self, ConnectError> {
         let mut changes = route.changes();
         if route.epoch() != epoch {
             return Err(ConnectError::Overtaken);
@@ -99,14 +108,28 @@ impl TargetConnection {
         let wire = Arc::new(wire);
         // From here on a switch can abort the connection; before, nothing has been sent on it.
         let entry = route.enter_target(epoch, Some(Arc::clone(&wire))).ok_or(ConnectError::Overtaken)?;
+        Ok(Self { read, wire, entry })
+    }
+}
+
+impl TargetConnection {
+    /// Connects to the target, unless the route leaves `epoch` first.
+    pub(super) async fn open(
+        route: &Arc<SharedRoute>,
+        address: std::net::SocketAddr,
+        epoch: Epoch,
+        timeout: Duration,
+    ) -> Result<Box<Self>, ConnectError> {
+        let TargetSocket { read, wire, entry } = TargetSocket::open(route, address, epoch, timeout).await?;
         let (sender, connection) = Builder::new()
             .max_buf_size(super::BUFFER_LIMIT)
-            .handshake(TokioIo::new(TargetIo::new(read, wire)))
+            .handshake(TokioIo::new(TargetIo::new(read, Arc::clone(&wire))))
             .await
             .map_err(|error| ConnectError::Io(io::Error::other(error)))?;
         Ok(Box::new(Self {
             sender,
             connection,
+            wire,
             nudge: Rc::new(Nudge::new()),
             entry,
             progress: None,
@@ -157,6 +180,11 @@ impl TargetConnection {
         .await;
         let parts = self.connection.into_parts();
         Upgraded { io: parts.io.into_inner(), ahead: parts.read_buf, entry: self.entry }
+    }
+
+    /// Returns the part of the socket that any thread can abort.
+    pub(super) fn wire(&self) -> &Arc<SharedWriteHalf> {
+        &self.wire
     }
 
     /// Returns whether the route still serves the target of this connection.

@@ -3,7 +3,7 @@
 //! # Why no byte of a previous target gets through
 //!
 //! A change of state performs three steps under the route's mutex, in this order: it publishes the new epoch, aborts
-//! every connection to the old target, and settles every client connection (`ClientLink::expel`). Then it returns. A
+//! every connection to the old target, and settles every client connection (`ExchangeLink::expel`). Then it returns. A
 //! worker with a request is in one of four situations:
 //!
 //! 1. *It has not noted the request in the link when the change visits the link.* It notes the request later and then
@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use super::link::{ClientLink, Epoch};
+use super::link::{ClientLink, Epoch, ExchangeLink};
 use super::phase::{HoldLimits, RouteCommand, RouteState};
 use super::recorder::Recorder;
 use super::recording::RecordingFilter;
@@ -59,7 +59,7 @@ pub struct RouteStats {
     pub in_flight: u64,
     /// Number of requests that wait for a target.
     pub held: u64,
-    /// Number of open client connections.
+    /// Number of open client connections to the public port.
     pub connections: u64,
     /// Number of bytes of request bodies and tunnels sent to targets.
     pub bytes_to_site: u64,
@@ -98,7 +98,11 @@ impl Counters {
 #[derive(Debug)]
 struct Register {
     state: RouteState,
-    clients: HashMap<u64, Arc<ClientLink>>,
+    /// The connections to the public port.
+    clients: HashMap<u64, Arc<ExchangeLink>>,
+    /// The connections to the episode proxy that have used the route. They belong to the proxy, which limits and closes
+    /// them, and may use other routes as well.
+    guests: HashMap<u64, Arc<ExchangeLink>>,
     /// Entries without a wire are not sockets of the gateway; the caller of `enter_target` watches the epoch instead.
     targets: HashMap<u64, Option<Arc<SharedWriteHalf>>>,
     /// The most recently served generation. It does not change while the route refuses or holds in between, and neither
@@ -130,7 +134,7 @@ pub(super) struct SharedRoute {
     pub(super) recorder: Option<Arc<Recorder>>,
     pub(super) counters: Counters,
     epoch: AtomicU64,
-    is_draining: AtomicBool,
+    is_draining: Arc<AtomicBool>,
     register: Mutex<Register>,
     changed: watch::Sender<Epoch>,
     /// Called at each generation's first connection, before that connection is used.
@@ -166,10 +170,11 @@ impl SharedRoute {
             recorder: (record != RecordingFilter::Nothing).then(|| Arc::new(Recorder::new(record))),
             counters: Counters::default(),
             epoch: AtomicU64::new(1),
-            is_draining: AtomicBool::new(false),
+            is_draining: Arc::default(),
             register: Mutex::new(Register {
                 state,
                 clients: HashMap::new(),
+                guests: HashMap::new(),
                 targets: HashMap::new(),
                 generation: None,
                 is_reached: false,
@@ -222,7 +227,8 @@ impl SharedRoute {
         for target in register.targets.values().flatten() {
             target.abort();
         }
-        let cut = register.clients.values().filter(|client| client.expel(epoch)).count();
+        let clients = register.clients.values().chain(register.guests.values());
+        let cut = clients.filter(|client| client.expel(epoch)).count();
         // The mutex is still held: otherwise two changes could be announced in the wrong order.
         self.changed.send_replace(epoch);
         drop(register);
@@ -231,7 +237,7 @@ impl SharedRoute {
     }
 
     /// Registers a client connection, unless the limit is reached.
-    pub(super) fn enter_client(self: &Arc<Self>, link: Arc<ClientLink>, most: usize) -> Option<ClientEntry> {
+    pub(super) fn enter_client(self: &Arc<Self>, link: Arc<ExchangeLink>, most: usize) -> Option<ClientEntry> {
         let mut register = self.register();
         if register.clients.len() >= most {
             return None;
@@ -239,6 +245,14 @@ impl SharedRoute {
         let key = register.key();
         register.clients.insert(key, link);
         Some(ClientEntry { route: Arc::clone(self), key })
+    }
+
+    /// Registers a connection to the episode proxy whose request goes to this route.
+    pub(super) fn enter_guest(self: &Arc<Self>, link: Arc<ExchangeLink>) -> ClientEntry {
+        let mut register = self.register();
+        let key = register.key();
+        register.guests.insert(key, link);
+        ClientEntry { route: Arc::clone(self), key }
     }
 
     /// Registers a connection to the target of `epoch`, unless the route has moved on to a later epoch.
@@ -276,9 +290,9 @@ impl SharedRoute {
         taken.ok().map(|_| HeldPlace { route: self })
     }
 
-    /// Returns whether every response must be the last on its connection.
-    pub(super) fn is_draining(&self) -> bool {
-        self.is_draining.load(Ordering::Relaxed)
+    /// Returns the flag that says whether every response must be the last on its connection.
+    pub(super) fn draining(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.is_draining)
     }
 
     /// Lets exchanges under way finish and closes idle connections; every further response ends its connection.
@@ -289,7 +303,7 @@ impl SharedRoute {
 
     pub(super) fn each_client(&self, act: impl Fn(&ClientLink)) {
         for client in self.register().clients.values() {
-            act(client);
+            act(&client.client);
         }
     }
 
@@ -330,7 +344,12 @@ pub(super) struct ClientEntry {
 
 impl Drop for ClientEntry {
     fn drop(&mut self) {
-        self.route.register().clients.remove(&self.key);
+        // Removed under the mutex and dropped after it, because dropping the last owner closes the connection.
+        let removed = {
+            let mut register = self.route.register();
+            register.clients.remove(&self.key).or_else(|| register.guests.remove(&self.key))
+        };
+        drop(removed);
     }
 }
 

@@ -18,11 +18,9 @@ use super::pool::Upgraded;
 /// Size of the buffer for one direction, in bytes; small, because tunnels are many and mostly idle.
 const BUFFER: usize = 8 * 1024;
 
-/// Copies until both directions have ended or one has failed. `ahead` holds the bytes that hyper read beyond the
-/// request.
-pub(super) async fn run(mut client: ClientIo, ahead: &[u8], target: Upgraded, route: &Rc<LocalRoute>) {
-    let mut from_client = ahead.to_vec();
-    from_client.extend_from_slice(&client.take_pending());
+/// Copies until both directions have ended or one has failed.
+pub(super) async fn run(mut client: ClientIo, target: Upgraded, route: &Rc<LocalRoute>) {
+    let from_client = client.take_pending();
     let mut client = ClientEnd { io: client, ahead: Bytes::from(from_client), route: Rc::clone(route) };
     let Upgraded { mut io, ahead, entry } = target;
     let mut copied = Ok((0, 0));

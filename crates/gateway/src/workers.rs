@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc as blocking};
@@ -18,20 +19,23 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::connection;
 use super::gateway::GatewaySettings;
+use super::link::ClientLink;
 use super::listener;
 use super::local::LocalRoute;
+use super::phase::RouteState;
+use super::proxy::SharedProxy;
 use super::route::SharedRoute;
 
 /// A command to a worker.
 pub(super) enum WorkerOrder {
     Listen {
-        route: Arc<SharedRoute>,
+        door: Door,
         listener: std::net::TcpListener,
         stop: oneshot::Receiver<()>,
         done: oneshot::Sender<()>,
     },
     Serve {
-        route: Arc<SharedRoute>,
+        door: Door,
         stream: std::net::TcpStream,
         share: Share,
     },
@@ -40,6 +44,45 @@ pub(super) enum WorkerOrder {
         route: Arc<SharedRoute>,
     },
     Stop,
+}
+
+/// A port on which clients arrive.
+#[derive(Clone)]
+pub(super) enum Door {
+    /// The public port of a route.
+    Port(Arc<SharedRoute>),
+    /// A port of the episode proxy.
+    Proxy(Arc<SharedProxy>),
+}
+
+impl Door {
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Port(route) => &route.name,
+            Self::Proxy(_) => "episode proxy",
+        }
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        match self {
+            Self::Port(route) => route.address,
+            Self::Proxy(proxy) => proxy.address,
+        }
+    }
+
+    pub(super) fn each_client(&self, act: impl Fn(&ClientLink)) {
+        match self {
+            Self::Port(route) => route.each_client(act),
+            Self::Proxy(proxy) => proxy.each_client(act),
+        }
+    }
+
+    pub(super) fn connections(&self) -> usize {
+        match self {
+            Self::Port(route) => route.connections(),
+            Self::Proxy(proxy) => proxy.connections(),
+        }
+    }
 }
 
 /// The state that all workers share: the settings, and each worker's queue and load.
@@ -81,17 +124,17 @@ impl GatewayWorker {
     async fn run(self: Rc<Self>, mut orders: mpsc::UnboundedReceiver<WorkerOrder>) {
         while let Some(order) = orders.recv().await {
             match order {
-                WorkerOrder::Listen { route, listener, stop, done } => {
+                WorkerOrder::Listen { door, listener, stop, done } => {
                     let worker = Rc::clone(&self);
                     tokio::task::spawn_local(async move {
-                        listener::accept(worker, route, listener, stop).await;
+                        listener::accept(worker, door, listener, stop).await;
                         // The listener is closed; a closing route waits for this signal.
                         let _ = done.send(());
                     });
                 }
-                WorkerOrder::Serve { route, stream, share } => {
+                WorkerOrder::Serve { door, stream, share } => {
                     if let Ok(stream) = TcpStream::from_std(stream) {
-                        self.serve(stream, &route, share);
+                        self.serve(stream, &door, share);
                     }
                 }
                 WorkerOrder::Forget { route } => {
@@ -102,28 +145,47 @@ impl GatewayWorker {
         }
     }
 
-    fn serve(&self, stream: TcpStream, route: &Arc<SharedRoute>, share: Share) {
-        let local =
-            Rc::clone(self.routes.borrow_mut().entry(route.id).or_insert_with(|| LocalRoute::new(Arc::clone(route))));
-        let settings = Arc::clone(&self.team.settings);
-        tokio::task::spawn_local(async move {
-            connection::serve(stream, local, settings).await;
-            drop(share);
-        });
+    /// Returns this worker's part of a route.
+    pub(super) fn local(&self, route: &Arc<SharedRoute>) -> Rc<LocalRoute> {
+        // The order to forget a route has gone out with its closing, and comes only once.
+        if route.state().1 == RouteState::Closed {
+            return LocalRoute::new(Arc::clone(route));
+        }
+        Rc::clone(self.routes.borrow_mut().entry(route.id).or_insert_with(|| LocalRoute::new(Arc::clone(route))))
+    }
+
+    fn serve(self: &Rc<Self>, stream: TcpStream, door: &Door, share: Share) {
+        let worker = Rc::clone(self);
+        match door {
+            Door::Port(route) => {
+                let local = self.local(route);
+                tokio::task::spawn_local(async move {
+                    connection::serve_port(stream, local, worker).await;
+                    drop(share);
+                });
+            }
+            Door::Proxy(proxy) => {
+                let proxy = Arc::clone(proxy);
+                tokio::task::spawn_local(async move {
+                    connection::serve_proxy(stream, proxy, worker).await;
+                    drop(share);
+                });
+            }
+        }
     }
 
     /// Gives an accepted connection to the worker with the fewest connections.
-    pub(super) fn place(&self, stream: TcpStream, route: &Arc<SharedRoute>) {
+    pub(super) fn place(self: &Rc<Self>, stream: TcpStream, door: &Door) {
         let members = self.team.members.iter().enumerate();
         let Some((index, member)) = members.min_by_key(|(_, member)| member.connections.load(Ordering::Relaxed)) else {
             return;
         };
         let share = Share::take(&member.connections);
         if index == self.index {
-            self.serve(stream, route, share);
+            self.serve(stream, door, share);
         } else if let Ok(stream) = stream.into_std() {
             // Fails only while the gateway stops.
-            let _ = member.orders.send(WorkerOrder::Serve { route: Arc::clone(route), stream, share });
+            let _ = member.orders.send(WorkerOrder::Serve { door: door.clone(), stream, share });
         }
     }
 }

@@ -1,0 +1,115 @@
+//! The access of one episode's client, from the moment that its sites are ready until it is revoked.
+//!
+//! A revocation does for one client what a switch does for a route. Under the grant's mutex, it first publishes the
+//! refusal and then visits every exchange under the grant (`ExchangeLink::revoke`); `route` argues why no byte gets
+//! through. A request that enters later is refused, because it enters under the same mutex. In contrast to a switch, no
+//! request is held or sent again.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::directory::ProxyRefusal;
+use super::link::ExchangeLink;
+use arenad_seams::ordered_watch as watch;
+
+/// The access of the client of one episode. Clones are handles to the same grant.
+///
+/// A grant lasts from the moment that the client may use its sites until it is revoked, for good, because the episode
+/// ends or is frozen. An episode that is unfrozen gets a new grant.
+#[derive(Clone)]
+pub struct AccessGrant(Arc<SharedGrant>);
+
+struct SharedGrant {
+    register: Mutex<GrantRegister>,
+    revoked: watch::Sender<bool>,
+}
+
+#[derive(Default)]
+struct GrantRegister {
+    refusal: Option<ProxyRefusal>,
+    exchanges: HashMap<u64, Arc<ExchangeLink>>,
+    next_key: u64,
+}
+
+impl fmt::Debug for AccessGrant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AccessGrant").field("refusal", &self.refusal()).finish_non_exhaustive()
+    }
+}
+
+impl Default for AccessGrant {
+    fn default() -> Self {
+        Self(Arc::new(SharedGrant { register: Mutex::default(), revoked: watch::Sender::new(false) }))
+    }
+}
+
+impl AccessGrant {
+    // Every critical section leaves the register consistent at each step.
+    fn register(&self) -> MutexGuard<'_, GrantRegister> {
+        self.0.register.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Revokes the access; requests under the grant are answered with `refusal` from now on. Only the first call has an
+    /// effect.
+    ///
+    /// When this returns, no byte of a response under the grant reaches the client, and no byte of a request reaches a
+    /// site. A request of which no response was forwarded is answered with `refusal`; otherwise the client's connection
+    /// is reset. The call does not block.
+    pub fn revoke(&self, refusal: ProxyRefusal) {
+        let mut register = self.register();
+        if register.refusal.is_some() {
+            return;
+        }
+        register.refusal = Some(refusal);
+        for exchange in register.exchanges.values() {
+            exchange.revoke();
+        }
+        self.0.revoked.send_replace(true);
+    }
+
+    /// Returns the refusal with which the grant was revoked, if it was.
+    #[must_use]
+    pub fn refusal(&self) -> Option<ProxyRefusal> {
+        self.register().refusal.clone()
+    }
+
+    /// Registers an exchange, so that a revocation ends it.
+    ///
+    /// Errors: the grant has been revoked.
+    pub(super) fn enter(&self, exchange: Arc<ExchangeLink>) -> Result<GrantEntry, ProxyRefusal> {
+        let mut register = self.register();
+        if let Some(refusal) = &register.refusal {
+            return Err(refusal.clone());
+        }
+        register.next_key += 1;
+        let key = register.next_key;
+        register.exchanges.insert(key, exchange);
+        Ok(GrantEntry { grant: self.clone(), key })
+    }
+
+    /// Waits until the grant has been revoked.
+    pub(super) async fn revoked(&self) {
+        // Fails only if the grant is dropped, which this handle prevents.
+        let _ = self.0.revoked.subscribe().wait_for(|is_revoked| *is_revoked).await;
+    }
+
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+/// An exchange in the register of a grant; dropping it removes the entry.
+#[derive(Debug)]
+pub(super) struct GrantEntry {
+    grant: AccessGrant,
+    key: u64,
+}
+
+impl Drop for GrantEntry {
+    fn drop(&mut self) {
+        // Removed under the mutex and dropped after it, because dropping the last owner closes the connection.
+        let removed = self.grant.register().exchanges.remove(&self.key);
+        drop(removed);
+    }
+}
