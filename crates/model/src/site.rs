@@ -17,6 +17,7 @@ use super::helper::Helper;
 use super::ids::{EnvironmentName, ServiceName, SiteName};
 use super::login::Login;
 use super::probe::Probe;
+use super::proxy_address::{EgressRule, SiteAlias};
 use super::standby_schedule::StandbyTime;
 use super::store::{Store, Writers};
 use super::verify::VerifyPolicy;
@@ -39,6 +40,8 @@ pub struct Environment {
     pub benchmark: BenchmarkFamily,
     /// The port that harnesses are given for reset requests.
     pub reset_port: u16,
+    /// The hosts outside of the arena that the clients of episodes may reach. None means that there is no way out.
+    pub egress: Vec<EgressRule>,
     /// The sites, in file order.
     pub sites: Vec<Site>,
     /// The images that the environment file describes, in file order.
@@ -176,6 +179,8 @@ pub struct PublicAddress {
     pub reads: Vec<String>,
     /// The requests that the gateway records.
     pub recorded: RecordedRequests,
+    /// The further addresses of the site through the episode proxy.
+    pub aliases: Vec<SiteAlias>,
 }
 
 /// The requests of a site that the gateway records.

@@ -45,6 +45,11 @@ pub(crate) struct RawEnvironment {
     pub(crate) benchmark: Option<RawBenchmark>,
     /// The port that harnesses are given for reset requests. Default: 7565.
     pub(crate) reset_port: Option<Port>,
+    /// The hosts outside of the environment that clients of episodes may reach through the episode proxy, such as
+    /// `fonts.example.org`, `*.example.org` for all hosts of a domain, or `example.org:8443`. Without a port, the ports
+    /// 80 and 443 are meant. Default: none.
+    #[schemars(length(min = 1))]
+    pub(crate) egress: Option<Vec<String>>,
     /// The sites by name. Every service of the Compose file belongs to exactly one of them.
     #[schemars(extend("minProperties" = 1))]
     pub(crate) sites: Entries<FilePart<RawSite>>,
@@ -185,6 +190,10 @@ pub(crate) struct RawPublic {
     /// The requests that the gateway records, for `trace:` locators and `arenad har`: in memory, at most 16 MiB and
     /// 10,000 requests of the active generation. Default: `none`.
     pub(crate) record: Option<RawRecord>,
+    /// Further addresses of the site for clients of episodes, through the episode proxy, such as `onestopmarket.com`,
+    /// or `shop.example.org:7770`. The port is 80 unless it is stated.
+    #[schemars(length(min = 1))]
+    pub(crate) aliases: Option<Vec<String>>,
 }
 
 /// The requests that the gateway records.

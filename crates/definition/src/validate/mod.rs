@@ -1,5 +1,6 @@
 //! Validates the raw content of the files: makes all cross-checks, and reports every failure with its place.
 
+mod addresses;
 mod clock;
 mod databases;
 mod environment;
@@ -32,6 +33,7 @@ use super::scope::Scope;
 use super::variables::DefinitionVariables;
 use arenad_model::archive::DataSource;
 
+pub(crate) use addresses::egress;
 pub(crate) use environment::environment;
 pub(crate) use images::data;
 pub(crate) use paths::data_folder;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use globset::GlobBuilder;
 
 use super::ValidationContext;
+use super::addresses::aliases;
 use super::clock::clock;
 use super::databases::database;
 use super::graph::start_order;
@@ -208,6 +209,7 @@ fn public(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawPublic) -> Option<P
             Some(RawRecord::Writes) => RecordedRequests::Writes,
             Some(RawRecord::All) => RecordedRequests::All,
         },
+        aliases: aliases(public_scope.key("aliases"), raw.aliases.as_deref()),
     })
 }
 
