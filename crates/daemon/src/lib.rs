@@ -23,6 +23,7 @@ pub mod host;
 mod imports;
 mod locate;
 pub mod operations;
+pub mod proxy;
 mod reconcile;
 mod server;
 mod service_manager;
@@ -50,12 +51,13 @@ use tokio_util::task::TaskTracker;
 use self::api::Api;
 use self::environments::EnvironmentRegistry;
 use self::operations::Operations;
+use self::proxy::{EpisodeDirectory, ProxyPort};
 use self::server::ListenError;
 use arenad_baseline::{BaselineParts, Turns};
 use arenad_engine::Engine;
 use arenad_engine::settled::Settled;
 use arenad_episodes::{EpisodeHandle, RandomBytes};
-use arenad_gateway::{Gateway, GatewaySettings};
+use arenad_gateway::{Gateway, GatewaySettings, OpenError};
 use arenad_instance::health_log::HealthLog;
 use arenad_instance::machine::{self, Machine, ThisMachine};
 use arenad_instance::shared::{ReadDefinition, SharedParts, StateDir};
@@ -93,6 +95,8 @@ pub struct DaemonSettings {
     pub memory_reserve: u64,
     /// The TCP address of the API, with the token that it requires; `None` disables TCP.
     pub tcp: Option<(SocketAddr, Secret)>,
+    /// The port of the episode proxy; `None` disables the proxy.
+    pub proxy: Option<ProxyPort>,
     /// The id of the group that may use the socket.
     pub socket_group: Option<u32>,
     /// Whether `arenad up` started the daemon.
@@ -128,6 +132,9 @@ pub enum StartError {
     /// The HTTP client could not be created.
     #[error("prepare the HTTP client")]
     Http(#[source] reqwest::Error),
+    /// The port of the episode proxy, which the operator has chosen, could not be opened.
+    #[error("offer the episode proxy")]
+    Proxy(#[source] OpenError),
     /// The API could not listen.
     #[error("offer the API")]
     Listen(#[from] ListenError),
@@ -268,6 +275,9 @@ impl Daemon {
         let shared = parts.assemble().await?;
         let (slots, episodes) = slots::start_episodes(&shared, RandomBytes::system()).await?;
         let environments = Arc::new(EnvironmentRegistry::new(shared.clone(), slots, episodes.clone()));
+        // Before the environments are restored: meanwhile, clients of episodes are told to try again.
+        let directory = EpisodeDirectory::new(environments.clone(), episodes.clone());
+        let proxy = proxy::open(settings.proxy, &shared, directory).await.map_err(StartError::Proxy)?;
         // The folder of the engine's data is unknown until the engine has answered; without an answer, only arenad's
         // own folder is watched.
         let engine_root = shared.engine.version().await.ok().map(|version| version.root);
@@ -278,6 +288,7 @@ impl Daemon {
             shared: shared.clone(),
             environments: environments.clone(),
             episodes: episodes.clone(),
+            proxy,
             operations: Operations::default(),
             host: host.subscribe(),
             background: settings.background,

@@ -1,8 +1,10 @@
 //! The sites as episodes see them: offered while they are up, withdrawn before they go down.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::{EnvironmentError, EnvironmentRegistry};
+use crate::proxy::ProxyAccess;
 use crate::slots::{self, capacity};
 use arenad_episodes::EpisodeError;
 use arenad_instance::InstanceHandle;
@@ -52,6 +54,11 @@ impl EnvironmentRegistry {
     ) -> Result<(), EnvironmentError> {
         let held = changed.values().find_map(|instance| Some((instance.id.clone(), instance.holder()?)));
         held.map_or(Ok(()), |(instance, episode)| Err(EnvironmentError::Leased { instance, episode }))
+    }
+
+    /// Returns the access of the clients of episodes through the episode proxy.
+    pub(crate) fn proxy_access(&self) -> &Arc<ProxyAccess> {
+        self.slots.proxy_access()
     }
 
     /// Returns the instance of a slot, if it exists.

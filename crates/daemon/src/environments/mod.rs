@@ -96,6 +96,12 @@ impl EnvironmentRegistry {
         self.read(|running| running.get(name).map(|running| running.definition.clone()))
     }
 
+    /// Reads the definition with which an environment was brought up. `look` must not block. Returns `None` if the
+    /// environment is not up.
+    pub(crate) fn with_definition<T>(&self, name: &str, look: impl FnOnce(&Environment) -> T) -> Option<T> {
+        self.read(|running| running.get(name).map(|running| look(&running.definition)))
+    }
+
     /// Returns the environments that could not be restored.
     pub(crate) fn stranded(&self) -> Vec<Stranded> {
         self.stranded.list()

@@ -33,10 +33,11 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use self::bring::{BringOrder, find_snapshot, has_settled, serves};
 use self::mark::RecycleMark;
 use self::slot_use::SlotUse;
+use crate::proxy::{ProxyAccess, ended, frozen};
 use arenad_episodes::{LeasedSlot, PreparedSlot, SlotPreparation, Slots};
 use arenad_instance::shared::SharedParts;
 use arenad_instance::{InstanceHandle, RouteAccess};
-use arenad_model::episode::ending::VoidReason;
+use arenad_model::episode::ending::{EpisodeEnding, VoidReason};
 use arenad_model::episode::ids::EpisodeId;
 use arenad_model::episode::lease::RecycleOrder;
 use arenad_model::episode::request::StartPoint;
@@ -61,13 +62,15 @@ struct SlotEntry {
 pub struct DaemonSlots {
     shared: Arc<SharedParts>,
     table: RwLock<BTreeMap<InstanceId, SlotEntry>>,
+    /// The access of the clients of episodes, through the episode proxy.
+    access: Arc<ProxyAccess>,
     /// The number of instances that have been entered into the table so far.
     entered: watched::Sender<u64>,
 }
 
 impl DaemonSlots {
     fn new(shared: Arc<SharedParts>) -> Self {
-        Self { shared, table: RwLock::default(), entered: watched::Sender::new(0) }
+        Self { shared, table: RwLock::default(), access: Arc::default(), entered: watched::Sender::new(0) }
     }
 
     // Every change of the table is one assignment or one insertion, so a panic leaves a valid table.
@@ -81,6 +84,11 @@ impl DaemonSlots {
 
     fn mark(&self, slot: &InstanceId) -> RecycleMark {
         RecycleMark::of(&self.shared.state_dir.episodes(), slot)
+    }
+
+    /// Returns the access of the clients of episodes through the episode proxy.
+    pub(crate) fn proxy_access(&self) -> &Arc<ProxyAccess> {
+        &self.access
     }
 
     /// Returns who may reach an instance that is about to be made.
@@ -226,7 +234,13 @@ impl Slots for DaemonSlots {
         Ok(())
     }
 
-    fn cut(&self, episode: &EpisodeId, slots: &[InstanceId]) {
+    fn freeze(&self, episode: &EpisodeId) {
+        self.access.revoke(episode, frozen());
+    }
+
+    fn cut(&self, episode: &EpisodeId, ending: &EpisodeEnding, slots: &[InstanceId]) {
+        // First, so that a request under way is answered with the reason instead of a closed connection.
+        self.access.revoke(episode, ended(ending));
         for slot in slots {
             let mut table = self.write();
             let Some(entry) = table.get_mut(slot).filter(|entry| entry.slot_use.holder() == Some(episode)) else {
