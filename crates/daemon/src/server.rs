@@ -3,11 +3,16 @@
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use axum::Router;
-use tokio::net::{TcpListener, UnixListener};
+use axum::serve::{ListenerExt, TapIo};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+/// The time for which a peer on TCP may leave data unacknowledged.
+const PEER_SILENCE: Duration = Duration::from_secs(10);
 
 /// The reason why the API could not listen.
 #[derive(Debug, thiserror::Error)]
@@ -50,9 +55,22 @@ pub(crate) fn listen_unix(path: &Path, group: Option<u32>) -> Result<UnixListene
     Ok(listener)
 }
 
+/// A TCP listener that prepares each connection.
+type PreparingListener = TapIo<TcpListener, fn(&mut TcpStream)>;
+
 /// Listens on a TCP address.
-pub(crate) async fn listen_tcp(address: SocketAddr) -> Result<TcpListener, ListenError> {
-    TcpListener::bind(address).await.map_err(|cause| ListenError::Tcp { address, cause })
+pub(crate) async fn listen_tcp(address: SocketAddr) -> Result<PreparingListener, ListenError> {
+    let listener = TcpListener::bind(address).await.map_err(|cause| ListenError::Tcp { address, cause })?;
+    Ok(listener.tap_io(bound_silence as fn(&mut TcpStream)))
+}
+
+/// Makes a connection end if its peer vanishes without closing it. The kernel's default is a quarter of an hour, for
+/// which the hold of a client whose host has crashed would block its sites.
+fn bound_silence(connection: &mut TcpStream) {
+    let limit = u32::try_from(PEER_SILENCE.as_millis()).unwrap_or(u32::MAX);
+    if let Err(error) = rustix::net::sockopt::set_tcp_user_timeout(&*connection, limit) {
+        tracing::debug!(%error, "the silence of a peer is not bounded");
+    }
 }
 
 /// Serves the API until `stop` is cancelled; requests in progress are finished.

@@ -20,9 +20,9 @@ pub enum EpisodeCommand {
     Show(EpisodeIdArgs),
     /// Extend the time to live of an episode, from now on
     Extend(EpisodeExtendArgs),
-    /// Refuse the requests of an episode's client, so that its sites do not change
+    /// Freeze an episode while its sites are judged
     Freeze(EpisodeIdArgs),
-    /// Accept the requests of an episode's client again
+    /// End the freeze of an episode
     Unfreeze(EpisodeIdArgs),
     /// End episodes, or withdraw their requests; their sites are brought back to their baselines
     End(EpisodeEndArgs),

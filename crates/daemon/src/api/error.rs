@@ -32,7 +32,8 @@ pub(crate) struct ApiError {
     detail: String,
     hint: Option<String>,
     retry_after: Option<Duration>,
-    ending: Option<ReportedEnding>,
+    /// Boxed, because few errors have it.
+    ending: Option<Box<ReportedEnding>>,
 }
 
 /// The time after which a client should try again when the daemon cannot tell.
@@ -58,7 +59,7 @@ impl ApiError {
 
     /// Sets the ending of the episode that the request was about.
     pub(crate) fn ending(mut self, ending: ReportedEnding) -> Self {
-        self.ending = Some(ending);
+        self.ending = Some(Box::new(ending));
         self
     }
 
@@ -95,7 +96,7 @@ impl IntoResponse for ApiError {
             code: self.code.to_owned(),
             hint: self.hint,
             request_id: format!("{:016x}", rand::random::<u64>()),
-            ending: self.ending,
+            ending: self.ending.map(|ending| *ending),
         };
         let level_is_error = self.status.is_server_error();
         if level_is_error {
