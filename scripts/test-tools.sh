@@ -10,6 +10,7 @@
 # chromium         the browser that uses the sites, and its headless shell, with which arenad opens their pages
 # bubblewrap       hides the host's networks from the browser, because tests constantly add and remove some
 # python3          runs the tests of the Python client
+# curl             uses the episode proxy as clients do
 # docker-compose   checks that it reads the Compose files as arenad does
 set -eu
 
@@ -38,6 +39,7 @@ need chromium chromium
 need chromium-headless-shell chromium-headless-shell
 need bwrap bubblewrap
 need python3 python3
+need curl curl
 
 # A dynamically linked busybox does not run in an empty image.
 if [ -x /bin/busybox ] && ldd /bin/busybox 2>/dev/null | grep -q '=>'; then

@@ -1,9 +1,13 @@
 //! The gateway on real sockets: raw clients in front, scripted sites behind.
 
+mod arena;
 #[macro_use]
 mod doors;
 mod limits;
 mod passing;
+mod proxy;
+mod proxy_model;
+mod proxy_storm;
 mod recording;
 mod smuggling;
 mod storm;

@@ -36,18 +36,6 @@ impl StormState {
     }
 }
 
-/// A small generator with a seed, so that a run can be repeated.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % sides
-    }
-}
-
 fn site(shared: &Arc<StormState>, generation: &Arc<AtomicU64>) -> ScriptedSite {
     let (shared, generation) = (Arc::clone(shared), Arc::clone(generation));
     ScriptedSite::start(move |visit| {

@@ -284,3 +284,20 @@ impl ScriptedSite {
 pub fn ok(text: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{text}", text.len())
 }
+
+/// A small generator with a seed, so that a run can be repeated.
+pub struct Dice(pub u64);
+
+impl Dice {
+    pub fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % sides
+    }
+
+    /// Returns a number below `count`.
+    pub fn index(&mut self, count: usize) -> usize {
+        usize::try_from(self.roll(count as u64)).expect("small")
+    }
+}
