@@ -5,13 +5,13 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use arenad_gateway::{
-    AccessGrant, Gateway, Proxy, ProxyCredentials, ProxyDecision, ProxyDirectory, ProxyRefusal, ProxySite, Route,
+    EpisodeAccess, Gateway, Proxy, ProxyCredentials, ProxyDecision, ProxyDirectory, ProxyRefusal, ProxySite, Route,
 };
 use base64::Engine;
 
 use super::support::*;
 
-/// What the daemon knows. The token of an episode is its id with `-token`.
+/// The knowledge of the daemon. The token of an episode is its id with `-token`.
 #[derive(Default)]
 pub struct TestArena {
     episodes: Mutex<BTreeMap<String, TestEpisode>>,
@@ -19,7 +19,7 @@ pub struct TestArena {
 
 #[derive(Default)]
 struct TestEpisode {
-    grant: AccessGrant,
+    access: EpisodeAccess,
     sites: Vec<(String, u16, ProxySite)>,
     externals: Vec<String>,
     refusal: Option<ProxyRefusal>,
@@ -39,8 +39,8 @@ impl TestArena {
     pub fn add_site(&self, id: &str, addresses: &[&str], canonical: &str, route: &Route, generation: Option<u64>) {
         let mut episodes = self.episodes();
         let episode = episodes.get_mut(id).expect("an episode");
-        let grant = episode.grant.clone();
-        let site = ProxySite { route: route.clone(), canonical: canonical.to_owned(), generation, grant };
+        let access = episode.access.clone();
+        let site = ProxySite { route: route.clone(), canonical: canonical.to_owned(), generation, access };
         for address in addresses {
             let (host, port) = address.rsplit_once(':').expect("a port");
             episode.sites.push((host.to_owned(), port.parse().expect("a port"), site.clone()));
@@ -54,13 +54,13 @@ impl TestArena {
 
     /// Refuses all further requests of an episode and cuts those under way.
     pub fn refuse(&self, id: &str, refusal: ProxyRefusal) {
-        let grant = {
+        let access = {
             let mut episodes = self.episodes();
             let episode = episodes.get_mut(id).expect("an episode");
             episode.refusal = Some(refusal.clone());
-            episode.grant.clone()
+            episode.access.clone()
         };
-        grant.revoke(refusal);
+        access.revoke(refusal);
     }
 
     pub fn end(&self, id: &str) {
@@ -88,7 +88,7 @@ impl ProxyDirectory for TestArena {
             return ProxyDecision::Site(site.clone());
         }
         if episode.externals.iter().any(|external| external == host) {
-            return ProxyDecision::External(episode.grant.clone());
+            return ProxyDecision::External(episode.access.clone());
         }
         let reachable = episode.sites.iter().map(|(name, _, _)| format!("http://{name}")).collect();
         ProxyDecision::Refused(ProxyRefusal::Outside { reachable })
@@ -118,7 +118,7 @@ pub fn route_to(gateway: &Gateway, site: &ScriptedSite, generation: u64) -> Rout
     route
 }
 
-/// Opens a route.
+/// Opens a route that records and serves nothing yet.
 pub fn open(gateway: &Gateway) -> Route {
     let (writes, record) = (arenad_gateway::WriteRules::default(), arenad_gateway::RecordingFilter::All);
     gateway.open(loopback(), hold_limits(), writes, record, "shop").expect("a free port")

@@ -3,11 +3,13 @@
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
-use arenad_gateway::{AccessGrant, Gateway, Proxy, ProxyCredentials, ProxyDecision, ProxyDirectory, ProxySite, Route};
+use arenad_gateway::{
+    EpisodeAccess, Gateway, Proxy, ProxyCredentials, ProxyDecision, ProxyDirectory, ProxySite, Route,
+};
 
 use super::support::*;
 
-/// The credentials `ep1:secret`.
+/// The header with the credentials `ep1:secret`.
 pub const AUTHORIZATION: &str = "Proxy-Authorization: Basic ZXAxOnNlY3JldA==\r\n";
 
 /// A way to a site.
@@ -98,7 +100,7 @@ impl Entrance {
                 route: route.clone(),
                 canonical: "a".to_owned(),
                 generation: None,
-                grant: AccessGrant::default(),
+                access: EpisodeAccess::default(),
             };
             gateway.open_proxy(loopback(), Arc::new(OneSite(site))).expect("a free port")
         });

@@ -181,7 +181,7 @@ fn nothing_of_an_ended_episode_passes_however_many_end() {
         let slot = dice.index(SLOTS);
         let old = holders[slot];
         shared.is_ending[old].store(true, Ordering::SeqCst);
-        // The order in which the daemon closes the route and revokes the grant does not matter.
+        // The order in which the daemon closes the route and revokes the access does not matter.
         if dice.roll(2) == 0 {
             routes[slot].hold("the slot is being recycled");
         }

@@ -88,7 +88,7 @@ fn begin(
     Some((ClientIo::new(read, Rc::clone(&client), head_limit), client))
 }
 
-/// Answers requests until the connection ends, or its bytes are no requests of this kind any more.
+/// Answers requests until the connection ends or continues in another way.
 async fn serve<A>(
     io: ClientIo,
     client: &Rc<ClientConnection>,

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::access::EpisodeAccess;
 use super::gateway::Route;
-use super::grant::AccessGrant;
 
 /// The credentials of one request: the id of an episode, and its token.
 #[derive(Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum ProxyDecision {
     /// The host is a site of the episode.
     Site(ProxySite),
     /// The host is outside of the arena, and the environment allows it.
-    External(AccessGrant),
+    External(EpisodeAccess),
     /// The request goes nowhere.
     Refused(ProxyRefusal),
 }
@@ -41,8 +41,8 @@ pub struct ProxySite {
     pub canonical: String,
     /// The only generation that may answer; `None` for sites that all episodes share.
     pub generation: Option<u64>,
-    /// The grant of the episode: the same one for all of its requests until it is revoked.
-    pub grant: AccessGrant,
+    /// The access of the episode: the same one for all of its requests until it is revoked.
+    pub access: EpisodeAccess,
 }
 
 /// The reason for which a request goes nowhere.

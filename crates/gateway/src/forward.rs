@@ -13,12 +13,12 @@ use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use hyper::body::{Body, Incoming};
 use tokio::time::Instant;
 
+use super::access::EpisodeAccess;
 use super::alias::AliasMap;
 use super::authority::HostPort;
 use super::body::{AnswerBody, BodyProgress, PassedBody, RequestBody};
 use super::client::{ClientConnection, Continuation};
 use super::gather::{Gather, Track};
-use super::grant::AccessGrant;
 use super::headers;
 use super::link::{BeginDecision, Epoch, ExchangeLink};
 use super::local::{InFlight, LocalRoute};
@@ -60,7 +60,7 @@ pub(super) struct RequestPath {
 
 /// The conditions under which a request through the episode proxy is forwarded.
 pub(super) struct ProxiedRequest {
-    pub(super) grant: AccessGrant,
+    pub(super) access: EpisodeAccess,
     /// The only generation that may answer; `None` if any may.
     pub(super) generation: Option<u64>,
     /// The address that the client used, for explanations.
@@ -249,10 +249,10 @@ impl Forwarding {
         }
     }
 
-    /// Returns the answer to a request whose grant has been revoked.
+    /// Returns the answer to a request whose access has been revoked.
     fn revocation(&self) -> Option<RefusalResponse> {
         let proxied = self.proxied.as_ref()?;
-        proxied.grant.refusal().map(|refusal| RefusalResponse::of_proxy(&refusal, &proxied.place.to_string()))
+        proxied.access.refusal().map(|refusal| RefusalResponse::of_proxy(&refusal, &proxied.place.to_string()))
     }
 
     /// Returns whether the generation of the target may answer the request.
@@ -354,7 +354,7 @@ impl Forwarding {
         ForwardAttempt::Failed { unsent: Some(request), is_stale: false, refusal }
     }
 
-    /// Waits until the route has left `epoch`, or the grant of the request has been revoked.
+    /// Waits until the route has left `epoch`, or the access of the request has been revoked.
     async fn hold(&mut self, epoch: Epoch, reason: &str) -> Result<(), RefusalResponse> {
         let shared = &self.route.shared;
         let Some(_place) = shared.enter_held() else {
@@ -378,7 +378,7 @@ impl Forwarding {
                 None => drop(change.await),
                 Some(proxied) => tokio::select! {
                     _ = change => {}
-                    () = proxied.grant.revoked() => return Ok(()),
+                    () = proxied.access.revoked() => return Ok(()),
                 },
             }
         }

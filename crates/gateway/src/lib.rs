@@ -7,8 +7,8 @@
 //!                            └───────────┴── route ───┘
 //!                                              ▲ serve, hold, refuse, close
 //!                                              daemon
-//!                                              ▼ decides on each request, revokes grants
-//!                            ┌─────────── directory, grant
+//!                                              ▼ decides on each request, revokes access
+//!                            ┌─────────── directory, access
 //!           episode proxy    │                        │
 //!   client ────────────► listener ─► connection ─► proxied ─► forward ─► …
 //! ```
@@ -17,13 +17,13 @@
 //! switches between these states. After a switch, no byte of the previous target reaches a client (`route` argues why).
 //!
 //! The episode proxy is one port for the clients of all episodes. The credentials and the host of each request lead to
-//! a route, by the decision of the daemon's directory. When the daemon revokes the grant of an episode, no byte of a
+//! a route, by the decision of the daemon's directory. When the daemon revokes the access of an episode, no byte of a
 //! response reaches the episode's client any more, and no request of it reaches a site.
 //!
 //! | File | Job |
 //! |---|---|
 //! | `gateway` | the handles: start, open, serve, hold, refuse, close, shut down |
-//! | `directory`, `grant` | the daemon's decisions about requests to the proxy; their revocation |
+//! | `directory`, `access` | the daemon's decisions about requests to the proxy; their revocation |
 //! | `proxy`, `proxied` | a port of the proxy; one request to it |
 //! | `authority`, `alias` | hosts and credentials as clients write them; sites under other addresses |
 //! | `egress` | hosts outside of the arena: which of their addresses may be reached |
@@ -48,6 +48,7 @@
 //!
 //! The crate depends only on `seams`. Start reading at `gateway.rs`, then `route.rs`.
 
+mod access;
 mod alias;
 mod authority;
 mod body;
@@ -60,7 +61,6 @@ mod egress;
 mod forward;
 mod gateway;
 mod gather;
-mod grant;
 mod head;
 mod headers;
 mod link;
@@ -80,11 +80,11 @@ mod wire;
 mod workers;
 mod writes;
 
+pub use access::EpisodeAccess;
 pub use direct::{Direct, DirectRequest};
 pub use directory::{ProxyCredentials, ProxyDecision, ProxyDirectory, ProxyRefusal, ProxySite};
 pub use gateway::{Gateway, GatewaySettings, OpenError, Route};
 pub use gather::BODY_MAX;
-pub use grant::AccessGrant;
 pub use phase::{HoldLimits, RouteState, Target};
 pub use proxy::{Proxy, ProxyStats};
 pub use recorder::Recorder;

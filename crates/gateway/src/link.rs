@@ -1,7 +1,7 @@
 //! One client connection, as a switch of a route and the end of an episode see it.
 //!
 //! A `ClientLink` is the connection, and an `ExchangeLink` is the part that one route has in it. A connection to a
-//! public port has one; a connection to the episode proxy has one for each route and grant that its requests used.
+//! public port has one; a connection to the episode proxy has one for each route and episode of its requests.
 //!
 //! ```text
 //!            begin                 commit               flushed
@@ -19,8 +19,8 @@
 //! Bytes outlive an exchange: a finished response may be in hyper's buffer (`unflushed`) or in the kernel's
 //! (`carried`). A switch cuts connections that still hold such bytes and leaves other idle connections alone.
 //!
-//! A revoked grant expels like a switch, and for good: `begin` and `commit` are refused from then on. It also aborts the
-//! connection to the target, which may be shared with other grants afterwards and therefore belongs to the exchange only
+//! A revoked access expels like a switch, and for good: `begin` and `commit` are refused from then on. It also aborts the
+//! connection to the target, which other episodes may use afterwards and which therefore belongs to the exchange only
 //! until the response ends (`attach`, `detach`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,7 +49,7 @@ struct Ledger {
     unflushed: bool,
     /// Whether bytes of a finished response may still be in the kernel.
     carried: bool,
-    /// Whether the grant of the requests has been revoked.
+    /// Whether the access of the requests has been revoked.
     is_revoked: bool,
 }
 
@@ -59,7 +59,7 @@ pub(super) enum BeginDecision {
     Begun,
     /// The client's connection has been cut.
     Cut,
-    /// The grant of the request has been revoked.
+    /// The access of the request has been revoked.
     Revoked,
 }
 
@@ -198,7 +198,7 @@ impl ExchangeLink {
         self.state().target = Weak::new();
     }
 
-    /// Claims the right to forward the response. Returns false if the target is outdated or the grant revoked, and the
+    /// Claims the right to forward the response. Returns false if the target is outdated or the access revoked, and the
     /// response must be dropped.
     pub(super) fn commit(&self, epoch: Epoch) -> bool {
         self.state().ledger.commit(epoch)
@@ -262,7 +262,7 @@ impl ExchangeLink {
 #[derive(Debug)]
 pub(super) struct ClientLink {
     pub(super) wire: SharedWriteHalf,
-    /// Held while the connection is aborted, so that whoever reads `true` knows that it has been.
+    /// Held while the connection is aborted, so that a thread that reads `true` knows that it has been.
     is_cut: Mutex<bool>,
     born: Instant,
     /// Time since which the client owes a request head: 0 if it owes none, otherwise the milliseconds since `born`,

@@ -67,7 +67,8 @@ pub(super) async fn accept(
             // The sweep does not tick without clients.
             _ = sweep.tick(), if has_clients => {
                 door.each_client(|link| link.close_if_overdue(settings.head_timeout, settings.idle_timeout));
-                has_clients = door.connections() > 0;
+                // A connection counts from its placement: its worker may not have entered it in the register yet.
+                has_clients = worker.team.has_connections();
             }
         }
     }

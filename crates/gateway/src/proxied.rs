@@ -11,6 +11,7 @@ use http::header::{CONNECTION, HOST, PROXY_AUTHORIZATION};
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use hyper::body::Incoming;
 
+use super::access::{AccessEntry, EpisodeAccess};
 use super::alias::AliasMap;
 use super::authority::{self, HostPort};
 use super::body::AnswerBody;
@@ -18,7 +19,6 @@ use super::client::{ClientConnection, Continuation, SiteTunnel};
 use super::directory::{ProxyCredentials, ProxyDecision, ProxyRefusal, ProxySite};
 use super::egress;
 use super::forward::{self, Gone, ProxiedRequest, RequestPath};
-use super::grant::{AccessGrant, GrantEntry};
 use super::headers;
 use super::link::{BeginDecision, ExchangeLink};
 use super::local::{InFlight, LocalRoute};
@@ -45,14 +45,14 @@ pub(super) struct ProxyConnection {
     exchanges: RefCell<Vec<ProxiedExchange>>,
 }
 
-/// The part that one route has in the connection under one grant. It stays registered after a response, because bytes
+/// The part that one route has in the connection for one episode. It stays registered after a response, because bytes
 /// of the response may still be on their way.
 struct ProxiedExchange {
     link: Arc<ExchangeLink>,
     route: Arc<SharedRoute>,
-    grant: AccessGrant,
+    access: EpisodeAccess,
     _route_entry: ClientEntry,
-    _grant_entry: GrantEntry,
+    _access_entry: AccessEntry,
 }
 
 /// A request that the directory has decided on.
@@ -74,7 +74,7 @@ impl ProxyConnection {
         self.proxy.directory.resolve(credentials, &place.host, place.port)
     }
 
-    /// Answers one request.
+    /// Answers one request, from a site or an external host, or with the reason for which it goes nowhere.
     pub(super) async fn answer(&self, mut request: Request<Incoming>) -> Result<Response<AnswerBody>, Gone> {
         self.proxy.requests.fetch_add(1, Ordering::Relaxed);
         let fault = self.client.begin_answer();
@@ -103,13 +103,13 @@ impl ProxyConnection {
                 Err(refusal) => refusal,
             },
             // Boxed: requests to other hosts are rare, and would enlarge the future of every request.
-            ProxyDecision::External(grant) if is_connect => {
-                match Box::pin(self.open_external_tunnel(grant, &head.place)).await {
+            ProxyDecision::External(access) if is_connect => {
+                match Box::pin(self.open_external_tunnel(access, &head.place)).await {
                     Ok(answer) => return Ok(answer),
                     Err(refusal) => refusal,
                 }
             }
-            ProxyDecision::External(grant) => match Box::pin(self.path_to_host(grant, &head.place)).await {
+            ProxyDecision::External(access) => match Box::pin(self.path_to_host(access, &head.place)).await {
                 Ok(path) => {
                     let host = HeaderValue::try_from(head.place.to_string());
                     let change = |_: &mut ProxiedRequest, headers: &mut HeaderMap| {
@@ -168,9 +168,9 @@ impl ProxyConnection {
         let alias = AliasMap::new(head.place.clone(), &site.canonical)
             .ok_or_else(|| RefusalResponse::bad_gateway("the address that its site was made for is not valid"))?;
         let route = self.worker.local(&site.route.shared);
-        let exchange = self.enter(&route.shared, &site.grant, &head.place)?;
+        let exchange = self.enter(&route.shared, &site.access, &head.place)?;
         let proxied = ProxiedRequest {
-            grant: site.grant.clone(),
+            access: site.access.clone(),
             generation: site.generation,
             place: head.place.clone(),
             alias: Some(alias),
@@ -180,7 +180,7 @@ impl ProxyConnection {
     }
 
     /// Resolves an external host and makes a route to it that lasts for one request.
-    async fn path_to_host(&self, grant: AccessGrant, place: &HostPort) -> Result<RequestPath, RefusalResponse> {
+    async fn path_to_host(&self, access: EpisodeAccess, place: &HostPort) -> Result<RequestPath, RefusalResponse> {
         let connect_timeout = self.connect_timeout();
         let may_reach = self.worker.team.settings.may_be_external;
         let address = egress::resolve(place, connect_timeout, may_reach).await;
@@ -191,20 +191,20 @@ impl ProxyConnection {
         let target = Target { address, instance: "external host".to_owned(), generation: 0 };
         shared.change(RouteCommand::Serve(target));
         let route = LocalRoute::new(shared);
-        let exchange = self.enter(&route.shared, &grant, place)?;
-        let proxied = ProxiedRequest { grant, generation: None, place: place.clone(), alias: None };
+        let exchange = self.enter(&route.shared, &access, place)?;
+        let proxied = ProxiedRequest { access, generation: None, place: place.clone(), alias: None };
         Ok(RequestPath { client: Rc::clone(&self.client), route, exchange, proxied: Some(proxied), connect_timeout })
     }
 
-    /// Returns the part that the route has in the connection under the grant, and registers it if it is new.
+    /// Returns the part that the route has in the connection for the episode, and registers it if it is new.
     fn enter(
         &self,
         route: &Arc<SharedRoute>,
-        grant: &AccessGrant,
+        access: &EpisodeAccess,
         place: &HostPort,
     ) -> Result<Arc<ExchangeLink>, RefusalResponse> {
         let mut exchanges = self.exchanges.borrow_mut();
-        let known = exchanges.iter().find(|known| Arc::ptr_eq(&known.route, route) && known.grant.is_same(grant));
+        let known = exchanges.iter().find(|known| Arc::ptr_eq(&known.route, route) && known.access.is_same(access));
         if let Some(known) = known {
             return Ok(Arc::clone(&known.link));
         }
@@ -212,14 +212,14 @@ impl ProxyConnection {
             exchanges.retain(|known| !known.link.is_quiet());
         }
         let link = Arc::new(ExchangeLink::new(Arc::clone(&self.client.link)));
-        let grant_entry = grant.enter(Arc::clone(&link));
-        let grant_entry = grant_entry.map_err(|refusal| RefusalResponse::of_proxy(&refusal, &place.to_string()))?;
+        let access_entry = access.enter(Arc::clone(&link));
+        let access_entry = access_entry.map_err(|refusal| RefusalResponse::of_proxy(&refusal, &place.to_string()))?;
         exchanges.push(ProxiedExchange {
             link: Arc::clone(&link),
             route: Arc::clone(route),
-            grant: grant.clone(),
+            access: access.clone(),
             _route_entry: route.enter_guest(Arc::clone(&link)),
-            _grant_entry: grant_entry,
+            _access_entry: access_entry,
         });
         Ok(link)
     }
@@ -234,12 +234,12 @@ impl ProxyConnection {
     /// Connects to an external host; afterwards bytes flow both ways until either side or a revocation ends it.
     async fn open_external_tunnel(
         &self,
-        grant: AccessGrant,
+        access: EpisodeAccess,
         place: &HostPort,
     ) -> Result<Response<AnswerBody>, RefusalResponse> {
-        let RequestPath { route, exchange, proxied, connect_timeout, .. } = self.path_to_host(grant, place).await?;
+        let RequestPath { route, exchange, proxied, connect_timeout, .. } = self.path_to_host(access, place).await?;
         let revocation = || {
-            let refusal = proxied.as_ref().and_then(|proxied| proxied.grant.refusal());
+            let refusal = proxied.as_ref().and_then(|proxied| proxied.access.refusal());
             refusal.map_or_else(RefusalResponse::overtaken, |refusal| {
                 RefusalResponse::of_proxy(&refusal, &place.to_string())
             })

@@ -3,8 +3,19 @@
 //! The proxy keeps no state about episodes. Each request is decided anew: its credentials, its host, and what the
 //! daemon's directory says about both at that moment. Requests of different episodes and to different sites may
 //! therefore follow one another on one connection. The directory names a route, and the request takes the way of every
-//! request to that route (`forward`), with further conditions: the grant of the episode, and the generation that the
-//! episode has.
+//! request to that route (`forward`), with further conditions: the access of the episode (`access`), and the generation
+//! that the episode has.
+//!
+//! An end of an episode therefore has two effects. The directory refuses all further requests, on kept connections and
+//! in tunnels too, with 407 and the reason: a status that only proxies send, so that no client takes it for a response
+//! of a site. The revoked access ends the requests under way: 407 if no byte of a response was forwarded, otherwise the
+//! connection is reset. Requests of a live episode are held while the route holds, and are answered by the episode's
+//! generation or 503.
+//!
+//! A site is reached under each of its addresses (`alias`), over plain HTTP. CONNECT to a site opens a tunnel in which
+//! requests are parsed, recorded and limited like all others, WebSockets included; TLS in it is refused, because the
+//! gateway could neither see nor cut single requests. Hosts outside of the arena are refused with 403 unless the
+//! environment allows them; then CONNECT opens a tunnel for any bytes (`egress`).
 //!
 //! ```text
 //!   GET http://shop.test/ ──► proxied (examine, credentials, directory) ──► forward ──► site

@@ -76,13 +76,6 @@ impl Door {
             Self::Proxy(proxy) => proxy.each_client(act),
         }
     }
-
-    pub(super) fn connections(&self) -> usize {
-        match self {
-            Self::Port(route) => route.connections(),
-            Self::Proxy(proxy) => proxy.connections(),
-        }
-    }
 }
 
 /// The state that all workers share: the settings, and each worker's queue and load.
@@ -228,6 +221,11 @@ impl Team {
             }
         }
         Ok((team, threads))
+    }
+
+    /// Returns whether a client is connected to any port.
+    pub(super) fn has_connections(&self) -> bool {
+        self.members.iter().any(|member| member.connections.load(Ordering::Relaxed) > 0)
     }
 
     /// Gives the order to one worker, chosen by the route's number. Returns false if the gateway has stopped.

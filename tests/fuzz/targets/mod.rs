@@ -12,6 +12,7 @@ mod logins;
 mod pages;
 mod pickles;
 mod pipes;
+mod proxied;
 mod recordings;
 mod redis;
 mod requests;
@@ -25,8 +26,9 @@ mod wire;
 
 use crate::target::FuzzTarget;
 
-pub const TARGETS: [FuzzTarget; 21] = [
+pub const TARGETS: [FuzzTarget; 22] = [
     requests::TARGET,
+    proxied::TARGET,
     answers::TARGET,
     sql::TARGET,
     servers::TARGET,

@@ -64,10 +64,6 @@ pub const TARGET: FuzzTarget = FuzzTarget {
 /// The client's time limit; the gateway's limit is a tenth of it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The last request of every client, which makes the gateway close the connection unless it is parsed as part of the
-/// bytes before it.
-const LAST: &[u8] = b"GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
-
 /// The time that a client waits before it closes its sending side.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -81,12 +77,24 @@ type Requests = HashMap<(String, String), Vec<Option<Vec<u8>>>>;
 pub struct Passage {
     route: Route,
     site: SocketAddr,
+    /// The address to which clients connect.
+    door: SocketAddr,
+    /// The text before a path in a request through this door, and the headers that the door requires.
+    form: (&'static str, &'static str),
     // The gateway's threads end when it is dropped.
     _gateway: Gateway,
 }
 
 impl Passage {
     pub fn to(site: SocketAddr) -> Self {
+        Self::through(site, |_, route| (route.local_addr(), ("", "")))
+    }
+
+    /// Opens a gateway to the site, and the door to it that `open` returns.
+    pub fn through(
+        site: SocketAddr,
+        open: impl FnOnce(&Gateway, &Route) -> (SocketAddr, (&'static str, &'static str)),
+    ) -> Self {
         let mut settings = GatewaySettings::default();
         settings.workers = 1;
         settings.head_timeout = PATIENCE / 10;
@@ -96,7 +104,8 @@ impl Passage {
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
         let route =
             gateway.open(listen, hold, WriteRules::default(), RecordingFilter::All, "shop").expect("a free port");
-        let passage = Self { route, site, _gateway: gateway };
+        let (door, form) = open(&gateway, &route);
+        let passage = Self { route, site, door, form, _gateway: gateway };
         passage.serve(1);
         passage
     }
@@ -106,15 +115,21 @@ impl Passage {
     }
 
     pub fn connect(&self) -> TcpStream {
-        let client = TcpStream::connect(self.route.local_addr()).expect("the gateway accepts");
+        let client = TcpStream::connect(self.door).expect("the gateway accepts");
         client.set_read_timeout(Some(PATIENCE)).and_then(|()| client.set_nodelay(true)).expect("a client");
         client
+    }
+
+    /// A request that makes the gateway close the connection, unless it is parsed as part of the bytes before it.
+    fn last(&self, path: &str) -> String {
+        let (origin, headers) = self.form;
+        format!("GET {origin}{path} HTTP/1.1\r\nHost: a\r\n{headers}Connection: close\r\n\r\n")
     }
 
     /// Sends a request on a new connection and checks that the answer belongs to it.
     pub fn visit(&self, path: &str) {
         let mut visitor = self.connect();
-        write!(visitor, "GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").expect("sent");
+        visitor.write_all(self.last(path).as_bytes()).expect("sent");
         let answer = wire::answer(&mut BufReader::new(visitor), "GET").expect("an answer");
         assert_eq!(answer.first, "HTTP/1.1 200 OK", "{answer:?}");
         assert_eq!(String::from_utf8_lossy(&answer.body), path, "the answer to another's request");
@@ -153,9 +168,14 @@ fn answer_all(mut stream: TcpStream, seen: &Mutex<Vec<WireMessage>>) {
 }
 
 fn open() -> InputCheck {
+    checked(Passage::to, |_| {})
+}
+
+/// Checks inputs through the passage that `to` makes to a site. `examine` checks each request that the site receives.
+pub fn checked(to: impl FnOnce(SocketAddr) -> Passage, examine: impl Fn(&[WireMessage]) + 'static) -> InputCheck {
     let seen: Arc<Mutex<Vec<WireMessage>>> = Arc::default();
     let noted = Arc::clone(&seen);
-    let passage = Passage::to(site(move |stream| answer_all(stream, &noted)));
+    let passage = to(site(move |stream| answer_all(stream, &noted)));
     let mut known = Requests::new();
     let mut taken = 0;
     let mut number = 0;
@@ -177,17 +197,18 @@ fn open() -> InputCheck {
         for request in &seen {
             forget(&mut known, request);
         }
+        examine(&seen);
         let statuses: Vec<&str> = answers.iter().map(WireMessage::second).collect();
         format!("{statuses:?} {} seen", seen.len())
     })
 }
 
-/// Sends bytes, and reads well-formed answers until the gateway sends no more.
+/// Sends bytes and a last request, and reads well-formed answers until the gateway sends no more.
 fn exchange(passage: &Passage, input: &[u8]) -> Vec<WireMessage> {
     let mut client = passage.connect();
     client.set_read_timeout(Some(PAUSE)).expect("a time-out");
     // A gateway may close the connection before it has read everything.
-    let _ = client.write_all(input).and_then(|()| client.write_all(LAST));
+    let _ = client.write_all(input).and_then(|()| client.write_all(passage.last("/last").as_bytes()));
     let mut from = BufReader::new(Patient { client, has_ended: false });
     let mut answers = Vec::new();
     loop {
@@ -200,7 +221,7 @@ fn exchange(passage: &Passage, input: &[u8]) -> Vec<WireMessage> {
                 return answers;
             }
         }
-        let has_other_rules = [b"HEAD".as_slice(), b"pgrade"].iter().any(|word| has_word(input, word));
+        let has_other_rules = [b"HEAD".as_slice(), b"pgrade", b"CONNECT"].iter().any(|word| has_word(input, word));
         if has_other_rules {
             let _ = from.read_to_end(&mut Vec::new());
             return answers;
