@@ -234,9 +234,8 @@ async fn two_contexts_of_a_browser_are_two_episodes() {
     let api = EpisodeClient::of(&world);
     let (one, other) = tokio::join!(ProxiedEpisode::start(&api), ProxiedEpisode::start(&api));
     let browser = HeadlessBrowser::start().await;
-    let open = async |episode: &ProxiedEpisode| {
-        browser.proxied_page(&episode.server, &episode.id, &episode.token, PAGE).await
-    };
+    let open =
+        async |episode: &ProxiedEpisode| browser.proxied_page(&episode.server, &episode.id, &episode.token, PAGE).await;
     let (first, second) = (open(&one).await, open(&other).await);
     for (page, word) in [(&first, "of-one"), (&second, "of-other")] {
         page.open(&format!("http://toy.arena.test/cgi-bin/write?{word}")).await;
@@ -276,7 +275,8 @@ fn a_command_finds_the_proxy_in_its_variables() {
         format!("{BASELINE}localhost,127.0.0.1,::1\n")
     });
     // Slot 1 has a public port, so its episode needs no proxy.
-    let public = run(&["--slot", "toy=1"], "echo \"$ARENAD_URL_TOY $SHOPPING\"; curl --silent \"$SHOPPING/cgi-bin/page\"");
+    let public =
+        run(&["--slot", "toy=1"], "echo \"$ARENAD_URL_TOY $SHOPPING\"; curl --silent \"$SHOPPING/cgi-bin/page\"");
     assert_eq!(public, format!("http://localhost:{0} http://localhost:{0}\n{BASELINE}", world.port));
     world.run(&["down"]).code(0);
 }

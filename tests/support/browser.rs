@@ -72,7 +72,8 @@ impl HeadlessBrowser {
 
     /// Opens a page in its own browser context, all of whose requests go through a proxy.
     pub async fn proxied_page(&self, server: &str, username: &str, password: &str, url: &str) -> BrowserTab {
-        let context = CreateBrowserContextParams::builder().proxy_server(server).proxy_bypass_list("<-loopback>").build();
+        let context =
+            CreateBrowserContextParams::builder().proxy_server(server).proxy_bypass_list("<-loopback>").build();
         self.page_in(context, Some(Credentials { username: username.into(), password: password.into() }), url).await
     }
 

@@ -162,7 +162,8 @@ mod tests {
 
     #[test]
     fn an_alias_is_a_host_with_or_without_a_port() {
-        let parse = |text: &str| SiteAlias::parse(text).map(|alias| (alias.host.clone(), alias.port, alias.to_string()));
+        let parse =
+            |text: &str| SiteAlias::parse(text).map(|alias| (alias.host.clone(), alias.port, alias.to_string()));
         let found = |host: &str, port, text: &str| Ok((host.to_owned(), port, text.to_owned()));
         assert_eq!(parse("OneStopMarket.com"), found("onestopmarket.com", 80, "onestopmarket.com"));
         assert_eq!(parse("shop.test:7770"), found("shop.test", 7770, "shop.test:7770"));

@@ -92,7 +92,8 @@ fn proxy_address(text: &str) -> Result<ProxyAddress, Malformed> {
     if text == "none" {
         return Ok(ProxyAddress::Nothing);
     }
-    let address = text.parse().map_err(|_| format!("`{text}` is neither an address such as 127.0.0.1:7500 nor `none`"))?;
+    let address =
+        text.parse().map_err(|_| format!("`{text}` is neither an address such as 127.0.0.1:7500 nor `none`"))?;
     Ok(ProxyAddress::Listen(address))
 }
 

@@ -109,8 +109,10 @@ impl SingleRun<'_> {
         interruptions: &mut Interruption,
     ) -> Result<u8, CommandFailure> {
         if self.has_proxy_env && started.proxy.is_none() {
-            return Err(CommandFailure::usage("--proxy-env requires the episode proxy, which the daemon does not offer")
-                .hint("`arenad status` says why; `arenad serve --proxy ADDRESS` offers it"));
+            return Err(CommandFailure::usage(
+                "--proxy-env requires the episode proxy, which the daemon does not offer",
+            )
+            .hint("`arenad status` says why; `arenad serve --proxy ADDRESS` offers it"));
         }
         let mut child = RunningChild::start(self.command, &self.variables(episode, started), self.is_alone)?;
         loop {

@@ -4,9 +4,7 @@ use super::ValidationContext;
 use crate::raw::environment::RawEnvironment;
 use crate::scope::Scope;
 use crate::tree::excerpt;
-use arenad_model::proxy_address::{
-    ARENA_DOMAIN, EgressRule, InvalidHostAddress, SiteAlias, is_in_arena, is_of_site,
-};
+use arenad_model::proxy_address::{ARENA_DOMAIN, EgressRule, InvalidHostAddress, SiteAlias, is_in_arena, is_of_site};
 use arenad_model::site::Site;
 
 /// Reads the aliases of a site.
@@ -62,14 +60,18 @@ pub(super) fn unique_aliases(context: ValidationContext<'_>, raw: &RawEnvironmen
             let leads_to = |other: &Site| is_of_site(other, environment_host, &alias.host, alias.port);
             // Of two equal aliases, the second one is reported.
             let is_later = |index: usize, other: &Site| index > number && other.public.aliases.contains(alias);
-            let other = sites.iter().enumerate().find(|(index, other)| {
-                *index != number && leads_to(other) && !is_later(*index, other)
-            });
+            let other = sites
+                .iter()
+                .enumerate()
+                .find(|(index, other)| *index != number && leads_to(other) && !is_later(*index, other));
             let Some((_, other)) = other else { continue };
             let written = raw_index(raw, site, alias);
             place(site)
                 .index(written)
-                .error("conflict", format!("the alias `{alias}` of the site `{}` leads to the site `{}`", site.name, other.name))
+                .error(
+                    "conflict",
+                    format!("the alias `{alias}` of the site `{}` leads to the site `{}`", site.name, other.name),
+                )
                 .help("an address leads to one site: remove it from one of them")
                 .report();
         }
