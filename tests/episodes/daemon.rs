@@ -86,7 +86,7 @@ impl<'a> EpisodeDaemon<'a> {
         self.say(&format!("wait {id}"))
     }
 
-    /// Returns an episode.
+    /// Returns the state of an episode.
     #[track_caller]
     pub fn get(&mut self, id: &str) -> Value {
         self.say(&format!("get {id}"))
@@ -127,7 +127,7 @@ impl Drop for EpisodeDaemon<'_> {
     }
 }
 
-/// The daemon itself.
+/// Serves the state directory, and executes the commands from standard input.
 #[test]
 #[ignore = "the other tests run it as a process"]
 fn serve() {

@@ -1,4 +1,4 @@
-//! What an episode gets, what it leaves behind, and what others may do meanwhile.
+//! The start of an episode, its end, and the requests of others meanwhile.
 
 use super::daemon::EpisodeDaemon;
 use crate::support::wait::PATIENCE;
@@ -37,7 +37,7 @@ fn an_episode_begins_at_the_baseline_and_leaves_nothing() {
     assert_eq!(world.page(), BASELINE, "it began with a person's writes");
     world.write("by-the-episode");
 
-    // Nobody changes the site of an episode.
+    // Requests of others that would change the site of an episode are refused.
     let before = generation(&world);
     let held = format!("{}/toy/1 belongs to episode {id}", world.name);
     world.run(&["reset", "toy"]).code(1).says(&held).says("hint: end the episode first");
@@ -52,7 +52,7 @@ fn an_episode_begins_at_the_baseline_and_leaves_nothing() {
     daemon.release(&id);
     is_people_s_again(&world);
     assert!(generation(&world) > before);
-    // The next episode does not have to reset what nobody has reached, and people can reset the free slot.
+    // People can reset the free slot, and the next episode gets this generation if no client has reached it.
     world.run(&["reset", "toy"]).code(0);
     let fresh = generation(&world);
     let id = daemon.active("toy");

@@ -22,7 +22,7 @@ fn an_episode_goes_on_after_a_kill_of_the_daemon() {
     daemon.release(&id);
     is_people_s_again(&world);
 
-    // Nobody sees what an ended episode wrote, however early the daemon dies after the end.
+    // No client sees the writes of an ended episode, however early the daemon dies after the end.
     let id = daemon.active("toy");
     world.write("of-the-past");
     daemon.release(&id);

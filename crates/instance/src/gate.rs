@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use arenad_gateway::{Route, Target};
 use arenad_model::episode::ids::EpisodeId;
 
-/// The `Retry-After` of responses while nobody may reach the instance.
+/// The `Retry-After` of responses while no client may reach the instance.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
 
 /// The clients that may reach an instance through its route.
@@ -26,7 +26,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(2);
 pub enum RouteAccess {
     /// Everybody who knows the address.
     Open,
-    /// Nobody.
+    /// No client reaches the instance.
     Closed {
         /// The reason, for the page that people see.
         reason: String,
@@ -99,12 +99,12 @@ impl RouteGate {
         self.offer(RouteOffer::Serve(target));
     }
 
-    /// Holds requests, unless nobody may reach the instance.
+    /// Holds requests, unless no client may reach the instance.
     pub(crate) fn hold(&self, reason: String) {
         self.offer(RouteOffer::Hold(reason));
     }
 
-    /// Refuses requests.
+    /// Refuses requests, whatever the access.
     pub(crate) fn refuse(&self, reason: String, retry_after: Duration) {
         self.offer(RouteOffer::Refuse(reason, retry_after));
     }

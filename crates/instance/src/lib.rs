@@ -340,7 +340,7 @@ impl InstanceHandle {
         self.gate.route().clone()
     }
 
-    /// Changes who reaches the instance through its route. When this returns, nobody else does, and the daemon's own
+    /// Changes who reaches the instance through its route. When this returns, no one else does, and the daemon's own
     /// visits have been told to end.
     pub fn set_access(&self, access: RouteAccess) {
         self.gate.set_access(access);

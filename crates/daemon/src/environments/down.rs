@@ -1,4 +1,4 @@
-//! Taking sites down.
+//! The way down: sites are withdrawn from episodes, and their instances and drivers are removed.
 
 use std::sync::Arc;
 

@@ -55,7 +55,9 @@ impl EpisodeDirectory {
             return Err(refusal);
         }
         let view = self.episodes.get(&id).map_err(|_| ProxyRefusal::Credentials)?;
-        let Some(first) = view.request.sites.first() else { return Err(ProxyRefusal::Outside { reachable: Vec::new() }) };
+        let Some(first) = view.request.sites.first() else {
+            return Err(ProxyRefusal::Outside { reachable: Vec::new() });
+        };
         let place = self.environments.with_definition(first.site.environment.as_str(), |definition| {
             place(definition, &sites(definition, &view), host, port)
         });

@@ -60,7 +60,7 @@ pub(super) struct BringOrder {
 
 impl BringOrder {
     /// Brings the instance to the snapshot, unless it is there already. Returns its generation, which equals the
-    /// snapshot and which nobody has reached.
+    /// snapshot and which no client has reached.
     pub(super) async fn execute(self) -> Result<u64, VoidReason> {
         let failed = |detail: String| VoidReason::ResetFailed { slot: self.instance.id.clone(), detail };
         let reached = || self.reached();
@@ -80,7 +80,7 @@ impl BringOrder {
         generation.ok_or_else(|| failed("it was changed or reached right after its reset".to_owned()))
     }
 
-    /// Returns the serving generation if it was made from the snapshot and proven, its probes pass, and nobody has
+    /// Returns the serving generation if it was made from the snapshot and proven, its probes pass, and no client has
     /// reached it since.
     async fn reached(&self) -> Result<Option<u64>, StoreError> {
         let (is_ready, generation) =

@@ -161,7 +161,7 @@ impl DaemonSlots {
         }
     }
 
-    /// Brings an instance to a snapshot, or to its baseline if none is given, unless it equals it and nobody has reached
+    /// Brings an instance to a snapshot, or to its baseline if none is given, unless it equals it and no client reached
     /// it. Returns its generation.
     ///
     /// Cancellation: the request to the driver comes to its end, and the next call for the slot waits for that.

@@ -14,7 +14,7 @@ pub(super) enum SlotUse {
     Preparing(EpisodeId),
     /// An episode has the slot.
     Leased {
-        /// The episode.
+        /// The episode whose clients reach the slot.
         episode: EpisodeId,
         /// The only generation that may serve the episode.
         generation: u64,

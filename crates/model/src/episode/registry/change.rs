@@ -83,7 +83,7 @@ pub enum SlotFailure {
 pub enum WithdrawalScope {
     /// All sites of an environment.
     Environment(EnvironmentName),
-    /// One site.
+    /// One site of an environment.
     Site(SiteId),
 }
 
