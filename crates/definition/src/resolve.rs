@@ -24,7 +24,8 @@ use arenad_model::schedule::{CronSchedule, Schedule};
 use arenad_model::site::{
     Account, BaselineSpec, BenchmarkFamily, BuildSpec, ConfigureAction, ConfigureStep, Database, DatabaseAccess,
     DatabaseEngine, Dependency, DependencyCondition, EntryPort, Environment, ExecStep, HealthCheck, HttpStep, Limits,
-    MountSpec, PublicAddress, Readiness, RecordedRequests, ResetSpec, ResetStrategyName, ServiceSpec, Site, Unless,
+    MountSpec, PublicAddress, Readiness, RecordedRequests, ResetSpec, ResetStrategyName, ServiceSpec, Site, SlotSpec,
+    Unless,
 };
 use arenad_model::standby_schedule::StandbyTime;
 use arenad_model::store::{Control, RedisAccess, STORE_TIMEOUT, Store, StoreKind, Volatile, VolatilePart, Writers};
@@ -216,6 +217,7 @@ fn site(site: &Site) -> Json {
         readiness,
         baseline,
         reset,
+        slots,
         clock,
         health: HealthSpec { shallow, deep },
         // The hash is derived from other settings.
@@ -249,6 +251,9 @@ fn site(site: &Site) -> Json {
     }
     if !scratch.is_empty() {
         found["scratch"] = scratch.iter().map(self::scratch).collect();
+    }
+    if *slots != SlotSpec::ONE {
+        found["slots"] = self::slots(slots);
     }
     if let Some(known) = clock {
         found["clock"] = self::clock(known);
@@ -302,6 +307,11 @@ fn reset(reset: &ResetSpec) -> Json {
         found["verify_every"] = every.get().into();
     }
     found
+}
+
+fn slots(slots: &SlotSpec) -> Json {
+    let SlotSpec { min, max, memory } = slots;
+    filled(json!({ "min": min, "max": max, "memory": memory }))
 }
 
 fn standby_time(time: &StandbyTime) -> Json {

@@ -56,15 +56,19 @@ pub(super) struct BringOrder {
     pub(super) instance: InstanceHandle,
     /// The snapshot, or `None` for the baseline.
     pub(super) to: Option<SnapshotId>,
+    /// Whether the instance is reset even if nobody seems to have reached it.
+    pub(super) is_forced: bool,
 }
 
 impl BringOrder {
-    /// Brings the instance to the snapshot, unless it is there already. Returns its generation, which equals the
-    /// snapshot and which no client has reached.
+    /// Brings the instance to the snapshot, unless it is there already and that suffices. Returns its generation, which
+    /// equals the snapshot and which no client has reached.
     pub(super) async fn execute(self) -> Result<u64, VoidReason> {
         let failed = |detail: String| VoidReason::ResetFailed { slot: self.instance.id.clone(), detail };
         let reached = || self.reached();
-        if let Some(generation) = reached().await.map_err(|error| failed(describe(&error)))? {
+        if !self.is_forced
+            && let Some(generation) = reached().await.map_err(|error| failed(describe(&error)))?
+        {
             return Ok(generation);
         }
         let want = Want::Reset { to: self.to.as_ref().map(SnapshotId::to_string) };

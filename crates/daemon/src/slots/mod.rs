@@ -19,16 +19,21 @@
 //! | `bring` | brings an instance to a snapshot, or finds that it already equals it |
 //! | `mark` | the files that mark slots which are to be recycled |
 //! | `watch` | the failures of slots, from the reports of the drivers |
+//! | `scale` | the number of slots of each site, which follows the requests |
 //! | `start` | the start of the episode keeper |
 
 mod bring;
 mod mark;
+mod scale;
 mod slot_use;
 mod start;
 mod watch;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use self::bring::{BringOrder, find_snapshot, has_settled, serves};
 use self::mark::RecycleMark;
@@ -41,10 +46,13 @@ use arenad_model::episode::ending::{EpisodeEnding, VoidReason};
 use arenad_model::episode::ids::EpisodeId;
 use arenad_model::episode::lease::RecycleOrder;
 use arenad_model::episode::request::StartPoint;
+use arenad_model::episode::slots::{ObservedSlot, SlotActivity};
 use arenad_model::error::describe;
+use arenad_model::ids::SiteId;
 use arenad_model::instance::{InstanceId, InstanceState};
 use arenad_seams::ordered_watch as watched;
 
+pub(crate) use scale::keep_numbers;
 pub(crate) use start::capacity;
 pub use start::start_episodes;
 pub(crate) use watch::watch;
@@ -54,6 +62,8 @@ pub(crate) use watch::watch;
 struct SlotEntry {
     instance: Option<InstanceHandle>,
     slot_use: SlotUse,
+    /// The time since when the slot has its use.
+    since: Duration,
     /// Held by the request to the driver that is under way. A cancelled call leaves its request behind.
     turn: Arc<tokio::sync::Mutex<()>>,
 }
@@ -66,11 +76,13 @@ pub struct DaemonSlots {
     access: Arc<ProxyAccess>,
     /// The number of instances that have been entered into the table so far.
     entered: watched::Sender<u64>,
+    origin: Instant,
 }
 
 impl DaemonSlots {
     fn new(shared: Arc<SharedParts>) -> Self {
-        Self { shared, table: RwLock::default(), access: Arc::default(), entered: watched::Sender::new(0) }
+        let (entered, origin) = (watched::Sender::new(0), Instant::now());
+        Self { shared, table: RwLock::default(), access: Arc::default(), entered, origin }
     }
 
     // Every change of the table is one assignment or one insertion, so a panic leaves a valid table.
@@ -96,7 +108,8 @@ impl DaemonSlots {
         let is_marked = self.mark(slot).exists();
         let mut table = self.write();
         let entry = table.entry(slot.clone()).or_default();
-        if entry.slot_use == SlotUse::Idle && is_marked {
+        // A further slot is given to nobody before it has been made.
+        if entry.slot_use == SlotUse::Idle && (is_marked || !slot_use::is_public(slot)) {
             entry.slot_use = SlotUse::Recycling;
         }
         entry.slot_use.access(slot)
@@ -123,6 +136,33 @@ impl DaemonSlots {
     /// Returns the instance of a slot, if it exists.
     pub(crate) fn instance(&self, slot: &InstanceId) -> Option<InstanceHandle> {
         self.read().get(slot)?.instance.clone()
+    }
+
+    /// Returns the instances of all slots, in the order of their names.
+    pub(crate) fn instances(&self) -> Vec<InstanceHandle> {
+        self.read().values().filter_map(|entry| entry.instance.clone()).collect()
+    }
+
+    /// Returns the time since the daemon started, by which [`Self::observed`] measures.
+    pub(crate) fn now(&self) -> Duration {
+        self.origin.elapsed()
+    }
+
+    /// Returns the slots of a site, for the plan of their number.
+    pub(crate) fn observed(&self, site: &SiteId) -> Vec<ObservedSlot> {
+        let table = self.read();
+        let of_site = table.iter().filter(|(slot, _)| slot.site_id() == *site);
+        let observed = of_site.filter_map(|(slot, entry)| {
+            let state = entry.instance.as_ref()?.with_report(|report| report.state.clone());
+            let activity = match (&entry.slot_use, state) {
+                (SlotUse::Preparing(_) | SlotUse::Leased { .. }, _) => SlotActivity::Busy,
+                (_, InstanceState::Down | InstanceState::Preparing | InstanceState::Starting) => SlotActivity::Making,
+                (SlotUse::Recycling, _) => SlotActivity::Recycling,
+                (SlotUse::Idle, _) => SlotActivity::Free { since: entry.since },
+            };
+            Some(ObservedSlot { number: slot.number, activity })
+        });
+        observed.collect()
     }
 
     /// Returns the episode that has a slot, with its generation.
@@ -155,17 +195,17 @@ impl DaemonSlots {
     fn set_use(&self, slot: &InstanceId, slot_use: SlotUse) {
         let mut table = self.write();
         let entry = table.entry(slot.clone()).or_default();
-        entry.slot_use = slot_use;
+        (entry.slot_use, entry.since) = (slot_use, self.now());
         if let Some(instance) = &entry.instance {
             instance.set_access(entry.slot_use.access(slot));
         }
     }
 
-    /// Brings an instance to a snapshot, or to its baseline if none is given, unless it equals it and no client reached
-    /// it. Returns its generation.
+    /// Brings an instance to a starting point. Unless `is_forced`, one that is there and that no client has reached stays as
+    /// it is. Returns its generation.
     ///
     /// Cancellation: the request to the driver comes to its end, and the next call for the slot waits for that.
-    async fn bring(&self, instance: InstanceHandle, start: &StartPoint) -> Result<u64, VoidReason> {
+    async fn bring(&self, instance: InstanceHandle, start: &StartPoint, is_forced: bool) -> Result<u64, VoidReason> {
         has_settled(&instance).await?;
         let to = match start {
             StartPoint::Baseline | StartPoint::Fork(_) => None,
@@ -173,7 +213,7 @@ impl DaemonSlots {
         };
         let turn = self.read().get(&instance.id).map(|entry| entry.turn.clone()).unwrap_or_default();
         let slot = instance.id.clone();
-        let order = BringOrder { shared: self.shared.clone(), instance, to };
+        let order = BringOrder { shared: self.shared.clone(), instance, to, is_forced };
         let work = self.shared.tasks.spawn(async move {
             let _turn = turn.lock_owned().await;
             order.execute().await
@@ -214,7 +254,7 @@ impl Slots for DaemonSlots {
         self.mark(&slot).set().map_err(|error| failed(format!("its use cannot be noted: {error}")))?;
         self.set_use(&slot, SlotUse::Preparing(episode));
         let instance = self.instance_of(&slot).await;
-        let generation = self.bring(instance, &start).await?;
+        let generation = self.bring(instance, &start, false).await?;
         Ok(PreparedSlot { generation })
     }
 
@@ -262,7 +302,9 @@ impl Slots for DaemonSlots {
             return serves(&self.instance_of(slot).await).await;
         }
         self.set_use(slot, SlotUse::Recycling);
-        self.bring(self.instance_of(slot).await, &StartPoint::Baseline).await?;
+        // What the site did by itself while an episode had it leaves no trace at the route.
+        let is_forced = order.after.is_some() || mark.exists();
+        self.bring(self.instance_of(slot).await, &StartPoint::Baseline, is_forced).await?;
         mark.clear();
         self.set_use(slot, SlotUse::Idle);
         Ok(())
