@@ -176,7 +176,7 @@ async fn credentials_of_an_ended_episode_reach_nothing() {
     assert_eq!(status, 407, "{text}");
     assert!(text.contains("has ended (the client released it)") && text.contains("start another one"), "{text}");
 
-    // Whoever gets the slot next finds its baseline, even after further attempts.
+    // The next episode finds the baseline in the slot, even after further attempts.
     let next = ProxiedEpisode::start(&api).await;
     assert_eq!(one.get("http://toy.arena.test/cgi-bin/write?of-the-past").await.0, 407);
     assert_eq!(next.get(PAGE).await, (200, BASELINE.to_owned()));

@@ -53,7 +53,7 @@ pub struct Api {
     pub environments: Arc<EnvironmentRegistry>,
     /// The episodes, and the queue of those that wait.
     pub episodes: EpisodeHandle,
-    /// The episode proxy.
+    /// The address of the episode proxy, or the reason why there is none.
     pub proxy: OpenProxy,
     /// The operations that clients can wait for.
     pub operations: Operations,

@@ -101,7 +101,7 @@ fn place(definition: &Environment, sites: &[&Site], host: &str, port: u16) -> Ar
     if let Some(site) = sites.iter().find(|site| is_of_site(site, &definition.host, host, port)) {
         return ArenaPlace::Site { name: site.name.clone(), canonical: canonical(site, &definition.host) };
     }
-    // The site of another episode is no host outside of the arena, whatever the environment allows.
+    // A rule for egress must not lead to a site of the environment that the episode does not have.
     let is_other_site = definition.sites.iter().any(|site| is_of_site(site, &definition.host, host, port));
     if !is_other_site && allows_egress(definition, host, port) {
         return ArenaPlace::External;

@@ -11,7 +11,7 @@ use arenad_model::error::describe;
 /// The port of the episode proxy, as the daemon is started with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProxyPort {
-    /// The address.
+    /// The address on which the proxy listens.
     pub address: SocketAddr,
     /// Whether the daemon does not start without it. Otherwise it goes without a proxy, and says so in its status.
     pub is_required: bool,

@@ -56,7 +56,7 @@ pub(super) struct BringOrder {
     pub(super) instance: InstanceHandle,
     /// The snapshot, or `None` for the baseline.
     pub(super) to: Option<SnapshotId>,
-    /// Whether the instance is reset even if nobody seems to have reached it.
+    /// Whether the instance is reset even if no client seems to have reached it.
     pub(super) is_forced: bool,
 }
 

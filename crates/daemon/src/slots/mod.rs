@@ -108,7 +108,7 @@ impl DaemonSlots {
         let is_marked = self.mark(slot).exists();
         let mut table = self.write();
         let entry = table.entry(slot.clone()).or_default();
-        // A further slot is given to nobody before it has been made.
+        // A further slot is offered only when it has been made.
         if entry.slot_use == SlotUse::Idle && (is_marked || !slot_use::is_public(slot)) {
             entry.slot_use = SlotUse::Recycling;
         }
@@ -302,7 +302,7 @@ impl Slots for DaemonSlots {
             return serves(&self.instance_of(slot).await).await;
         }
         self.set_use(slot, SlotUse::Recycling);
-        // What the site did by itself while an episode had it leaves no trace at the route.
+        // The route does not see changes that the site made by itself, such as those of scheduled jobs.
         let is_forced = order.after.is_some() || mark.exists();
         self.bring(self.instance_of(slot).await, &StartPoint::Baseline, is_forced).await?;
         mark.clear();
