@@ -397,5 +397,6 @@ fn gateway_settings() -> GatewaySettings {
     let mut settings = GatewaySettings::default();
     let files = machine::raise_file_limit();
     settings.connections_per_route = machine::connections_per_site(files, settings.connections_per_route);
+    settings.connections_per_proxy = machine::connections_per_site(files, settings.connections_per_proxy);
     settings
 }
