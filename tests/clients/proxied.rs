@@ -17,7 +17,7 @@ use crate::support::wait::PATIENCE;
 use crate::support::{World, until};
 
 /// The site's text, before anybody writes to it.
-const BASELINE: &str = "configured\n";
+const BASELINE: &str = "toy\nconfigured\n";
 const PAGE: &str = "http://toy.arena.test/cgi-bin/page";
 
 /// A world whose site has up to three slots.
@@ -27,6 +27,13 @@ fn world(label: &str) -> World {
     let port = format!("port: {}", world.port);
     world.edit("environment", &port, &format!("{port}, aliases: [onestopmarket.com]"));
     world
+}
+
+/// Returns the command of a daemon in the foreground. The world recognizes its daemon by the state directory.
+fn serve(world: &World) -> Command {
+    let mut command = world.command(&["serve", "--engine", "unix:///var/run/docker.sock", "--state-dir"]);
+    command.arg(world.state_dir());
+    command
 }
 
 /// The credentials of an episode, and a client that uses them.
@@ -208,7 +215,7 @@ async fn an_episode_goes_on_through_the_proxy_after_a_kill_of_the_daemon() {
     // The port stays the same, as it does unless an operator chooses a free one.
     let address = one.server.strip_prefix("http://").unwrap().to_owned();
     world.signal_daemon(Signal::KILL);
-    let mut serve = world.command(&["serve", "--engine", "unix:///var/run/docker.sock"]);
+    let mut serve = serve(&world);
     serve.env("ARENAD_PROXY", &address);
     let _daemon = world.start_command(serve);
     let page = || {
@@ -311,15 +318,17 @@ fn a_daemon_goes_without_the_proxy_if_another_program_uses_the_default_port() {
     let world = World::bare("default");
     // If another process has the port, it is taken as well.
     let _taken = TcpListener::bind("127.0.0.1:7500");
-    let mut serve = world.command(&["serve", "--engine", "unix:///var/run/docker.sock"]);
-    serve.env_remove("ARENAD_PROXY");
-    let _daemon = world.start_command(serve);
+    let mut without = serve(&world);
+    without.env_remove("ARENAD_PROXY");
+    let _daemon = world.start_command(without);
     let status = until("the daemon", PATIENCE, || world.api("/v1/status"), Option::is_some).unwrap();
     assert_eq!(status["daemon"]["proxy"], Value::Null);
     world.run(&["status"]).prints("note: there is no episode proxy: 127.0.0.1:7500 is used by");
     world.signal_daemon(Signal::TERM);
 
-    let _daemon = world.start(&["serve", "--engine", "unix:///var/run/docker.sock", "--proxy", "none"]);
+    let mut off = serve(&world);
+    off.env("ARENAD_PROXY", "none");
+    let _daemon = world.start_command(off);
     let status = until("the daemon", PATIENCE, || world.api("/v1/status"), Option::is_some).unwrap();
     assert_eq!(status["daemon"]["proxy"], Value::Null);
     assert!(!status["daemon"]["notes"].to_string().contains("proxy"), "{status:#}");
