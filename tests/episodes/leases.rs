@@ -44,7 +44,7 @@ fn an_episode_begins_at_the_baseline_and_leaves_nothing() {
     world.run(&["snapshot", "take", "toy", "--name", "mine"]).code(1).says(&held);
     world.run(&["up", &world.name]).code(0);
     world.edit("environment", "title: Toy", "title: Other");
-    world.run(&["up", &world.name]).code(1).says(&held);
+    world.run(&["up", &world.name]).code(1).says(&format!("it belongs to episode {id}"));
     world.edit("environment", "title: Other", "title: Toy");
     assert_eq!(generation(&world), before);
     assert!(world.page().contains("by-the-episode"));
