@@ -1,17 +1,21 @@
 //! `arenad serve`: runs the daemon in this process.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::args::{Global, ServeArgs};
+use super::args::{Global, ProxyAddress, ServeArgs};
 use super::failure::CommandFailure;
 use super::{client, exit_code, secrets};
+use arenad_daemon::proxy::ProxyPort;
 use arenad_daemon::{Daemon, DaemonSettings, StartError};
 use arenad_engine::docker::DockerEngine;
 use arenad_model::site::Secret;
+
+/// The address of the episode proxy unless the operator chooses another one.
+const DEFAULT_PROXY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7500);
 
 /// Runs the daemon until a signal or `arenad down` stops it.
 pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, CommandFailure> {
@@ -24,6 +28,7 @@ pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, CommandFailure
         }
     }
     let tcp = offered(args.listen, args.behind_tls_proxy, secrets::token(global)?)?;
+    let proxy = proxy_port(args.daemon.proxy, args.behind_tls_proxy)?;
     let mut engine = DockerEngine::new(&args.engine.engine);
     if let Some(bytes) = args.container_memory {
         engine = engine.with_container_memory(bytes);
@@ -36,6 +41,7 @@ pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, CommandFailure
         standby_boots: args.standby_boots,
         memory_reserve: args.memory_reserve,
         tcp,
+        proxy,
         socket_group: args.socket_group,
         background: args.background,
     };
@@ -86,6 +92,24 @@ fn offered(
     Ok(Some((address, Secret::new(token))))
 }
 
+/// Returns the port of the episode proxy.
+///
+/// Errors: other hosts can reach the address and no proxy adds TLS. Tokens of episodes would be readable on the way.
+fn proxy_port(chosen: Option<ProxyAddress>, is_behind_tls_proxy: bool) -> Result<Option<ProxyPort>, CommandFailure> {
+    match chosen {
+        None => Ok(Some(ProxyPort { address: DEFAULT_PROXY, is_required: false })),
+        Some(ProxyAddress::Nothing) => Ok(None),
+        Some(ProxyAddress::Listen(address)) if is_readable_on_the_way(address.ip()) && !is_behind_tls_proxy => {
+            let message = format!("--proxy {address} can be reached from other hosts, and the proxy has no TLS");
+            Err(CommandFailure::usage(message).hint(
+                "listen on 127.0.0.1 and let other hosts reach it through a tunnel; if a TLS proxy on another host is the \
+                 only way to this address, pass --behind-tls-proxy",
+            ))
+        }
+        Some(ProxyAddress::Listen(address)) => Ok(Some(ProxyPort { address, is_required: true })),
+    }
+}
+
 /// Returns whether traffic to an address leaves this host.
 fn is_readable_on_the_way(address: IpAddr) -> bool {
     !address.to_canonical().is_loopback()
@@ -104,6 +128,20 @@ mod tests {
                 .all(|address| leaves(address))
         );
         assert!(!["127.0.0.1", "127.8.0.1", "::1", "::ffff:127.0.0.1"].iter().any(|address| leaves(address)));
+    }
+
+    #[test]
+    fn a_proxy_without_tls_is_offered_to_no_other_host() {
+        let listen = |address: &str| Some(ProxyAddress::Listen(address.parse().expect("an address")));
+        let port = |chosen, is_behind_tls_proxy| proxy_port(chosen, is_behind_tls_proxy).ok();
+        assert_eq!(port(None, false), Some(Some(ProxyPort { address: DEFAULT_PROXY, is_required: false })));
+        assert_eq!(port(Some(ProxyAddress::Nothing), false), Some(None));
+        let own = port(listen("127.0.0.1:7501"), false).flatten().expect("a port");
+        assert!(own.is_required);
+        for address in ["0.0.0.0:7500", "[::]:7500", "192.0.2.1:7500"] {
+            assert_eq!(port(listen(address), false), None, "{address}");
+            assert!(port(listen(address), true).flatten().is_some(), "{address} behind a proxy");
+        }
     }
 
     #[test]

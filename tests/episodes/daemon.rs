@@ -142,6 +142,7 @@ fn serve() {
         standby_boots: NonZeroUsize::MIN,
         memory_reserve: 512 << 20,
         tcp: None,
+        proxy: None,
         socket_group: None,
         background: false,
     }));

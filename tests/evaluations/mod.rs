@@ -4,7 +4,7 @@
 
 #[expect(dead_code, reason = "the tests of the sites use the rest")]
 #[path = "../support/browser.rs"]
-mod browser;
+pub mod browser;
 
 mod batches;
 mod episodes;

@@ -14,6 +14,7 @@ use arenad_daemon::api::{self, Api};
 use arenad_daemon::environments::{self, EnvironmentRegistry};
 use arenad_daemon::host::HostReport;
 use arenad_daemon::operations::Operations;
+use arenad_daemon::proxy::OpenProxy;
 use arenad_daemon::slots::start_episodes;
 use arenad_daemon::{DaemonParts, take_up};
 use arenad_doctor::facts;
@@ -264,6 +265,7 @@ impl SimulatedWorld {
             shared: shared.clone(),
             environments: environments.clone(),
             episodes,
+            proxy: OpenProxy::default(),
             operations: Operations::default(),
             host: listener,
             background: true,

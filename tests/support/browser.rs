@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use chromiumoxide::auth::Credentials;
 use chromiumoxide::browser::{Browser as Chromium, BrowserConfig};
 use chromiumoxide::cdp::IntoEventKind;
 use chromiumoxide::cdp::browser_protocol::input::InsertTextParams;
@@ -66,10 +67,28 @@ impl HeadlessBrowser {
 
     /// Opens a page in its own browser context, which shares no cookies with other pages.
     pub async fn page(&self, url: &str) -> BrowserTab {
+        self.page_in(CreateBrowserContextParams::default(), None, url).await
+    }
+
+    /// Opens a page in its own browser context, all of whose requests go through a proxy.
+    pub async fn proxied_page(&self, server: &str, username: &str, password: &str, url: &str) -> BrowserTab {
         let context =
-            self.chromium.create_browser_context(CreateBrowserContextParams::default()).await.expect("a context");
+            CreateBrowserContextParams::builder().proxy_server(server).proxy_bypass_list("<-loopback>").build();
+        self.page_in(context, Some(Credentials { username: username.into(), password: password.into() }), url).await
+    }
+
+    async fn page_in(
+        &self,
+        context: CreateBrowserContextParams,
+        credentials: Option<Credentials>,
+        url: &str,
+    ) -> BrowserTab {
+        let context = self.chromium.create_browser_context(context).await.expect("a context");
         let blank = CreateTargetParams::builder().url("about:blank").browser_context_id(context).build();
         let tab = self.chromium.new_page(blank.expect("a target")).await.expect("a page");
+        if let Some(credentials) = credentials {
+            tab.authenticate(credentials).await.expect("the page takes credentials");
+        }
         // Confirmation dialogs are accepted, because an open dialog stops everything else on the page.
         let mut dialogs = tab.event_listener::<EventJavascriptDialogOpening>().await.expect("the page's events");
         let asked = tab.clone();

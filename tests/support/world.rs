@@ -245,6 +245,7 @@ impl World {
             .current_dir(self.folder.path())
             .env("ARENAD_STATE_DIR", self.state_dir())
             .env("ARENAD_STORAGE", "plain")
+            .env("ARENAD_PROXY", "127.0.0.1:0")
             .stdin(Stdio::null());
         if let Some(host) = self.engine.host() {
             // Entering other namespaces loses the current folder.

@@ -99,6 +99,9 @@ pub struct DaemonStatus {
     pub started_at: String,
     /// The address of the engine.
     pub engine: String,
+    /// The address of the episode proxy, such as `http://127.0.0.1:7500`; null if there is none.
+    #[serde(default)]
+    pub proxy: Option<String>,
     /// Limitations of this host, each with its reason.
     #[serde(default)]
     pub notes: Vec<String>,

@@ -67,6 +67,9 @@ pub struct StartedEpisode {
     pub episode: ReportedEpisode,
     /// The secret that opens the episode to its client. It is shown only here; a repetition gets another one.
     pub token: String,
+    /// The episode proxy, with the credentials of the episode; null if the daemon offers none.
+    #[serde(default)]
+    pub proxy: Option<EpisodeProxy>,
     /// Whether the request repeats an earlier one with the same idempotency key, whose episode it gets.
     pub is_known: bool,
 }
@@ -75,6 +78,36 @@ impl std::fmt::Debug for StartedEpisode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { episode, is_known, .. } = self;
         f.debug_struct("StartedEpisode").field("episode", episode).field("is_known", is_known).finish_non_exhaustive()
+    }
+}
+
+/// The episode proxy, in the form of Playwright's option `proxy`.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EpisodeProxy {
+    /// The address of the proxy, such as `http://127.0.0.1:7500`.
+    pub server: String,
+    /// The user name, which is the id of the episode.
+    pub username: String,
+    /// The password, which is the token of the episode.
+    pub password: String,
+}
+
+impl EpisodeProxy {
+    /// Returns the address with the credentials in it, for clients that take a single URL.
+    pub fn url(&self) -> String {
+        let Self { server, username, password } = self;
+        // Neither the id nor the token has characters that a URL escapes.
+        match server.split_once("://") {
+            Some((scheme, address)) => format!("{scheme}://{username}:{password}@{address}"),
+            None => server.clone(),
+        }
+    }
+}
+
+impl std::fmt::Debug for EpisodeProxy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { server, username, .. } = self;
+        f.debug_struct("EpisodeProxy").field("server", server).field("username", username).finish_non_exhaustive()
     }
 }
 
@@ -126,8 +159,13 @@ pub struct EpisodeSite {
     pub generation: Option<u64>,
     /// The name of the snapshot from which the site starts; null for its baseline.
     pub snapshot: Option<String>,
-    /// The URL of the site; null unless the client can reach it.
+    /// The public URL of the site; null unless the client can reach it there, which is the case for slot 1 and for a
+    /// site that all episodes share.
     pub url: Option<String>,
+    /// The URL of the site through the episode proxy, such as `http://shopping.arena.test`; null unless the client can
+    /// reach it.
+    #[serde(default)]
+    pub proxy_url: Option<String>,
 }
 
 /// How an episode ended.
@@ -312,7 +350,14 @@ mod tests {
             ending: None,
             variables: BTreeMap::new(),
         };
-        let started = StartedEpisode { episode, token: "c0ffee".to_owned(), is_known: false };
+        let proxy = EpisodeProxy {
+            server: "http://127.0.0.1:7500".to_owned(),
+            username: episode.id.clone(),
+            password: "c0ffee".to_owned(),
+        };
+        assert!(!format!("{proxy:?}").contains("c0ffee"));
+        assert_eq!(proxy.url(), "http://ep-00000000000000000000:c0ffee@127.0.0.1:7500");
+        let started = StartedEpisode { episode, token: "c0ffee".to_owned(), proxy: Some(proxy), is_known: false };
         assert!(!format!("{started:?}").contains("c0ffee"));
         assert_eq!(serde_json::to_value(&started).expect("JSON")["token"], "c0ffee");
     }

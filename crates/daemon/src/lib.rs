@@ -24,6 +24,7 @@ mod imports;
 mod locate;
 mod looks;
 pub mod operations;
+pub mod proxy;
 mod reconcile;
 mod server;
 mod service_manager;
@@ -51,12 +52,13 @@ use tokio_util::task::TaskTracker;
 use self::api::Api;
 use self::environments::EnvironmentRegistry;
 use self::operations::Operations;
+use self::proxy::{EpisodeDirectory, ProxyPort};
 use self::server::ListenError;
 use arenad_baseline::{BaselineParts, Turns};
 use arenad_engine::Engine;
 use arenad_engine::settled::Settled;
 use arenad_episodes::{EpisodeHandle, RandomBytes};
-use arenad_gateway::{Gateway, GatewaySettings};
+use arenad_gateway::{Gateway, GatewaySettings, OpenError};
 use arenad_instance::health_log::HealthLog;
 use arenad_instance::machine::{self, Machine, ThisMachine};
 use arenad_instance::shared::{ReadDefinition, SharedParts, StateDir};
@@ -94,6 +96,8 @@ pub struct DaemonSettings {
     pub memory_reserve: u64,
     /// The TCP address of the API, with the token that it requires; `None` disables TCP.
     pub tcp: Option<(SocketAddr, Secret)>,
+    /// The port of the episode proxy; `None` disables the proxy.
+    pub proxy: Option<ProxyPort>,
     /// The id of the group that may use the socket.
     pub socket_group: Option<u32>,
     /// Whether `arenad up` started the daemon.
@@ -129,6 +133,9 @@ pub enum StartError {
     /// The HTTP client could not be created.
     #[error("prepare the HTTP client")]
     Http(#[source] reqwest::Error),
+    /// The port of the episode proxy, which the operator has chosen, could not be opened.
+    #[error("offer the episode proxy")]
+    Proxy(#[source] OpenError),
     /// The API could not listen.
     #[error("offer the API")]
     Listen(#[from] ListenError),
@@ -229,6 +236,7 @@ pub async fn take_up(shared: &Arc<SharedParts>, environments: &Arc<EnvironmentRe
     environments.reconcile(true).await;
     environments.restore().await?;
     tasks::spawn(shared, environments);
+    environments.keep_slot_numbers();
     Ok(())
 }
 
@@ -269,6 +277,9 @@ impl Daemon {
         let shared = parts.assemble().await?;
         let (slots, episodes) = slots::start_episodes(&shared, RandomBytes::system()).await?;
         let environments = Arc::new(EnvironmentRegistry::new(shared.clone(), slots, episodes.clone()));
+        // Before the environments are restored: meanwhile, clients of episodes are told to try again.
+        let directory = EpisodeDirectory::new(environments.clone(), episodes.clone());
+        let proxy = proxy::open(settings.proxy, &shared, directory).await.map_err(StartError::Proxy)?;
         // The folder of the engine's data is unknown until the engine has answered; without an answer, only arenad's
         // own folder is watched.
         let engine_root = shared.engine.version().await.ok().map(|version| version.root);
@@ -279,6 +290,7 @@ impl Daemon {
             shared: shared.clone(),
             environments: environments.clone(),
             episodes: episodes.clone(),
+            proxy,
             operations: Operations::default(),
             host: host.subscribe(),
             background: settings.background,
@@ -386,5 +398,6 @@ fn gateway_settings() -> GatewaySettings {
     let mut settings = GatewaySettings::default();
     let files = machine::raise_file_limit();
     settings.connections_per_route = machine::connections_per_site(files, settings.connections_per_route);
+    settings.connections_per_proxy = machine::connections_per_site(files, settings.connections_per_proxy);
     settings
 }

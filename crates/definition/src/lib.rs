@@ -194,6 +194,7 @@ fn build(
         variables,
     };
     let (sites, images) = validate::environment(context, raw, raw_compose);
+    let egress = validate::egress(environment.key("egress"), raw.egress.as_deref());
     if environment.problems().count() > 0 {
         return None;
     }
@@ -208,6 +209,7 @@ fn build(
             RawBenchmark::Visualwebarena => BenchmarkFamily::VisualWebArena,
         },
         reset_port: raw.reset_port.as_ref().and_then(Port::number).unwrap_or(RESET_PORT),
+        egress,
         sites,
         images,
         data: data.clone(),

@@ -60,7 +60,8 @@ pub(crate) fn baseline_inputs(site: &Site, root: &Path) -> String {
 
 /// Returns both files in their own forms. Passwords appear as the environment file writes them.
 pub(crate) fn resolved(environment: &Environment, compose_path: &Path, scope: Scope<'_>) -> Json {
-    let Environment { name, description, root, host, listen, benchmark, reset_port, sites, images, data } = environment;
+    let Environment { name, description, root, host, listen, benchmark, reset_port, egress, sites, images, data } =
+        environment;
     let sites_scope = scope.key("sites");
     let site_entries = sites.iter().map(|site| (site.name.to_string(), self::site(site)));
     let up = "../".repeat(compose_path.parent().map_or(0, |folder| folder.components().count()));
@@ -97,6 +98,7 @@ pub(crate) fn resolved(environment: &Environment, compose_path: &Path, scope: Sc
                 BenchmarkFamily::VisualWebArena => "visualwebarena",
             },
             "reset_port": reset_port,
+            "egress": egress.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "sites": site_entries.collect::<Map<_, _>>(),
             "images": images.iter().map(|image| sources.image(image)).collect::<Map<_, _>>(),
             "data": data.iter().map(|data| sources.data(data)).collect::<Map<_, _>>(),

@@ -98,6 +98,8 @@ pub enum DaemonState {
         pid: u32,
         /// The address of the engine that it uses.
         engine: String,
+        /// The address of its episode proxy, if it offers one.
+        proxy: Option<String>,
     },
     /// The daemon could not be asked: its state directory belongs to another user, or another program answers at its
     /// address.

@@ -175,9 +175,8 @@ impl EpisodeKeeper {
             for slot in &slots {
                 self.work.stop_preparing(slot, &id);
             }
-            if !slots.is_empty() {
-                self.pending.effects.push(Effect::Cut { episode: id.clone(), slots });
-            }
+            // An episode without slots may have shared sites.
+            self.pending.effects.push(Effect::Cut { episode: id.clone(), ending, slots });
             self.pending.effects.extend(recycle.into_iter().map(Effect::Recycle));
             self.end_forks_of(&id);
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::error::EpisodeError;
 use crate::message::Reply;
+use arenad_model::episode::ending::EpisodeEnding;
 use arenad_model::episode::ids::EpisodeId;
 use arenad_model::episode::lease::RecycleOrder;
 use arenad_model::episode::queue::Grant;
@@ -13,8 +14,10 @@ use arenad_store::{EpisodePart, NewEpisodeEvent, StoreError};
 /// A step that follows when the changes are recorded.
 #[derive(Debug)]
 pub(crate) enum Effect {
-    /// Cut an episode off from its slots.
-    Cut { episode: EpisodeId, slots: Vec<InstanceId> },
+    /// Cut an episode off from its sites.
+    Cut { episode: EpisodeId, ending: EpisodeEnding, slots: Vec<InstanceId> },
+    /// End the requests of an episode's client, because the episode is frozen.
+    Freeze(EpisodeId),
     /// Bring a slot back to its baseline.
     Recycle(RecycleOrder),
     /// Prepare the slots of an episode.

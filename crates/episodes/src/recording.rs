@@ -162,8 +162,14 @@ impl EpisodeKeeper {
     fn follow(&mut self, failed: Vec<(EpisodeId, VoidReason)>) {
         for effect in std::mem::take(&mut self.pending.effects) {
             match effect {
-                Effect::Cut { episode, slots } => {
-                    let cut = catch_unwind(AssertUnwindSafe(|| self.slots.cut(&episode, &slots)));
+                Effect::Freeze(episode) => {
+                    let frozen = catch_unwind(AssertUnwindSafe(|| self.slots.freeze(&episode)));
+                    if frozen.is_err() {
+                        tracing::error!(episode.id = %episode, "ending the requests of episode {episode} panicked");
+                    }
+                }
+                Effect::Cut { episode, ending, slots } => {
+                    let cut = catch_unwind(AssertUnwindSafe(|| self.slots.cut(&episode, &ending, &slots)));
                     if cut.is_err() {
                         tracing::error!(episode.id = %episode, "cutting episode {episode} off panicked");
                     }

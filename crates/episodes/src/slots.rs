@@ -4,7 +4,7 @@ use std::fmt;
 
 use tokio::sync::{mpsc, oneshot};
 
-use arenad_model::episode::ending::VoidReason;
+use arenad_model::episode::ending::{EpisodeEnding, VoidReason};
 use arenad_model::episode::ids::EpisodeId;
 use arenad_model::episode::lease::{RecycleOrder, SlotRefusal};
 use arenad_model::episode::request::StartPoint;
@@ -97,11 +97,17 @@ pub trait Slots: Send + Sync + 'static {
     /// [`EpisodeHandle::slot_failed`](crate::EpisodeHandle::slot_failed).
     fn switch(&self, episode: &EpisodeId, slots: &[LeasedSlot]) -> Result<(), VoidReason>;
 
-    /// Closes the routes of an episode that has ended, and cuts its connections and the daemon's own visits. The episode
-    /// may never have been switched.
+    /// Ends the requests of an episode that has just been frozen, at the episode proxy. The fence refuses further ones.
     ///
-    /// The call must not block. Nothing of the episode reaches the slots afterwards.
-    fn cut(&self, episode: &EpisodeId, slots: &[InstanceId]);
+    /// The call must not block.
+    fn freeze(&self, episode: &EpisodeId);
+
+    /// Closes the routes of an episode that has ended, and cuts its connections and the daemon's own visits. The episode
+    /// may never have been switched, and has no slots if all of its sites are shared. The fence refuses its requests
+    /// before the call.
+    ///
+    /// The call must not block. Nothing of the episode reaches its sites afterwards.
+    fn cut(&self, episode: &EpisodeId, ending: &EpisodeEnding, slots: &[InstanceId]);
 
     /// Brings a slot back to its baseline and proves it, or makes it if it does not exist. A failed or cancelled attempt
     /// is followed by another one.

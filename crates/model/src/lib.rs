@@ -27,6 +27,7 @@ pub mod locator;
 pub mod login;
 pub mod pool;
 pub mod probe;
+pub mod proxy_address;
 pub mod prune;
 pub mod reconcile;
 pub mod request_queue;

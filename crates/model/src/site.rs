@@ -17,6 +17,7 @@ use super::helper::Helper;
 use super::ids::{EnvironmentName, ServiceName, SiteName};
 use super::login::Login;
 use super::probe::Probe;
+use super::proxy_address::{EgressRule, SiteAlias};
 use super::standby_schedule::StandbyTime;
 use super::store::{Store, Writers};
 use super::verify::VerifyPolicy;
@@ -39,6 +40,8 @@ pub struct Environment {
     pub benchmark: BenchmarkFamily,
     /// The port that harnesses are given for reset requests.
     pub reset_port: u16,
+    /// The hosts outside of the arena that the clients of episodes may reach. None means that there is no way out.
+    pub egress: Vec<EgressRule>,
     /// The sites, in file order.
     pub sites: Vec<Site>,
     /// The images that the environment file describes, in file order.
@@ -93,6 +96,8 @@ pub struct Site {
     pub baseline: BaselineSpec,
     /// The settings of resets.
     pub reset: ResetSpec,
+    /// The number of slots for episodes.
+    pub slots: SlotSpec,
     /// The clock of the site's containers. `None` means the host's clock.
     pub clock: Option<Clock>,
     /// The probes by which a ready instance is watched.
@@ -176,6 +181,8 @@ pub struct PublicAddress {
     pub reads: Vec<String>,
     /// The requests that the gateway records.
     pub recorded: RecordedRequests,
+    /// The further addresses of the site through the episode proxy.
+    pub aliases: Vec<SiteAlias>,
 }
 
 /// The requests of a site that the gateway records.
@@ -390,6 +397,22 @@ pub struct ResetSpec {
     pub hold_requests: usize,
     /// The time for which the gateway holds a request before it answers with 503.
     pub hold_timeout: Duration,
+}
+
+/// The number of slots of a site, each of which has an instance of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlotSpec {
+    /// The number of slots that exist even if no request waits for one, at least 1.
+    pub min: u32,
+    /// The largest number of slots, at least `min`.
+    pub max: u32,
+    /// The memory that a further slot is expected to use, in bytes. `None` means the memory that the services state.
+    pub memory: Option<u64>,
+}
+
+impl SlotSpec {
+    /// The slots of a site whose definition says nothing about them.
+    pub const ONE: Self = Self { min: 1, max: 1, memory: None };
 }
 
 /// A strategy for the resets of a site.

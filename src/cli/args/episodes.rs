@@ -129,6 +129,10 @@ pub struct RunArgs {
     /// Run the command this many times at once, each with an episode of its own
     #[arg(short, long, value_name = "NUMBER", default_value = "1")]
     pub n: NonZeroUsize,
+    /// Set HTTP_PROXY, http_proxy, NO_PROXY and no_proxy, so that all http:// requests of the command's clients go
+    /// through the episode proxy, except those to this host
+    #[arg(long)]
+    pub proxy_env: bool,
     /// Command to run, with its arguments
     #[arg(value_name = "COMMAND", last = true, required = true)]
     pub command: Vec<String>,
@@ -140,6 +144,10 @@ The command has the variables of `arenad env`, with `todo` for sites that the ep
   ARENAD_EPISODE_TOKEN   the token with which a client on TCP keeps the episode alive and ends it
   ARENAD_URL_<SITE>      the URL of each site, such as ARENAD_URL_SHOPPING
   ARENAD_RUN             the number of the run, from 1
+  ARENAD_PROXY_SERVER, ARENAD_PROXY_USERNAME, ARENAD_PROXY_PASSWORD
+                         the episode proxy, for clients that take them apart, such as Playwright
+  ARENAD_PROXY_URL       the same in one URL
+If a site has a slot without a public port, all URLs lead through the episode proxy: the command must use it.
 
 Exit codes:
    75  void: the environment failed the episode; repeat the run

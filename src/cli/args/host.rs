@@ -28,8 +28,9 @@ pub struct ServeArgs {
     /// Also serve the API on this TCP address, without TLS; requires a token
     #[arg(long, env = "ARENAD_LISTEN", value_name = "ADDRESS:PORT")]
     pub listen: Option<SocketAddr>,
-    /// Accept an address for `--listen` that is not a loopback address, because clients reach it through a TLS proxy
-    #[arg(long, env = "ARENAD_BEHIND_TLS_PROXY", requires = "listen")]
+    /// Accept addresses for `--listen` and `--proxy` that are not loopback addresses, because clients reach them through
+    /// a TLS proxy
+    #[arg(long, env = "ARENAD_BEHIND_TLS_PROXY")]
     pub behind_tls_proxy: bool,
     /// Number of standbys that boot at the same time on this host
     #[arg(long, env = "ARENAD_STANDBY_BOOTS", value_name = "NUMBER", default_value = "1")]

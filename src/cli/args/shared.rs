@@ -1,5 +1,6 @@
 //! Options that several commands share.
 
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -64,6 +65,36 @@ pub struct DaemonArgs {
     /// 2]
     #[arg(long, env = "ARENAD_PARALLEL", value_name = "NUMBER")]
     pub parallel: Option<NonZeroUsize>,
+    /// Address of the episode proxy, or `none` [default: 127.0.0.1:7500, unless another program uses it]
+    #[arg(long, env = "ARENAD_PROXY", value_name = "ADDRESS:PORT", value_parser = proxy_address)]
+    pub proxy: Option<ProxyAddress>,
+}
+
+/// The address of the episode proxy, or the choice of none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProxyAddress {
+    /// The proxy listens on the address.
+    Listen(SocketAddr),
+    /// There is no proxy.
+    Nothing,
+}
+
+impl std::fmt::Display for ProxyAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Listen(address) => address.fmt(f),
+            Self::Nothing => f.write_str("none"),
+        }
+    }
+}
+
+fn proxy_address(text: &str) -> Result<ProxyAddress, Malformed> {
+    if text == "none" {
+        return Ok(ProxyAddress::Nothing);
+    }
+    let address =
+        text.parse().map_err(|_| format!("`{text}` is neither an address such as 127.0.0.1:7500 nor `none`"))?;
+    Ok(ProxyAddress::Listen(address))
 }
 
 arenad_model::text_error! {

@@ -8,7 +8,8 @@ use arenad_api::episodes::{EpisodeSite, QueuedRequest, ReportedEpisode, StartedE
 
 /// Returns an episode that has been started, with its token.
 pub fn started(started: &StartedEpisode) -> String {
-    format!("{}  token     {}\n", whole(&started.episode), started.token)
+    let proxy = started.proxy.as_ref().map(|proxy| format!("  proxy     {}\n", proxy.url())).unwrap_or_default();
+    format!("{}{proxy}  token     {}\n", whole(&started.episode), started.token)
 }
 
 /// Returns the commands that are useful after the start of an episode.
@@ -53,7 +54,7 @@ pub fn whole(episode: &ReportedEpisode) -> String {
 fn described(environment: &str, site: &EpisodeSite) -> String {
     let slot = site.slot.map(|slot| format!(", slot {slot}")).unwrap_or_default();
     let from = site.snapshot.as_ref().map(|snapshot| format!(", from {snapshot}")).unwrap_or_default();
-    let url = site.url.as_ref().map(|url| format!("  {url}")).unwrap_or_default();
+    let url = site.url.as_ref().or(site.proxy_url.as_ref()).map(|url| format!("  {url}")).unwrap_or_default();
     format!("{environment}/{}{slot}{from}{url}", site.site)
 }
 
@@ -146,6 +147,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use arenad_api::episodes::EpisodeProxy;
 
     fn episode() -> ReportedEpisode {
         serde_json::from_value(json!({
@@ -180,8 +182,13 @@ mod tests {
     #[test]
     fn the_token_is_shown_when_an_episode_starts_and_never_later() {
         let token = "0123456789abcdef";
-        let shown = StartedEpisode { episode: episode(), token: token.to_owned(), is_known: false };
+        let shown = StartedEpisode { episode: episode(), token: token.to_owned(), proxy: None, is_known: false };
         assert!(started(&shown).ends_with(&format!("  token     {token}\n")));
+        assert!(!started(&shown).contains("proxy"));
+        let (server, username) = ("http://127.0.0.1:7500".to_owned(), shown.episode.id.clone());
+        let proxy = Some(EpisodeProxy { server, username, password: token.to_owned() });
+        let text = started(&StartedEpisode { proxy, ..shown.clone() });
+        assert!(text.contains(&format!("  proxy     http://{}:{token}@127.0.0.1:7500\n", shown.episode.id)), "{text}");
         assert!(!whole(&shown.episode).contains(token));
     }
 }

@@ -8,6 +8,7 @@
 
 mod child;
 mod hold;
+mod proxy;
 mod signals;
 
 use std::collections::BTreeMap;
@@ -23,7 +24,7 @@ use super::episode::wish;
 use super::exit_code;
 use super::failure::CommandFailure;
 use arenad_api::EpisodeStatus;
-use arenad_api::episodes::{EpisodeStartRequest, ReportedEpisode, StartedEpisode};
+use arenad_api::episodes::{EpisodeSite, EpisodeStartRequest, ReportedEpisode, StartedEpisode};
 
 /// The time to live of an episode that loses its connection to this process without notice, in seconds.
 const TTL_SECONDS: u64 = 60;
@@ -37,7 +38,8 @@ pub async fn run(global: &Global, args: &RunArgs) -> Result<u8, CommandFailure> 
     request.detach = true;
     let interruptions = Interruptions::listen()?;
     let runs = (1..=args.n.get()).map(|number| {
-        let one = SingleRun { client: &client, command: &args.command, number, is_alone: args.n.get() == 1 };
+        let (command, has_proxy_env) = (args.command.as_slice(), args.proxy_env);
+        let one = SingleRun { client: &client, command, number, is_alone: args.n.get() == 1, has_proxy_env };
         one.run(&request, interruptions.subscribe())
     });
     let ended = tokio::select! {
@@ -76,6 +78,8 @@ struct SingleRun<'a> {
     number: usize,
     /// Whether it is the only run, which gets the standard input.
     is_alone: bool,
+    /// Whether the command's own HTTP clients use the episode proxy.
+    has_proxy_env: bool,
 }
 
 impl SingleRun<'_> {
@@ -87,7 +91,7 @@ impl SingleRun<'_> {
             _ = interruptions.next() => Err(CommandFailure::interrupted()),
         };
         let ended = match granted {
-            Ok(episode) => self.attend(&episode, &started.token, &mut hold, &mut interruptions).await,
+            Ok(episode) => self.attend(&episode, &started, &mut hold, &mut interruptions).await,
             Err(failure) => Err(failure),
         };
         let given_back = self.give_back(&hold).await;
@@ -100,11 +104,17 @@ impl SingleRun<'_> {
     async fn attend(
         &self,
         episode: &ReportedEpisode,
-        token: &str,
+        started: &StartedEpisode,
         hold: &mut EpisodeHold<'_>,
         interruptions: &mut Interruption,
     ) -> Result<u8, CommandFailure> {
-        let mut child = RunningChild::start(self.command, &self.variables(episode, token), self.is_alone)?;
+        if self.has_proxy_env && started.proxy.is_none() {
+            return Err(CommandFailure::usage(
+                "--proxy-env requires the episode proxy, which the daemon does not offer",
+            )
+            .hint("`arenad status` says why; `arenad serve --proxy ADDRESS` offers it"));
+        }
+        let mut child = RunningChild::start(self.command, &self.variables(episode, started), self.is_alone)?;
         loop {
             tokio::select! {
                 ended = child.ended() => return ended,
@@ -129,12 +139,20 @@ impl SingleRun<'_> {
         }
     }
 
-    fn variables(&self, episode: &ReportedEpisode, token: &str) -> BTreeMap<String, String> {
+    fn variables(&self, episode: &ReportedEpisode, started: &StartedEpisode) -> BTreeMap<String, String> {
         let mut variables = episode.variables.clone();
-        let urls = episode.sites.iter().filter_map(|site| Some((variable(&site.site), site.url.clone()?)));
-        variables.extend(urls);
+        // As for the variables of benchmarks: all sites have public URLs, or all are reached through the proxy.
+        let is_proxied = episode.sites.iter().any(|site| site.url.is_none() && site.proxy_url.is_some());
+        let url = |site: &EpisodeSite| if is_proxied { site.proxy_url.clone() } else { site.url.clone() };
+        variables.extend(episode.sites.iter().filter_map(|site| Some((variable(&site.site), url(site)?))));
+        if let Some(proxy) = &started.proxy {
+            variables.extend(proxy::variables(proxy));
+            if self.has_proxy_env {
+                variables.extend(proxy::client_variables(proxy, &|name| std::env::var(name).ok()));
+            }
+        }
         variables.insert("ARENAD_EPISODE".to_owned(), episode.id.clone());
-        variables.insert("ARENAD_EPISODE_TOKEN".to_owned(), token.to_owned());
+        variables.insert("ARENAD_EPISODE_TOKEN".to_owned(), started.token.clone());
         variables.insert("ARENAD_RUN".to_owned(), self.number.to_string());
         variables
     }

@@ -42,6 +42,7 @@ use self::error::ApiError;
 use super::environments::EnvironmentRegistry;
 use super::host::HostReport;
 use super::operations::Operations;
+use super::proxy::OpenProxy;
 use arenad_episodes::EpisodeHandle;
 use arenad_instance::shared::SharedParts;
 
@@ -53,6 +54,8 @@ pub struct Api {
     pub environments: Arc<EnvironmentRegistry>,
     /// The episodes, and the queue of those that wait.
     pub episodes: EpisodeHandle,
+    /// The address of the episode proxy, or the reason why there is none.
+    pub proxy: OpenProxy,
     /// The operations that clients can wait for.
     pub operations: Operations,
     /// The latest report about the engine and the disk.

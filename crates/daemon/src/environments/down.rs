@@ -22,9 +22,12 @@ impl EnvironmentRegistry {
             return self.remove_stranded(&stranded, sites, purge).await;
         }
         let handles = self.choose(name, sites)?;
+        for handle in &handles {
+            self.withdraw(&handle.id).await;
+        }
+        self.remove_further(&handles).await?;
         let mut tickets = Vec::new();
         for handle in handles {
-            self.withdraw(&handle.id).await;
             self.shared.store.unwant_instance(&handle.id).await?;
             let ticket = handle.ask(Want::Down).await?;
             tickets.push((handle, ticket));
@@ -57,6 +60,11 @@ impl EnvironmentRegistry {
     /// Drops the handle of a driver, and waits until the driver has ended and its port is free.
     pub(super) async fn dismiss(&self, environment: &str, site: &SiteName, handle: InstanceHandle) {
         self.write(|running| running.get_mut(environment).and_then(|running| running.instances.remove(site)));
+        self.dismiss_driver(handle).await;
+    }
+
+    /// Drops the handle of a driver, and waits until the driver has ended.
+    pub(super) async fn dismiss_driver(&self, handle: InstanceHandle) {
         self.slots.leave(&handle.id);
         let mut changes = handle.changes();
         drop(handle);

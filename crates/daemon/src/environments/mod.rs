@@ -8,6 +8,7 @@
 mod down;
 mod episodes;
 mod error;
+mod further;
 mod ports;
 mod purge;
 mod restore;
@@ -96,6 +97,12 @@ impl EnvironmentRegistry {
         self.read(|running| running.get(name).map(|running| running.definition.clone()))
     }
 
+    /// Reads the definition with which an environment was brought up. `look` must not block. Returns `None` if the
+    /// environment is not up.
+    pub(crate) fn with_definition<T>(&self, name: &str, look: impl FnOnce(&Environment) -> T) -> Option<T> {
+        self.read(|running| running.get(name).map(|running| look(&running.definition)))
+    }
+
     /// Returns the environments that could not be restored.
     pub(crate) fn stranded(&self) -> Vec<Stranded> {
         self.stranded.list()
@@ -146,7 +153,7 @@ impl EnvironmentRegistry {
     /// Returns the objects that the drivers work with.
     fn hands(&self) -> Hands {
         let mut hands = Hands::default();
-        for handle in self.read(|running| running.values().flat_map(RunningEnvironment::handles).collect::<Vec<_>>()) {
+        for handle in self.slots.instances() {
             let id = handle.id.clone();
             handle.with_report(|report| {
                 let works = matches!(
@@ -184,12 +191,9 @@ impl EnvironmentRegistry {
         let Some(id) = event.labels.get(labels::INSTANCE) else {
             return;
         };
-        self.read(|running| {
-            let mut handles = running.values().flat_map(|running| running.instances.values());
-            if let Some(handle) = handles.find(|handle| handle.id.to_string() == *id) {
-                handle.tell(event.clone());
-            }
-        });
+        if let Some(instance) = id.parse().ok().and_then(|id| self.slots.instance(&id)) {
+            instance.tell(event.clone());
+        }
     }
 }
 

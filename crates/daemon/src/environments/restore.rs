@@ -16,7 +16,7 @@ impl EnvironmentRegistry {
         for stored in self.shared.store.environments().await? {
             let name = stored.name.clone();
             let mut rows = self.shared.store.instances(&name).await?;
-            rows.retain(|row| row.desired_up);
+            rows.retain(|row| row.desired_up && row.id.number == 1);
             // Some of the environment's sites may be up already: the others were on an engine that did not answer when
             // these came up.
             let is_up = self.read(|running| running.contains_key(&name));
@@ -75,12 +75,10 @@ impl EnvironmentRegistry {
                 }
             }
         }
-        Ok(())
+        self.restore_further().await
     }
 
-    fn has_driver(&self, id: &InstanceId) -> bool {
-        self.read(|running| {
-            running.get(id.environment.as_str()).is_some_and(|found| found.instances.contains_key(&id.site))
-        })
+    pub(super) fn has_driver(&self, id: &InstanceId) -> bool {
+        self.slots.instance(id).is_some()
     }
 }

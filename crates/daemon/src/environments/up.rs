@@ -163,7 +163,9 @@ impl EnvironmentRegistry {
                 Err(AskError::Leased { .. }) => continue,
                 asked => asked?,
             };
-            self.offer(&handle).await;
+            if let Some(site) = chosen.iter().find(|site| site.name == handle.site.name) {
+                self.offer(&handle, site).await;
+            }
             begun.push((handle, ticket));
         }
         Ok(begun)
@@ -213,7 +215,9 @@ impl EnvironmentRegistry {
         present.retain(|_, handle| {
             let now = chosen.iter().find(|site| site.name == handle.site.name);
             let is_gone = !definition.sites.iter().any(|site| site.name == handle.site.name);
-            is_gone || now.is_some_and(|site| **site != *handle.site)
+            // The number of slots can change while the site is up.
+            let is_other = |site: &Site| *site != Site { slots: site.slots, ..handle.site.as_ref().clone() };
+            is_gone || now.is_some_and(|site| is_other(site))
         });
         present
     }
@@ -236,6 +240,7 @@ impl EnvironmentRegistry {
     ) -> Result<(), EnvironmentError> {
         for (name, handle) in changed {
             self.withdraw(&handle.id).await;
+            self.remove_further(std::slice::from_ref(&handle)).await?;
             let ticket = handle.ask(Want::Down).await?;
             if let Some(trouble) = not_done(ticket.wait().await) {
                 return Err(EnvironmentError::NotDown(vec![(name.to_string(), trouble)]));

@@ -61,8 +61,8 @@ pub(super) struct BringOrder {
 }
 
 impl BringOrder {
-    /// Brings the instance to the snapshot, unless it is there already. Returns its generation, which equals the
-    /// snapshot and which no client has reached.
+    /// Brings the instance to the snapshot, unless it is there already and that suffices. Returns its generation, which
+    /// equals the snapshot and which no client has reached.
     pub(super) async fn execute(self) -> Result<u64, VoidReason> {
         let failed = |detail: String| VoidReason::ResetFailed { slot: self.instance.id.clone(), detail };
         let reached = || self.reached();

@@ -19,31 +19,40 @@
 //! | `bring` | brings an instance to a snapshot, or finds that it already equals it |
 //! | `mark` | the files that mark slots which are to be recycled |
 //! | `watch` | the failures of slots, from the reports of the drivers |
+//! | `scale` | the number of slots of each site, which follows the requests |
 //! | `start` | the start of the episode keeper |
 
 mod bring;
 mod mark;
+mod scale;
 mod slot_use;
 mod start;
 mod watch;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use self::bring::{BringOrder, find_snapshot, has_settled, serves};
 use self::mark::RecycleMark;
 use self::slot_use::SlotUse;
+use crate::proxy::{ProxyAccess, ended, frozen};
 use arenad_episodes::{LeasedSlot, PreparedSlot, SlotPreparation, Slots};
 use arenad_instance::shared::SharedParts;
 use arenad_instance::{InstanceHandle, RouteAccess};
-use arenad_model::episode::ending::VoidReason;
+use arenad_model::episode::ending::{EpisodeEnding, VoidReason};
 use arenad_model::episode::ids::EpisodeId;
 use arenad_model::episode::lease::RecycleOrder;
 use arenad_model::episode::request::StartPoint;
+use arenad_model::episode::slots::{ObservedSlot, SlotActivity};
 use arenad_model::error::describe;
+use arenad_model::ids::SiteId;
 use arenad_model::instance::{InstanceId, InstanceState};
 use arenad_seams::ordered_watch as watched;
 
+pub(crate) use scale::keep_numbers;
 pub(crate) use start::capacity;
 pub use start::start_episodes;
 pub(crate) use watch::watch;
@@ -53,6 +62,8 @@ pub(crate) use watch::watch;
 struct SlotEntry {
     instance: Option<InstanceHandle>,
     slot_use: SlotUse,
+    /// The time since when the slot has its use.
+    since: Duration,
     /// Held by the request to the driver that is under way. A cancelled call leaves its request behind.
     turn: Arc<tokio::sync::Mutex<()>>,
 }
@@ -61,13 +72,17 @@ struct SlotEntry {
 pub struct DaemonSlots {
     shared: Arc<SharedParts>,
     table: RwLock<BTreeMap<InstanceId, SlotEntry>>,
+    /// The access of the clients of episodes, through the episode proxy.
+    access: Arc<ProxyAccess>,
     /// The number of instances that have been entered into the table so far.
     entered: watched::Sender<u64>,
+    origin: Instant,
 }
 
 impl DaemonSlots {
     fn new(shared: Arc<SharedParts>) -> Self {
-        Self { shared, table: RwLock::default(), entered: watched::Sender::new(0) }
+        let (entered, origin) = (watched::Sender::new(0), Instant::now());
+        Self { shared, table: RwLock::default(), access: Arc::default(), entered, origin }
     }
 
     // Every change of the table is one assignment or one insertion, so a panic leaves a valid table.
@@ -83,12 +98,18 @@ impl DaemonSlots {
         RecycleMark::of(&self.shared.state_dir.episodes(), slot)
     }
 
+    /// Returns the access of the clients of episodes through the episode proxy.
+    pub(crate) fn proxy_access(&self) -> &Arc<ProxyAccess> {
+        &self.access
+    }
+
     /// Returns who may reach an instance that is about to be made.
     pub(crate) fn access(&self, slot: &InstanceId) -> RouteAccess {
         let is_marked = self.mark(slot).exists();
         let mut table = self.write();
         let entry = table.entry(slot.clone()).or_default();
-        if entry.slot_use == SlotUse::Idle && is_marked {
+        // A further slot is offered only when it has been made.
+        if entry.slot_use == SlotUse::Idle && (is_marked || !slot_use::is_public(slot)) {
             entry.slot_use = SlotUse::Recycling;
         }
         entry.slot_use.access(slot)
@@ -115,6 +136,33 @@ impl DaemonSlots {
     /// Returns the instance of a slot, if it exists.
     pub(crate) fn instance(&self, slot: &InstanceId) -> Option<InstanceHandle> {
         self.read().get(slot)?.instance.clone()
+    }
+
+    /// Returns the instances of all slots, in the order of their names.
+    pub(crate) fn instances(&self) -> Vec<InstanceHandle> {
+        self.read().values().filter_map(|entry| entry.instance.clone()).collect()
+    }
+
+    /// Returns the time since the daemon started, by which [`Self::observed`] measures.
+    pub(crate) fn now(&self) -> Duration {
+        self.origin.elapsed()
+    }
+
+    /// Returns the slots of a site, for the plan of their number.
+    pub(crate) fn observed(&self, site: &SiteId) -> Vec<ObservedSlot> {
+        let table = self.read();
+        let of_site = table.iter().filter(|(slot, _)| slot.site_id() == *site);
+        let observed = of_site.filter_map(|(slot, entry)| {
+            let state = entry.instance.as_ref()?.with_report(|report| report.state.clone());
+            let activity = match (&entry.slot_use, state) {
+                (SlotUse::Preparing(_) | SlotUse::Leased { .. }, _) => SlotActivity::Busy,
+                (_, InstanceState::Down | InstanceState::Preparing | InstanceState::Starting) => SlotActivity::Making,
+                (SlotUse::Recycling, _) => SlotActivity::Recycling,
+                (SlotUse::Idle, _) => SlotActivity::Free { since: entry.since },
+            };
+            Some(ObservedSlot { number: slot.number, activity })
+        });
+        observed.collect()
     }
 
     /// Returns the episode that has a slot, with its generation.
@@ -147,14 +195,14 @@ impl DaemonSlots {
     fn set_use(&self, slot: &InstanceId, slot_use: SlotUse) {
         let mut table = self.write();
         let entry = table.entry(slot.clone()).or_default();
-        entry.slot_use = slot_use;
+        (entry.slot_use, entry.since) = (slot_use, self.now());
         if let Some(instance) = &entry.instance {
             instance.set_access(entry.slot_use.access(slot));
         }
     }
 
-    /// Brings an instance to a snapshot, or to its baseline if none is given, unless it equals it and no client reached
-    /// it. Returns its generation.
+    /// Brings an instance to a starting point. Unless `is_forced`, one that is there and that no client has reached stays as
+    /// it is. Returns its generation.
     ///
     /// Cancellation: the request to the driver comes to its end, and the next call for the slot waits for that.
     async fn bring(&self, instance: InstanceHandle, start: &StartPoint, is_forced: bool) -> Result<u64, VoidReason> {
@@ -226,7 +274,13 @@ impl Slots for DaemonSlots {
         Ok(())
     }
 
-    fn cut(&self, episode: &EpisodeId, slots: &[InstanceId]) {
+    fn freeze(&self, episode: &EpisodeId) {
+        self.access.revoke(episode, frozen());
+    }
+
+    fn cut(&self, episode: &EpisodeId, ending: &EpisodeEnding, slots: &[InstanceId]) {
+        // First, so that a request under way is answered with the reason instead of a closed connection.
+        self.access.revoke(episode, ended(ending));
         for slot in slots {
             let mut table = self.write();
             let Some(entry) = table.get_mut(slot).filter(|entry| entry.slot_use.holder() == Some(episode)) else {
@@ -248,7 +302,7 @@ impl Slots for DaemonSlots {
             return serves(&self.instance_of(slot).await).await;
         }
         self.set_use(slot, SlotUse::Recycling);
-        // Changes that the site made by itself while an episode had it leave no trace at the route.
+        // The route does not see changes that the site made by itself, such as those of scheduled jobs.
         let is_forced = order.after.is_some() || mark.exists();
         self.bring(self.instance_of(slot).await, &StartPoint::Baseline, is_forced).await?;
         mark.clear();

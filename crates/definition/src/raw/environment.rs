@@ -8,7 +8,7 @@ use super::images::{RawData, RawImage};
 use super::login::RawLogin;
 use super::steps::{RawExec, RawProbe, RawStep, RawWarm};
 use super::stores::{RawScratch, RawStore, RawWriters};
-use super::values::{Entries, FilePart, OneOrMany, Period, Port, Scalar};
+use super::values::{Entries, FilePart, OneOrMany, Period, Port, Scalar, Size};
 
 /// An arenad environment: the services of each site, its address, its readiness, its one-time configuration, and its
 /// resets.
@@ -45,6 +45,11 @@ pub(crate) struct RawEnvironment {
     pub(crate) benchmark: Option<RawBenchmark>,
     /// The port that harnesses are given for reset requests. Default: 7565.
     pub(crate) reset_port: Option<Port>,
+    /// The hosts outside of the environment that clients of episodes may reach through the episode proxy, such as
+    /// `fonts.example.org`, `*.example.org` for all hosts of a domain, or `example.org:8443`. Without a port, the ports
+    /// 80 and 443 are meant. Default: none.
+    #[schemars(length(min = 1))]
+    pub(crate) egress: Option<Vec<String>>,
     /// The sites by name. Every service of the Compose file belongs to exactly one of them.
     #[schemars(extend("minProperties" = 1))]
     pub(crate) sites: Entries<FilePart<RawSite>>,
@@ -123,6 +128,8 @@ pub(crate) struct RawSite {
     pub(crate) baseline: Option<RawBaseline>,
     /// The method of bringing an instance back to its baseline.
     pub(crate) reset: Option<RawReset>,
+    /// The number of slots, each of which has an instance of its own and belongs to one episode at a time.
+    pub(crate) slots: Option<RawSlots>,
     /// The health checks of a ready instance.
     pub(crate) health: Option<RawHealth>,
     /// The clock of the site's containers, by libfaketime, which the images must have. Default: the host's.
@@ -185,6 +192,10 @@ pub(crate) struct RawPublic {
     /// The requests that the gateway records, for `trace:` locators and `arenad har`: in memory, at most 16 MiB and
     /// 10,000 requests of the active generation. Default: `none`.
     pub(crate) record: Option<RawRecord>,
+    /// Further addresses of the site for clients of episodes, through the episode proxy, such as `onestopmarket.com`,
+    /// or `shop.example.org:7770`. The port is 80 unless it is stated.
+    #[schemars(length(min = 1))]
+    pub(crate) aliases: Option<Vec<String>>,
 }
 
 /// The requests that the gateway records.
@@ -334,6 +345,22 @@ pub(crate) struct RawReset {
     pub(crate) hold_requests: Option<u32>,
     /// The time for which the gateway holds a request before it answers with 503. Default: `30s`.
     pub(crate) hold_timeout: Option<Period>,
+}
+
+/// The slots of a site.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawSlots {
+    /// The number of slots that exist even if no episode waits for one. Default: 1.
+    #[schemars(range(min = 1, max = 100))]
+    pub(crate) min: Option<u32>,
+    /// The largest number of slots. Further slots than `min` are made when episodes wait for them, as far as memory
+    /// allows, and removed when they have been idle for ten minutes. If there may be several, slot 1 is given only to
+    /// episodes that ask for it by its number. Default: `min`.
+    #[schemars(range(min = 1, max = 100))]
+    pub(crate) max: Option<u32>,
+    /// The memory that a further slot is expected to use, such as `2g`. Default: the sum of what the services state.
+    pub(crate) memory: Option<Size>,
 }
 
 /// A number of standbys and the time from which it applies.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use super::ValidationContext;
+use super::addresses::unique_aliases;
 use super::images::{images, unique_files};
 use super::service::service;
 use super::site::site;
@@ -49,6 +50,7 @@ pub(crate) fn environment(
         sites.extend(site(context, scope, site_name, raw, &services, own));
     }
     unique_addresses(context, &sites);
+    unique_aliases(context, raw, &sites);
     volumes_of_one_site(context, &declared, &services, &owners);
     written_data(&services, &sites);
     let images = images(context, raw.images.as_ref(), compose);

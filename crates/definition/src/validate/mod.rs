@@ -1,5 +1,6 @@
 //! Validates the raw content of the files: makes all cross-checks, and reports every failure with its place.
 
+mod addresses;
 mod clock;
 mod databases;
 mod environment;
@@ -19,6 +20,7 @@ mod security;
 mod service;
 mod site;
 mod site_context;
+mod slots;
 mod steps;
 mod stores;
 mod support;
@@ -32,6 +34,7 @@ use super::scope::Scope;
 use super::variables::DefinitionVariables;
 use arenad_model::archive::DataSource;
 
+pub(crate) use addresses::egress;
 pub(crate) use environment::environment;
 pub(crate) use images::data;
 pub(crate) use paths::data_folder;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use globset::GlobBuilder;
 
 use super::ValidationContext;
+use super::addresses::aliases;
 use super::clock::clock;
 use super::databases::database;
 use super::graph::start_order;
@@ -14,6 +15,7 @@ use super::login::accounts;
 use super::probes::readiness;
 use super::scratch::scratch;
 use super::site_context::{Services, SiteContext};
+use super::slots::slots;
 use super::steps::baseline;
 use super::stores::{stores, writers};
 use super::support::{filled, one_line, positive_period};
@@ -101,6 +103,7 @@ pub(super) fn site<'a>(
         readiness: readiness?,
         baseline,
         reset: reset(scope.key("reset"), raw.reset.as_ref()),
+        slots: slots(&site, scope.key("slots"), raw),
         health,
         clock,
         baseline_inputs: String::new(),
@@ -208,6 +211,7 @@ fn public(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawPublic) -> Option<P
             Some(RawRecord::Writes) => RecordedRequests::Writes,
             Some(RawRecord::All) => RecordedRequests::All,
         },
+        aliases: aliases(public_scope.key("aliases"), raw.aliases.as_deref()),
     })
 }
 

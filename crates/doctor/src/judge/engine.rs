@@ -25,7 +25,19 @@ pub(crate) fn judge(engine: &EngineState, daemon: &DaemonState) -> Vec<Finding> 
         );
     }
     findings.push(daemon_found(daemon, engine));
+    findings.extend(proxy(daemon));
     findings
+}
+
+/// Judges the episode proxy of a daemon that runs.
+fn proxy(daemon: &DaemonState) -> Option<Finding> {
+    let DaemonState::Answers { proxy, .. } = daemon else { return None };
+    Some(match proxy {
+        Some(server) => finding("episode-proxy", Level::Ok, format!("the episode proxy listens at {server}")),
+        None => finding("episode-proxy", Level::Note, "the daemon offers no episode proxy")
+            .so("clients of episodes reach slot 1 of a site alone")
+            .cure("`arenad status` says why; ARENAD_PROXY chooses another address for the next start of the daemon"),
+    })
 }
 
 fn reached(engine: &EngineState) -> Finding {
@@ -114,10 +126,10 @@ fn daemon_found(daemon: &DaemonState, engine: &EngineState) -> Finding {
     };
     match daemon {
         DaemonState::None => finding("daemon", Level::Ok, "arenad's daemon does not run; `arenad up` starts it"),
-        DaemonState::Answers { pid, engine } if engine == endpoint => {
+        DaemonState::Answers { pid, engine, .. } if engine == endpoint => {
             finding("daemon", Level::Ok, format!("arenad's daemon runs (pid {pid})"))
         }
-        DaemonState::Answers { pid, engine } => {
+        DaemonState::Answers { pid, engine, .. } => {
             finding("daemon", Level::Note, format!("arenad's daemon (pid {pid}) uses the engine at {engine}"))
                 .so("what is said here is about another one")
                 .cure(format!("`arenad doctor --engine {engine}`"))
@@ -186,8 +198,10 @@ mod tests {
     #[test]
     fn a_daemon_on_another_engine_is_noted_and_a_silent_one_warned_of() {
         let engine = EngineState::Answers(Box::new(prepared::engine()));
-        let other = DaemonState::Answers { pid: 7, engine: "unix:///other.sock".to_owned() };
+        let other = DaemonState::Answers { pid: 7, engine: "unix:///other.sock".to_owned(), proxy: None };
         assert_eq!(daemon_found(&other, &engine).level, Level::Note);
         assert_eq!(daemon_found(&DaemonState::Silent { pid: Some(7) }, &engine).level, Level::Warning);
+        assert_eq!(proxy(&other).map(|found| found.level), Some(Level::Note));
+        assert!(proxy(&DaemonState::None).is_none());
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use arenad_episodes::{LeasedSlot, PreparedSlot, SlotPreparation, Slots};
 use arenad_model::episode::EpisodeStatus;
-use arenad_model::episode::ending::VoidReason;
+use arenad_model::episode::ending::{EpisodeEnding, VoidReason};
 use arenad_model::episode::ids::EpisodeId;
 use arenad_model::episode::lease::RecycleOrder;
 use arenad_model::instance::InstanceId;
@@ -245,7 +245,11 @@ impl Slots for SlotsOfFake {
         Ok(())
     }
 
-    fn cut(&self, episode: &EpisodeId, slots: &[InstanceId]) {
+    fn freeze(&self, episode: &EpisodeId) {
+        self.0.state().calls.push(format!("freeze {episode}"));
+    }
+
+    fn cut(&self, episode: &EpisodeId, _: &EpisodeEnding, slots: &[InstanceId]) {
         let row = self.0.row(episode);
         self.0.check(row.is_none(), || format!("{episode} was cut off while its row was {row:?}"));
         for slot in slots {

@@ -38,7 +38,9 @@ impl Slots for QuickSlots {
         Ok(())
     }
 
-    fn cut(&self, _: &EpisodeId, _: &[InstanceId]) {}
+    fn freeze(&self, _: &EpisodeId) {}
+
+    fn cut(&self, _: &EpisodeId, _: &EpisodeEnding, _: &[InstanceId]) {}
 
     async fn recycle(&self, _: &RecycleOrder) -> Result<(), VoidReason> {
         Ok(())

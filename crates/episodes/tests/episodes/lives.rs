@@ -141,7 +141,9 @@ fn an_evaluated_episode_is_frozen_for_its_client_only() {
         let handle = rig.start_with_slots().await;
         let EpisodeReceipt { id, token, .. } = active(&handle, &["shop"]).await;
         let client = || handle.admit_client(&id, &token.hash());
+        rig.calls();
         handle.freeze(&id).await.expect("active");
+        assert_eq!(rig.calls(), [format!("freeze {id}")], "requests under way end before the caller is told");
         let first = handle.begin_evaluation(&id, seconds(5)).await.expect("active");
         let second = handle.begin_evaluation(&id, seconds(5)).await.expect("active");
         handle.unfreeze(&id).await.expect("frozen");
@@ -151,7 +153,9 @@ fn an_evaluated_episode_is_frozen_for_its_client_only() {
         drop(second);
         tokio::time::sleep(Duration::from_millis(1)).await;
         assert_eq!(client(), FenceDecision::Admitted);
+        rig.calls();
         let late = handle.begin_evaluation(&id, seconds(5)).await.expect("active");
+        assert_eq!(rig.calls(), [format!("freeze {id}")]);
         handle.release(&id).await.expect("frozen");
         assert!(matches!(late.end().await, Err(EpisodeError::Refused(EpisodeRefusal::Ended(_)))));
     });

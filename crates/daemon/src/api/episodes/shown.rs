@@ -8,8 +8,8 @@ use arenad_model::episode::ending::EpisodeEnding;
 use arenad_model::episode::request::{SiteWant, StartPoint};
 use arenad_model::episode::{EpisodeState, EpisodeStatus};
 use arenad_model::harness_variables::{of_benchmark, of_browsergym};
-use arenad_model::ids::SiteName;
-use arenad_model::site::Environment;
+use arenad_model::proxy_address::{common_url, own_url};
+use arenad_model::site::{Environment, Site};
 use arenad_store::StoredEpisodeEvent;
 
 /// The slot of a site that its public port leads to.
@@ -49,11 +49,13 @@ pub(super) fn event(event: &StoredEpisodeEvent) -> EpisodeStateEvent {
 /// Returns an episode with the variables that benchmarks read.
 pub(super) fn whole(api: &Api, view: &EpisodeView) -> ReportedEpisode {
     let definition = definition(api, view);
-    let mut episode = shown(view, definition.as_ref());
+    let mut episode = shown(api, view, definition.as_ref());
     let Some(definition) = definition.filter(|_| is_served(view)) else { return episode };
-    let url = |site: &arenad_model::site::Site| {
+    // Harnesses take all sites from one place, so the variables lead through the proxy if one site has no public URL.
+    let is_proxied = episode.sites.iter().any(|site| site.url.is_none() && site.proxy_url.is_some());
+    let url = |site: &Site| {
         let own = episode.sites.iter().find(|own| own.site == site.name.as_str())?;
-        own.url.clone()
+        if is_proxied { own.proxy_url.as_ref().map(|_| common_url(site)) } else { own.url.clone() }
     };
     let variables = of_benchmark(&definition, &url).into_iter().chain(of_browsergym(&definition, &url)).collect();
     episode.variables = variables;
@@ -62,7 +64,7 @@ pub(super) fn whole(api: &Api, view: &EpisodeView) -> ReportedEpisode {
 
 /// Returns an episode as an item of a list.
 pub(super) fn listed(api: &Api, view: &EpisodeView) -> ReportedEpisode {
-    shown(view, definition(api, view).as_ref())
+    shown(api, view, definition(api, view).as_ref())
 }
 
 fn definition(api: &Api, view: &EpisodeView) -> Option<Environment> {
@@ -79,15 +81,16 @@ pub(super) fn is_served(view: &EpisodeView) -> bool {
     matches!(view.state, EpisodeState::Active | EpisodeState::Frozen)
 }
 
-fn shown(view: &EpisodeView, definition: Option<&Environment>) -> ReportedEpisode {
+fn shown(api: &Api, view: &EpisodeView, definition: Option<&Environment>) -> ReportedEpisode {
     let request = &view.request;
+    let has_proxy = api.proxy.server.is_some();
     ReportedEpisode {
         id: view.id.to_string(),
         environment: environment(view).to_owned(),
         state: status(view.state.status()),
         owner: request.owner.to_string(),
         labels: request.labels.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
-        sites: request.sites.iter().map(|want| site(view, want, definition)).collect(),
+        sites: request.sites.iter().map(|want| site(view, want, definition, has_proxy)).collect(),
         ttl_seconds: request.terms.ttl().as_secs_f64(),
         left_seconds: view.left.as_secs_f64(),
         is_held: view.is_held,
@@ -99,10 +102,14 @@ fn shown(view: &EpisodeView, definition: Option<&Environment>) -> ReportedEpisod
     }
 }
 
-fn site(view: &EpisodeView, want: &SiteWant, definition: Option<&Environment>) -> EpisodeSite {
+fn site(view: &EpisodeView, want: &SiteWant, definition: Option<&Environment>, has_proxy: bool) -> EpisodeSite {
     let name = &want.site.site;
     let slot = view.slots.iter().find(|slot| slot.instance.site == *name);
     let number = slot.map(|slot| slot.instance.number);
+    let reached = definition.filter(|_| is_served(view)).and_then(|definition| {
+        let site = definition.sites.iter().find(|site| site.name == *name)?;
+        Some((site, definition.host.as_str()))
+    });
     EpisodeSite {
         site: name.to_string(),
         slot: number,
@@ -112,13 +119,7 @@ fn site(view: &EpisodeView, want: &SiteWant, definition: Option<&Environment>) -
             StartPoint::Snapshot(snapshot) => Some(snapshot.clone()),
             StartPoint::Baseline | StartPoint::Fork(_) => None,
         },
-        url: definition.filter(|_| is_served(view)).and_then(|definition| url(definition, name, number)),
+        url: reached.filter(|_| number.is_none_or(|number| number == PUBLIC_SLOT)).map(|(site, host)| site.url(host)),
+        proxy_url: reached.filter(|_| has_proxy).map(|(site, _)| own_url(site)),
     }
-}
-
-/// Returns the URL at which the client reaches a site: the public one, which leads to one slot. `slot` is `None` for a
-/// site that all episodes share.
-fn url(definition: &Environment, name: &SiteName, slot: Option<u32>) -> Option<String> {
-    let site = definition.sites.iter().find(|site| site.name == *name)?;
-    slot.is_none_or(|slot| slot == PUBLIC_SLOT).then(|| site.url(&definition.host))
 }

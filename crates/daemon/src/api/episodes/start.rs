@@ -14,7 +14,7 @@ use crate::api::error::ApiError;
 use crate::api::which::{self, RequestSubject};
 use crate::api::{Api, checks};
 use arenad_api::episodes::{
-    DEFAULT_OWNER, DEFAULT_WAIT_SECONDS, EpisodeStartRequest, IDEMPOTENCY_KEY, StartedEpisode, TASK_LABEL,
+    DEFAULT_OWNER, DEFAULT_WAIT_SECONDS, EpisodeProxy, EpisodeStartRequest, IDEMPOTENCY_KEY, StartedEpisode, TASK_LABEL,
 };
 use arenad_episodes::EpisodeView;
 use arenad_instance::InstanceHandle;
@@ -58,7 +58,12 @@ pub(in crate::api) async fn start(
 }
 
 fn started(api: &Api, view: &EpisodeView, token: &str, is_known: bool) -> StartedEpisode {
-    StartedEpisode { episode: shown::whole(api, view), token: token.to_owned(), is_known }
+    let proxy = api.proxy.server.clone().map(|server| EpisodeProxy {
+        server,
+        username: view.id.to_string(),
+        password: token.to_owned(),
+    });
+    StartedEpisode { episode: shown::whole(api, view), token: token.to_owned(), proxy, is_known }
 }
 
 /// Releases an episode when its client goes away before the answer, because no client knows its id then. With an

@@ -1,0 +1,123 @@
+//! Where a request to the episode proxy goes.
+
+use std::sync::Arc;
+
+use super::access::{ProxyAccess, ended, frozen, unavailable};
+use crate::environments::EnvironmentRegistry;
+use arenad_episodes::{EpisodeHandle, EpisodeToken, EpisodeView};
+use arenad_gateway::{ProxyCredentials, ProxyDecision, ProxyDirectory, ProxyRefusal, ProxySite};
+use arenad_model::episode::fence::{FenceDecision, TokenHash};
+use arenad_model::episode::ids::EpisodeId;
+use arenad_model::ids::SiteName;
+use arenad_model::instance::InstanceId;
+use arenad_model::proxy_address::{allows_egress, canonical, is_of_site, own_url};
+use arenad_model::site::{Environment, Site};
+
+/// Knows the episodes, their sites and their environments.
+pub(crate) struct EpisodeDirectory {
+    environments: Arc<EnvironmentRegistry>,
+    episodes: EpisodeHandle,
+    access: Arc<ProxyAccess>,
+}
+
+/// The place to which an address leads in an environment, for an episode.
+#[derive(Debug, PartialEq, Eq)]
+enum ArenaPlace {
+    /// A site of the episode, with the address that it was made for.
+    Site { name: SiteName, canonical: String },
+    /// A host outside of the arena that the environment allows.
+    External,
+    /// None; the sites of the episode have these addresses.
+    Nowhere { reachable: Vec<String> },
+}
+
+impl EpisodeDirectory {
+    pub(crate) fn new(environments: Arc<EnvironmentRegistry>, episodes: EpisodeHandle) -> Self {
+        let access = environments.proxy_access().clone();
+        Self { environments, episodes, access }
+    }
+
+    fn check(&self, id: &EpisodeId, token: &TokenHash) -> Result<(), ProxyRefusal> {
+        refusal(&self.episodes.admit_client(id, token)).map_or(Ok(()), Err)
+    }
+
+    fn decide(&self, credentials: &ProxyCredentials, host: &str, port: u16) -> Result<ProxyDecision, ProxyRefusal> {
+        let id: EpisodeId = credentials.episode.parse().map_err(|_| ProxyRefusal::Credentials)?;
+        let token = EpisodeToken::presented(&credentials.token).hash();
+        // A stranger gets no access, not even one that is never used.
+        self.check(&id, &token)?;
+        let access = self.access.of(&id);
+        // `access` argues why the fence is asked once more.
+        if let Err(refusal) = self.check(&id, &token) {
+            if let ProxyRefusal::Ended { .. } = &refusal {
+                self.access.revoke(&id, refusal.clone());
+            }
+            return Err(refusal);
+        }
+        let view = self.episodes.get(&id).map_err(|_| ProxyRefusal::Credentials)?;
+        let Some(first) = view.request.sites.first() else {
+            return Err(ProxyRefusal::Outside { reachable: Vec::new() });
+        };
+        let place = self.environments.with_definition(first.site.environment.as_str(), |definition| {
+            place(definition, &sites(definition, &view), host, port)
+        });
+        match place.ok_or_else(|| unavailable("its environment is not up yet"))? {
+            ArenaPlace::Site { name, canonical } => {
+                let (slot, generation) = slot(&view, &name)?;
+                let instance = self.environments.slot(&slot);
+                let instance = instance.ok_or_else(|| unavailable(format!("{name} is not up yet")))?;
+                Ok(ProxyDecision::Site(ProxySite { route: instance.route(), canonical, generation, access }))
+            }
+            ArenaPlace::External => Ok(ProxyDecision::External(access)),
+            ArenaPlace::Nowhere { reachable } => Err(ProxyRefusal::Outside { reachable }),
+        }
+    }
+}
+
+impl ProxyDirectory for EpisodeDirectory {
+    fn resolve(&self, credentials: &ProxyCredentials, host: &str, port: u16) -> ProxyDecision {
+        self.decide(credentials, host, port).unwrap_or_else(ProxyDecision::Refused)
+    }
+}
+
+/// Returns the refusal of a request that the fence does not admit.
+fn refusal(decision: &FenceDecision) -> Option<ProxyRefusal> {
+    match decision {
+        FenceDecision::Admitted => None,
+        FenceDecision::Unknown | FenceDecision::WrongToken => Some(ProxyRefusal::Credentials),
+        FenceDecision::NotReady => Some(unavailable("it does not have its sites")),
+        FenceDecision::Frozen => Some(frozen()),
+        FenceDecision::Ended(ending) => Some(ended(ending)),
+    }
+}
+
+/// Returns the sites of an episode.
+fn sites<'a>(definition: &'a Environment, view: &EpisodeView) -> Vec<&'a Site> {
+    let is_its = |site: &&Site| view.request.sites.iter().any(|want| want.site.site == site.name);
+    definition.sites.iter().filter(is_its).collect()
+}
+
+fn place(definition: &Environment, sites: &[&Site], host: &str, port: u16) -> ArenaPlace {
+    if let Some(site) = sites.iter().find(|site| is_of_site(site, &definition.host, host, port)) {
+        return ArenaPlace::Site { name: site.name.clone(), canonical: canonical(site, &definition.host) };
+    }
+    // A rule for egress must not lead to a site of the environment that the episode does not have.
+    let is_other_site = definition.sites.iter().any(|site| is_of_site(site, &definition.host, host, port));
+    if !is_other_site && allows_egress(definition, host, port) {
+        return ArenaPlace::External;
+    }
+    ArenaPlace::Nowhere { reachable: sites.iter().map(|site| own_url(site)).collect() }
+}
+
+/// Returns the instance of a site, and the only generation that may answer. A site that all episodes share is served by
+/// its first instance, whatever its generation.
+fn slot(view: &EpisodeView, name: &SiteName) -> Result<(InstanceId, Option<u64>), ProxyRefusal> {
+    let lost = || unavailable(format!("it has lost {name}"));
+    match view.slots.iter().find(|slot| slot.instance.site == *name) {
+        Some(slot) => Ok((slot.instance.clone(), Some(slot.generation.ok_or_else(lost)?))),
+        None => {
+            let want = view.request.sites.iter().find(|want| want.site.site == *name).ok_or_else(lost)?;
+            Ok((InstanceId::serving(&want.site.environment, name), None))
+        }
+    }
+}
