@@ -82,7 +82,10 @@ fn a_command_runs_with_sites_of_its_own_and_its_code_is_returned() {
 fn the_episode_ends_with_the_wrapper_however_that_ends() {
     let world = World::single("wrapper");
     world.up();
-    let start = || world.start(&["run", "--", "/bin/sh", "-c", "trap 'exit 9' TERM; sleep 600 & wait"]);
+    let begun = tempfile::tempdir().unwrap();
+    let mark = begun.path().join("command");
+    let script = format!("trap 'exit 9' TERM; echo >{}; sleep 600 & wait", mark.display());
+    let start = || world.start(&["run", "--", "/bin/sh", "-c", &script]);
     // Killed while its command runs.
     let wrapper = start();
     let first = active(&world);
@@ -91,8 +94,10 @@ fn the_episode_ends_with_the_wrapper_however_that_ends() {
     assert_eq!(wrapper.ended().code, -1);
 
     // Asked to end: the command ends first, and its code is returned.
+    let _ = std::fs::remove_file(&mark);
     let wrapper = start();
     let second = active(&world);
+    within("the command has begun", PATIENCE, || mark.exists().then_some(()));
     kill_process(wrapper.pid(), Signal::TERM).unwrap();
     assert_eq!(wrapper.ended().code, 9);
     assert_eq!(ending(&world, &second, FREE_WITHIN), "client");

@@ -1,4 +1,4 @@
-//! An engine whose create calls run to completion even if the caller stops waiting for them.
+//! An engine whose calls that create and start things run to completion even if the caller stops waiting for them.
 //!
 //! Docker continues a request whose connection is cut, so a cancelled `create` still creates a container, at an unknown
 //! time. Here each such call is a task of its own: [`Engine::settle`] waits for these calls, so a list that is taken
@@ -20,7 +20,7 @@ use super::{
 use arenad_model::subnet::Subnet;
 use arenad_seams::outstanding::Outstanding;
 
-/// Wraps another engine so that its create calls are never cancelled.
+/// Wraps another engine so that its calls that create and start things are never cancelled.
 pub struct Settled {
     engine: Arc<dyn Engine>,
     outstanding: Outstanding,
@@ -196,7 +196,10 @@ impl Engine for Settled {
     }
 
     async fn start(&self, handle: &EngineHandle) -> Result<(), EngineError> {
-        self.engine.start(handle).await
+        // A container that is removed while it starts can keep its address, and its network cannot be removed then.
+        let (engine, handle) = (self.engine.clone(), handle.clone());
+        let doing = format!("start container {}", handle.0);
+        self.finish(&doing, async move { engine.start(&handle).await }).await
     }
 
     async fn stop(&self, handle: &EngineHandle, grace: Duration) -> Result<(), EngineError> {
