@@ -5,3 +5,4 @@
 mod daemon;
 mod leases;
 mod restarts;
+mod several;

@@ -229,6 +229,7 @@ pub async fn take_up(shared: &Arc<SharedParts>, environments: &Arc<EnvironmentRe
     environments.reconcile(true).await;
     environments.restore().await?;
     tasks::spawn(shared, environments);
+    environments.keep_slot_numbers();
     Ok(())
 }
 

@@ -189,6 +189,25 @@ impl Gateway {
         Ok(route)
     }
 
+    /// Opens a route without a public port, which [`Route::pass`] and the callers of its handles reach. It takes part in
+    /// [`Self::shutdown`] like any other route.
+    pub fn open_without_port(
+        &self,
+        hold: HoldLimits,
+        writes: WriteRules,
+        record: RecordingFilter,
+        name: &str,
+    ) -> Route {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+        let shared = SharedRoute::new(id, name, nowhere, hold, writes, record);
+        let route = Route { shared, listening: Arc::default(), team: self.team.clone() };
+        let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        routes.retain(|route| route.state() != RouteState::Closed);
+        routes.push(route.clone());
+        route
+    }
+
     /// Opens a port of the episode proxy. `directory` decides on each request.
     ///
     /// Errors: `OpenError::PortTaken` if a socket listens on the port already; `OpenError::ShutDown` also for a gateway
@@ -267,7 +286,7 @@ enum Listening {
     Nothing,
 }
 
-/// One public port, which belongs to one site of one slot. Clones are handles to the same route.
+/// The way to one slot of one site, in most cases through a public port. Clones are handles to the same route.
 ///
 /// The methods that switch the route take effect before they return, whatever the workers are doing, and never wait for
 /// a client. After `serve`, `hold` or `refuse` has returned, no byte of a response of the previous target reaches a
@@ -353,7 +372,7 @@ impl Route {
         }
     }
 
-    /// Returns the address of the public port.
+    /// Returns the address of the public port. Its port is 0 if the route has none.
     pub fn local_addr(&self) -> SocketAddr {
         self.shared.address
     }

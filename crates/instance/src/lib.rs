@@ -56,7 +56,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::pristine::Pristine;
 use arenad_engine::EngineEvent;
-use arenad_gateway::{Recorder, Recording};
+use arenad_gateway::{Recorder, Recording, Route};
 use arenad_launch::Incarnation;
 use arenad_model::episode::ids::EpisodeId;
 use arenad_model::instance::{InstanceFailure, InstanceId, InstanceState};
@@ -70,6 +70,7 @@ pub use driver::spawn;
 pub use failure::hint;
 pub use gate::{RouteAccess, RouteGate};
 pub use pool::StandbyReport;
+pub use standbys::expected_memory;
 
 /// The state of an instance at one moment, for readers outside of the driver.
 #[derive(Debug, Clone)]
@@ -334,6 +335,11 @@ impl InstanceHandle {
     /// Whether a generation serves that neither a client, nor the daemon's own visits, nor a person by hand has reached.
     pub fn is_untouched(&self, generation: u64) -> bool {
         self.pristine.has(generation) && !self.was_entered()
+    }
+
+    /// Returns the way to the instance. Only the gate of the instance changes the state of the route.
+    pub fn route(&self) -> Route {
+        self.gate.route().clone()
     }
 
     /// Changes who reaches the instance through its route. When this returns, no one else does, and the daemon's own

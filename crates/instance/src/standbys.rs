@@ -258,7 +258,7 @@ impl Instance {
     }
 }
 
-/// Returns the memory that a standby of the site is expected to use, in bytes.
-fn expected_memory(site: &Site) -> u64 {
+/// Returns the memory that one more generation of the site is expected to use, in bytes.
+pub fn expected_memory(site: &Site) -> u64 {
     site.services.iter().map(|service| service.limits.reserved_memory_bytes.unwrap_or(USUAL_MEMORY)).sum()
 }

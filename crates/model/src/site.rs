@@ -93,6 +93,8 @@ pub struct Site {
     pub baseline: BaselineSpec,
     /// The settings of resets.
     pub reset: ResetSpec,
+    /// The number of slots for episodes.
+    pub slots: SlotSpec,
     /// The clock of the site's containers. `None` means the host's clock.
     pub clock: Option<Clock>,
     /// The probes by which a ready instance is watched.
@@ -390,6 +392,22 @@ pub struct ResetSpec {
     pub hold_requests: usize,
     /// The time for which the gateway holds a request before it answers with 503.
     pub hold_timeout: Duration,
+}
+
+/// The number of slots of a site, each of which has an instance of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlotSpec {
+    /// The number of slots that exist even if no request waits for one, at least 1.
+    pub min: u32,
+    /// The largest number of slots, at least `min`.
+    pub max: u32,
+    /// The memory that a further slot is expected to use, in bytes. `None` means the memory that the services state.
+    pub memory: Option<u64>,
+}
+
+impl SlotSpec {
+    /// The slots of a site whose definition says nothing about them.
+    pub const ONE: Self = Self { min: 1, max: 1, memory: None };
 }
 
 /// A strategy for the resets of a site.

@@ -130,6 +130,14 @@ pub(super) async fn want(
 }
 
 impl DaemonStore {
+    /// Records that an instance should be up, and creates its row if it has none.
+    pub async fn want_instance(&self, id: &InstanceId) -> Result<(), StoreError> {
+        let doing = "note what is wanted of an instance";
+        let mut transaction = self.durable.begin().await.doing(doing)?;
+        want(&mut transaction, id, true, self.now()).await.doing(doing)?;
+        transaction.commit().await.doing(doing)
+    }
+
     /// Records that an instance should be down.
     pub async fn unwant_instance(&self, id: &InstanceId) -> Result<(), StoreError> {
         let doing = "note what is wanted of an instance";

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{EnvironmentError, EnvironmentRegistry};
+use crate::slots::is_public;
 use crate::stranded::Stranded;
 use arenad_engine::labels;
 use arenad_instance::{InstanceHandle, OperationOutcome};
@@ -22,9 +23,12 @@ impl EnvironmentRegistry {
             return self.remove_stranded(&stranded, sites, purge).await;
         }
         let handles = self.choose(name, sites)?;
+        for handle in &handles {
+            self.withdraw(&handle.id).await;
+        }
+        self.remove_further(&handles).await?;
         let mut tickets = Vec::new();
         for handle in handles {
-            self.withdraw(&handle.id).await;
             self.shared.store.unwant_instance(&handle.id).await?;
             let ticket = handle.ask(Want::Down).await?;
             tickets.push((handle, ticket));
@@ -57,6 +61,11 @@ impl EnvironmentRegistry {
     /// Drops the handle of a driver, and waits until the driver has ended and its port is free.
     pub(super) async fn dismiss(&self, environment: &str, site: &SiteName, handle: InstanceHandle) {
         self.write(|running| running.get_mut(environment).and_then(|running| running.instances.remove(site)));
+        self.dismiss_driver(handle).await;
+    }
+
+    /// Drops the handle of a driver, and waits until the driver has ended.
+    pub(super) async fn dismiss_driver(&self, handle: InstanceHandle) {
         self.slots.leave(&handle.id);
         let mut changes = handle.changes();
         drop(handle);
@@ -73,7 +82,9 @@ impl EnvironmentRegistry {
         let is_meant = |site: &str| sites.is_empty() || sites.iter().any(|named| named == site);
         let meant = stranded.instances.iter().map(|row| &row.id).filter(|id| is_meant(id.site.as_str()));
         for id in meant {
-            self.withdraw(id).await;
+            if is_public(id) {
+                self.withdraw(id).await;
+            }
             self.shared.store.unwant_instance(id).await?;
             self.slots.leave(id);
             for role in [labels::ROLE_BUILDER, labels::ROLE_INSTANCE] {

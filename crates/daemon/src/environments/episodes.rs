@@ -1,16 +1,18 @@
 //! The sites as episodes see them: offered while they are up, withdrawn before they go down.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::{EnvironmentError, EnvironmentRegistry};
-use crate::slots::{self, capacity};
+use crate::slots::{self, SlotView, capacity};
 use arenad_episodes::EpisodeError;
 use arenad_instance::InstanceHandle;
 use arenad_model::episode::lease::SlotRefusal;
 use arenad_model::episode::request::SiteCapacity;
 use arenad_model::error::describe;
-use arenad_model::ids::SiteName;
+use arenad_model::ids::{SiteId, SiteName};
 use arenad_model::instance::InstanceId;
+use arenad_model::site::Site;
 
 impl EnvironmentRegistry {
     /// Adds a new instance to the slots, and watches it for its episodes.
@@ -21,9 +23,10 @@ impl EnvironmentRegistry {
         self.shared.tasks.spawn(async move { shutdown.run_until_cancelled(watch).await });
     }
 
-    /// Offers a site whose instance exists.
-    pub(super) async fn offer(&self, instance: &InstanceHandle) {
-        let (slot, capacity) = (instance.id.clone(), capacity(&instance.site));
+    /// Offers a site, and the slot of an instance that exists. The definition of the site may be newer than the
+    /// instance's, because the number of slots can change while the site is up.
+    pub(super) async fn offer(&self, instance: &InstanceHandle, site: &Site) {
+        let (slot, capacity) = (instance.id.clone(), capacity(site));
         let offered = async {
             self.episodes.offer_site(slot.site_id(), capacity).await?;
             if capacity == SiteCapacity::Shared { Ok(()) } else { self.episodes.add_slot(slot.clone()).await }
@@ -50,8 +53,26 @@ impl EnvironmentRegistry {
         &self,
         changed: &BTreeMap<SiteName, InstanceHandle>,
     ) -> Result<(), EnvironmentError> {
-        let held = changed.values().find_map(|instance| Some((instance.id.clone(), instance.holder()?)));
+        let is_changed = |slot: &InstanceId| changed.values().any(|instance| instance.id.site_id() == slot.site_id());
+        let mut slots = self.slots.instances().into_iter().filter(|instance| is_changed(&instance.id));
+        let held = slots.find_map(|instance| Some((instance.id.clone(), instance.holder()?)));
         held.map_or(Ok(()), |(instance, episode)| Err(EnvironmentError::Leased { instance, episode }))
+    }
+
+    /// Begins to make and remove further slots.
+    pub(crate) fn keep_slot_numbers(self: &Arc<Self>) {
+        let (shared, slots, episodes) = (self.shared.clone(), self.slots.clone(), self.episodes.clone());
+        self.shared.tasks.spawn(slots::keep_numbers(shared, slots, episodes, self.clone()));
+    }
+
+    /// Returns the slots of a site that have instances, by number.
+    pub(crate) fn slots_of(&self, site: &SiteId) -> Vec<SlotView> {
+        self.slots.of_site(site)
+    }
+
+    /// Returns the instances of all slots.
+    pub(crate) fn instances(&self) -> Vec<InstanceHandle> {
+        self.slots.instances()
     }
 
     /// Returns the instance of a slot, if it exists.

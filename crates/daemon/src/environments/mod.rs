@@ -8,6 +8,7 @@
 mod down;
 mod episodes;
 mod error;
+mod further;
 mod ports;
 mod purge;
 mod restore;
@@ -146,7 +147,7 @@ impl EnvironmentRegistry {
     /// Returns the objects that the drivers work with.
     fn hands(&self) -> Hands {
         let mut hands = Hands::default();
-        for handle in self.read(|running| running.values().flat_map(RunningEnvironment::handles).collect::<Vec<_>>()) {
+        for handle in self.slots.instances() {
             let id = handle.id.clone();
             handle.with_report(|report| {
                 let works = matches!(
@@ -184,12 +185,9 @@ impl EnvironmentRegistry {
         let Some(id) = event.labels.get(labels::INSTANCE) else {
             return;
         };
-        self.read(|running| {
-            let mut handles = running.values().flat_map(|running| running.instances.values());
-            if let Some(handle) = handles.find(|handle| handle.id.to_string() == *id) {
-                handle.tell(event.clone());
-            }
-        });
+        if let Some(instance) = id.parse().ok().and_then(|id| self.slots.instance(&id)) {
+            instance.tell(event.clone());
+        }
     }
 }
 

@@ -23,7 +23,7 @@ impl EnvironmentRegistry {
         let mut taken = Vec::new();
         for site in sites {
             let address = SocketAddr::new(definition.listen, site.public.port);
-            let hold = HoldLimits { requests: site.reset.hold_requests, timeout: site.reset.hold_timeout };
+            let hold = hold_limits(site);
             let (rules, record) = (write_rules(site), record(site));
             match self.shared.gateway.open(address, hold, rules, record, site.name.as_str()) {
                 Ok(route) => {
@@ -50,8 +50,12 @@ impl EnvironmentRegistry {
     }
 }
 
+pub(super) fn hold_limits(site: &Site) -> HoldLimits {
+    HoldLimits { requests: site.reset.hold_requests, timeout: site.reset.hold_timeout }
+}
+
 /// Returns the gateway's rules for requests that may write to a site.
-fn write_rules(site: &Site) -> WriteRules {
+pub(super) fn write_rules(site: &Site) -> WriteRules {
     let mut reads = GlobSetBuilder::new();
     // Validation has compiled each pattern; a pattern that did not compile would count as a write.
     for pattern in &site.public.reads {
@@ -62,7 +66,7 @@ fn write_rules(site: &Site) -> WriteRules {
     WriteRules { is_refused: site.public.refuses_writes, reads: reads.build().unwrap_or_default() }
 }
 
-fn record(site: &Site) -> RecordingFilter {
+pub(super) fn record(site: &Site) -> RecordingFilter {
     match site.public.recorded {
         RecordedRequests::Nothing => RecordingFilter::Nothing,
         RecordedRequests::Writes => RecordingFilter::Writes,

@@ -160,11 +160,13 @@ impl EnvironmentRegistry {
         for handle in handles {
             let ticket = match handle.ask_for(InstanceRequest { want: Want::Up, purpose }).await {
                 // An episode has the slot, so it is up, and stays as it is until the episode ends.
-                Err(AskError::Leased { .. }) => continue,
-                asked => asked?,
+                Err(AskError::Leased { .. }) => None,
+                asked => Some(asked?),
             };
-            self.offer(&handle).await;
-            begun.push((handle, ticket));
+            if let Some(site) = chosen.iter().find(|site| site.name == handle.site.name) {
+                self.offer(&handle, site).await;
+            }
+            begun.extend(ticket.map(|ticket| (handle, ticket)));
         }
         Ok(begun)
     }
@@ -213,7 +215,9 @@ impl EnvironmentRegistry {
         present.retain(|_, handle| {
             let now = chosen.iter().find(|site| site.name == handle.site.name);
             let is_gone = !definition.sites.iter().any(|site| site.name == handle.site.name);
-            is_gone || now.is_some_and(|site| **site != *handle.site)
+            // The number of slots can change while the site is up.
+            let is_other = |site: &Site| *site != Site { slots: site.slots, ..handle.site.as_ref().clone() };
+            is_gone || now.is_some_and(|site| is_other(site))
         });
         present
     }
@@ -236,6 +240,7 @@ impl EnvironmentRegistry {
     ) -> Result<(), EnvironmentError> {
         for (name, handle) in changed {
             self.withdraw(&handle.id).await;
+            self.remove_further(std::slice::from_ref(&handle)).await?;
             let ticket = handle.ask(Want::Down).await?;
             if let Some(trouble) = not_done(ticket.wait().await) {
                 return Err(EnvironmentError::NotDown(vec![(name.to_string(), trouble)]));

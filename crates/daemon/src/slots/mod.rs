@@ -19,20 +19,24 @@
 //! | `bring` | brings an instance to a snapshot, or finds that it already equals it |
 //! | `mark` | the files that mark slots which are to be recycled |
 //! | `watch` | the failures of slots, from the reports of the drivers |
+//! | `scale` | the number of slots of each site, which follows the requests |
 //! | `start` | the start of the episode keeper |
 
 mod bring;
 mod mark;
+mod scale;
 mod slot_use;
 mod start;
 mod watch;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use self::bring::{BringOrder, find_snapshot, has_settled, serves};
 use self::mark::RecycleMark;
-use self::slot_use::SlotUse;
 use arenad_episodes::{LeasedSlot, PreparedSlot, SlotPreparation, Slots};
 use arenad_instance::shared::SharedParts;
 use arenad_instance::{InstanceHandle, RouteAccess};
@@ -40,10 +44,14 @@ use arenad_model::episode::ending::VoidReason;
 use arenad_model::episode::ids::EpisodeId;
 use arenad_model::episode::lease::RecycleOrder;
 use arenad_model::episode::request::StartPoint;
+use arenad_model::episode::slots::{ObservedSlot, SlotActivity};
 use arenad_model::error::describe;
+use arenad_model::ids::SiteId;
 use arenad_model::instance::{InstanceId, InstanceState};
 use arenad_seams::ordered_watch as watched;
 
+pub(crate) use scale::keep_numbers;
+pub(crate) use slot_use::{SlotUse, is_public};
 pub(crate) use start::capacity;
 pub use start::start_episodes;
 pub(crate) use watch::watch;
@@ -53,8 +61,18 @@ pub(crate) use watch::watch;
 struct SlotEntry {
     instance: Option<InstanceHandle>,
     slot_use: SlotUse,
+    /// The time since when the slot has its use.
+    since: Duration,
     /// Held by the request to the driver that is under way. A cancelled call leaves its request behind.
     turn: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// A slot that has an instance, for people.
+pub(crate) struct SlotView {
+    /// The instance of the slot.
+    pub instance: InstanceHandle,
+    /// The use of the slot.
+    pub slot_use: SlotUse,
 }
 
 /// The slots of all sites.
@@ -63,11 +81,12 @@ pub struct DaemonSlots {
     table: RwLock<BTreeMap<InstanceId, SlotEntry>>,
     /// The number of instances that have been entered into the table so far.
     entered: watched::Sender<u64>,
+    origin: Instant,
 }
 
 impl DaemonSlots {
     fn new(shared: Arc<SharedParts>) -> Self {
-        Self { shared, table: RwLock::default(), entered: watched::Sender::new(0) }
+        Self { shared, table: RwLock::default(), entered: watched::Sender::new(0), origin: Instant::now() }
     }
 
     // Every change of the table is one assignment or one insertion, so a panic leaves a valid table.
@@ -88,7 +107,8 @@ impl DaemonSlots {
         let is_marked = self.mark(slot).exists();
         let mut table = self.write();
         let entry = table.entry(slot.clone()).or_default();
-        if entry.slot_use == SlotUse::Idle && is_marked {
+        // A further slot is given to nobody before it has been made.
+        if entry.slot_use == SlotUse::Idle && (is_marked || !slot_use::is_public(slot)) {
             entry.slot_use = SlotUse::Recycling;
         }
         entry.slot_use.access(slot)
@@ -115,6 +135,43 @@ impl DaemonSlots {
     /// Returns the instance of a slot, if it exists.
     pub(crate) fn instance(&self, slot: &InstanceId) -> Option<InstanceHandle> {
         self.read().get(slot)?.instance.clone()
+    }
+
+    /// Returns the instances of all slots, in the order of their names.
+    pub(crate) fn instances(&self) -> Vec<InstanceHandle> {
+        self.read().values().filter_map(|entry| entry.instance.clone()).collect()
+    }
+
+    /// Returns the slots of a site that have instances, by number.
+    pub(crate) fn of_site(&self, site: &SiteId) -> Vec<SlotView> {
+        let table = self.read();
+        let of_site = table.iter().filter(|(slot, _)| slot.site_id() == *site);
+        let views = of_site.filter_map(|(_, entry)| {
+            Some(SlotView { instance: entry.instance.clone()?, slot_use: entry.slot_use.clone() })
+        });
+        views.collect()
+    }
+
+    /// Returns the time since the daemon started, by which [`Self::observed`] measures.
+    pub(crate) fn now(&self) -> Duration {
+        self.origin.elapsed()
+    }
+
+    /// Returns the slots of a site, for the plan of their number.
+    pub(crate) fn observed(&self, site: &SiteId) -> Vec<ObservedSlot> {
+        let table = self.read();
+        let of_site = table.iter().filter(|(slot, _)| slot.site_id() == *site);
+        let observed = of_site.filter_map(|(slot, entry)| {
+            let state = entry.instance.as_ref()?.with_report(|report| report.state.clone());
+            let activity = match (&entry.slot_use, state) {
+                (SlotUse::Preparing(_) | SlotUse::Leased { .. }, _) => SlotActivity::Busy,
+                (_, InstanceState::Down | InstanceState::Preparing | InstanceState::Starting) => SlotActivity::Making,
+                (SlotUse::Recycling, _) => SlotActivity::Recycling,
+                (SlotUse::Idle, _) => SlotActivity::Free { since: entry.since },
+            };
+            Some(ObservedSlot { number: slot.number, activity })
+        });
+        observed.collect()
     }
 
     /// Returns the episode that has a slot, with its generation.
@@ -147,7 +204,7 @@ impl DaemonSlots {
     fn set_use(&self, slot: &InstanceId, slot_use: SlotUse) {
         let mut table = self.write();
         let entry = table.entry(slot.clone()).or_default();
-        entry.slot_use = slot_use;
+        (entry.slot_use, entry.since) = (slot_use, self.now());
         if let Some(instance) = &entry.instance {
             instance.set_access(entry.slot_use.access(slot));
         }

@@ -44,7 +44,9 @@ pub(crate) fn capacity(site: &Site) -> SiteCapacity {
     if site.public.refuses_writes || site.reset.strategy == ResetStrategyName::Keep {
         return SiteCapacity::Shared;
     }
-    SiteCapacity::Slots { max: 1, by_name_only: 0 }
+    let max = site.slots.max;
+    // With several slots, slot 1 is left to people and to harnesses that know the public port only.
+    SiteCapacity::Slots { max, by_name_only: u32::from(max > 1) }
 }
 
 /// Restores the episodes of an earlier daemon, before the instances of its environments are brought up.

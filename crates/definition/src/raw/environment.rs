@@ -8,7 +8,7 @@ use super::images::{RawData, RawImage};
 use super::login::RawLogin;
 use super::steps::{RawExec, RawProbe, RawStep, RawWarm};
 use super::stores::{RawScratch, RawStore, RawWriters};
-use super::values::{Entries, FilePart, OneOrMany, Period, Port, Scalar};
+use super::values::{Entries, FilePart, OneOrMany, Period, Port, Scalar, Size};
 
 /// An arenad environment: the services of each site, its address, its readiness, its one-time configuration, and its
 /// resets.
@@ -123,6 +123,8 @@ pub(crate) struct RawSite {
     pub(crate) baseline: Option<RawBaseline>,
     /// The method of bringing an instance back to its baseline.
     pub(crate) reset: Option<RawReset>,
+    /// The number of slots, each of which has an instance of its own and belongs to one episode at a time.
+    pub(crate) slots: Option<RawSlots>,
     /// The health checks of a ready instance.
     pub(crate) health: Option<RawHealth>,
     /// The clock of the site's containers, by libfaketime, which the images must have. Default: the host's.
@@ -334,6 +336,22 @@ pub(crate) struct RawReset {
     pub(crate) hold_requests: Option<u32>,
     /// The time for which the gateway holds a request before it answers with 503. Default: `30s`.
     pub(crate) hold_timeout: Option<Period>,
+}
+
+/// The slots of a site.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawSlots {
+    /// The number of slots that exist even if no episode waits for one. Default: 1.
+    #[schemars(range(min = 1, max = 100))]
+    pub(crate) min: Option<u32>,
+    /// The largest number of slots. Further slots than `min` are made when episodes wait for them, as far as memory
+    /// allows, and removed when they have been idle for ten minutes. If there may be several, slot 1 is given only to
+    /// episodes that ask for it by its number. Default: `min`.
+    #[schemars(range(min = 1, max = 100))]
+    pub(crate) max: Option<u32>,
+    /// The memory that a further slot is expected to use, such as `2g`. Default: the sum of what the services state.
+    pub(crate) memory: Option<Size>,
 }
 
 /// A number of standbys and the time from which it applies.

@@ -13,7 +13,7 @@ use arenad_model::login::{FormLogin, Login, LoginRecipe, Template, TokenLogin};
 use arenad_model::schedule::{CronSchedule, Schedule};
 use arenad_model::site::{
     Account, Database, DatabaseAccess, DatabaseEngine, EntryPort, ExecStep, PublicAddress, RecordedRequests, ResetSpec,
-    ResetStrategyName, Site,
+    ResetStrategyName, Site, SlotSpec,
 };
 use arenad_model::standby_schedule::StandbyTime;
 use arenad_model::store::{Control, RedisAccess, STORE_TIMEOUT, Store, StoreKind, Volatile, VolatilePart, Writers};
@@ -52,6 +52,7 @@ pub(super) fn site(site: &Site) -> Json {
         readiness,
         baseline,
         reset,
+        slots,
         clock,
         health: HealthSpec { shallow, deep },
         // The hash is derived from other settings.
@@ -85,6 +86,9 @@ pub(super) fn site(site: &Site) -> Json {
     }
     if !scratch.is_empty() {
         found["scratch"] = scratch.iter().map(self::scratch).collect();
+    }
+    if *slots != SlotSpec::ONE {
+        found["slots"] = self::slots(*slots);
     }
     if let Some(known) = clock {
         found["clock"] = self::clock(known);
@@ -138,6 +142,11 @@ fn reset(reset: &ResetSpec) -> Json {
         found["verify_every"] = every.get().into();
     }
     found
+}
+
+fn slots(slots: SlotSpec) -> Json {
+    let SlotSpec { min, max, memory } = slots;
+    filled(json!({ "min": min, "max": max, "memory": memory }))
 }
 
 fn standby_time(time: &StandbyTime) -> Json {

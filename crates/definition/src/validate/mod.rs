@@ -19,6 +19,7 @@ mod security;
 mod service;
 mod site;
 mod site_context;
+mod slots;
 mod steps;
 mod stores;
 mod support;

@@ -14,6 +14,7 @@ use super::login::accounts;
 use super::probes::readiness;
 use super::scratch::scratch;
 use super::site_context::{Services, SiteContext};
+use super::slots::slots;
 use super::steps::baseline;
 use super::stores::{stores, writers};
 use super::support::{filled, one_line, positive_period};
@@ -101,6 +102,7 @@ pub(super) fn site<'a>(
         readiness: readiness?,
         baseline,
         reset: reset(scope.key("reset"), raw.reset.as_ref()),
+        slots: slots(&site, scope.key("slots"), raw),
         health,
         clock,
         baseline_inputs: String::new(),

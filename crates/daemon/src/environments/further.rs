@@ -1,0 +1,118 @@
+//! The further slots of sites: instances with numbers above 1, without public ports.
+//!
+//! They exist as long as their site is up, and come and go with the requests for episodes (`slots/scale`). They are made
+//! from the baseline of slot 1, so that is made first.
+
+use std::sync::Arc;
+
+use super::down::not_done;
+use super::ports::{hold_limits, record, write_rules};
+use super::{EnvironmentError, EnvironmentRegistry};
+use crate::slots::is_public;
+use arenad_instance::{self as instance, InstanceHandle, RouteGate};
+use arenad_model::error::describe;
+use arenad_model::ids::SiteId;
+use arenad_model::instance::{InstanceFailure, InstanceId};
+use arenad_model::request_queue::{InstanceRequest, Purpose, Want};
+use arenad_model::site::Site;
+use arenad_store::StoreError;
+
+impl EnvironmentRegistry {
+    /// Begins to make a further slot of a site that is up. It is offered to episodes once it equals its baseline.
+    pub(crate) async fn add_further(&self, slot: &InstanceId) -> Result<(), EnvironmentError> {
+        let _turn = self.change.lock().await;
+        let Some(site) = self.site_of(&slot.site_id()).filter(|_| !self.has_driver(slot)) else { return Ok(()) };
+        self.shared.store.want_instance(slot).await?;
+        self.begin_further(slot, site, Purpose::Client).await
+    }
+
+    /// Returns the definition of a site that is up.
+    fn site_of(&self, site: &SiteId) -> Option<Arc<Site>> {
+        self.read(|running| {
+            let running = running.get(site.environment.as_str())?;
+            running.instances.contains_key(&site.site).then_some(())?;
+            running.definition.sites.iter().find(|known| known.name == site.site).cloned().map(Arc::new)
+        })
+    }
+
+    async fn begin_further(
+        &self,
+        slot: &InstanceId,
+        site: Arc<Site>,
+        purpose: Purpose,
+    ) -> Result<(), EnvironmentError> {
+        let row = self.shared.store.instance(slot).await?;
+        let gateway = &self.shared.gateway;
+        let route =
+            gateway.open_without_port(hold_limits(&site), write_rules(&site), record(&site), site.name.as_str());
+        let gate = RouteGate::new(route, self.slots.access(slot));
+        let instance = instance::spawn(&self.shared, slot.clone(), site.clone(), gate, row);
+        self.enter_slot(&instance);
+        instance.ask_for(InstanceRequest { want: Want::Up, purpose }).await?;
+        self.offer(&instance, &site).await;
+        Ok(())
+    }
+
+    /// Removes a further slot if it is free.
+    pub(crate) async fn retire_further(&self, slot: &InstanceId) -> Result<(), EnvironmentError> {
+        let _turn = self.change.lock().await;
+        let Some(instance) = self.slot(slot) else { return Ok(()) };
+        // A slot that has been reserved meanwhile is kept.
+        if self.episodes.retire_slot(slot.clone()).await.is_err() {
+            return Ok(());
+        }
+        let removed = self.remove_instances(vec![instance]).await;
+        if removed.is_err()
+            && let (Some(instance), Some(site)) = (self.slot(slot), self.site_of(&slot.site_id()))
+        {
+            // It is brought back to its baseline like after an episode, which makes its containers again.
+            self.shared.store.want_instance(slot).await?;
+            self.offer(&instance, &site).await;
+        }
+        removed
+    }
+
+    /// Removes all further slots of sites that have been withdrawn from episodes.
+    ///
+    /// Errors: [`EnvironmentError::NotDown`] if a slot is left.
+    pub(super) async fn remove_further(&self, firsts: &[InstanceHandle]) -> Result<(), EnvironmentError> {
+        let is_meant =
+            |slot: &InstanceId| !is_public(slot) && firsts.iter().any(|first| first.id.site_id() == slot.site_id());
+        let meant = self.slots.instances().into_iter().filter(|instance| is_meant(&instance.id));
+        self.remove_instances(meant.collect()).await
+    }
+
+    async fn remove_instances(&self, instances: Vec<InstanceHandle>) -> Result<(), EnvironmentError> {
+        let mut tickets = Vec::new();
+        for instance in instances {
+            self.shared.store.unwant_instance(&instance.id).await?;
+            let ticket = instance.ask(Want::Down).await?;
+            tickets.push((instance, ticket));
+        }
+        let mut left: Vec<(String, InstanceFailure)> = Vec::new();
+        for (instance, ticket) in tickets {
+            match not_done(ticket.wait().await) {
+                Some(failure) => left.push((instance.id.to_string(), failure)),
+                None => self.dismiss_driver(instance).await,
+            }
+        }
+        if left.is_empty() { Ok(()) } else { Err(EnvironmentError::NotDown(left)) }
+    }
+
+    /// Restores the further slots of sites that are up. Episodes of an earlier daemon may have them.
+    pub(super) async fn restore_further(&self) -> Result<(), StoreError> {
+        for stored in self.shared.store.environments().await? {
+            for row in self.shared.store.instances(&stored.name).await? {
+                let is_missing = row.desired_up && !is_public(&row.id) && !self.has_driver(&row.id);
+                let Some(site) = self.site_of(&row.id.site_id()).filter(|_| is_missing) else { continue };
+                if self.shared.store.other_engine_of(&row.id).await?.is_some() {
+                    continue;
+                }
+                if let Err(error) = self.begin_further(&row.id, site, Purpose::Restore).await {
+                    tracing::warn!(instance.id = %row.id, error = describe(&error), "{} is not restored", row.id);
+                }
+            }
+        }
+        Ok(())
+    }
+}
