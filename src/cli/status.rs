@@ -159,7 +159,7 @@ fn print_slots(sites: &[&SiteStatus], name: impl Fn(&SiteStatus) -> String) {
     for site in sites {
         for slot in &site.slots {
             table.add_row([
-                Cell::new(format!("{}={}", name(site), slot.number)),
+                Cell::new(format!("{}:{}", name(site), slot.number)),
                 output::state_cell(slot.state),
                 age(&slot.since).into(),
                 slot.occupation.word().into(),
@@ -175,7 +175,7 @@ fn print_slots(sites: &[&SiteStatus], name: impl Fn(&SiteStatus) -> String) {
         // Slot 1 is the instance of the site, whose failure is printed with the site.
         for slot in site.slots.iter().filter(|slot| slot.instance != site.instance) {
             if let Some(reason) = &slot.reason {
-                outln!("\n{}={} is {} (for {}): {reason}", name(site), slot.number, slot.state, age(&slot.since));
+                outln!("\n{}:{} is {} (for {}): {reason}", name(site), slot.number, slot.state, age(&slot.since));
             }
         }
     }

@@ -107,7 +107,7 @@ impl DaemonSlots {
         let is_marked = self.mark(slot).exists();
         let mut table = self.write();
         let entry = table.entry(slot.clone()).or_default();
-        // A further slot is given to nobody before it has been made.
+        // A further slot is given to no episode before it has been made.
         if entry.slot_use == SlotUse::Idle && (is_marked || !slot_use::is_public(slot)) {
             entry.slot_use = SlotUse::Recycling;
         }

@@ -102,7 +102,7 @@ pub(super) fn site<'a>(
         readiness: readiness?,
         baseline,
         reset: reset(scope.key("reset"), raw.reset.as_ref()),
-        slots: slots(&site, scope.key("slots"), raw),
+        slots: slots(scope.key("slots"), raw),
         health,
         clock,
         baseline_inputs: String::new(),

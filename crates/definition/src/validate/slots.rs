@@ -1,15 +1,14 @@
 //! The number of slots of a site.
 
-use super::site_context::SiteContext;
 use super::support::size;
 use crate::raw::environment::{RawSite, RawStrategy, RawWrites};
 use crate::scope::Scope;
-use arenad_model::site::{MountSpec, SlotSpec};
+use arenad_model::site::SlotSpec;
 
 /// Maximum number of slots of one site: more than any host has memory for.
 const MOST_SLOTS: u32 = 100;
 
-pub(super) fn slots(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawSite) -> SlotSpec {
+pub(super) fn slots(scope: Scope<'_>, raw: &RawSite) -> SlotSpec {
     let Some(slots) = &raw.slots else { return SlotSpec::ONE };
     let bounded = |key: &str, wanted: u32| {
         if !(1..=MOST_SLOTS).contains(&wanted) {
@@ -24,27 +23,17 @@ pub(super) fn slots(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawSite) -> 
         scope.key("max").error("conflict", format!("`max` is {max}, less than `min`, which is {min}")).report();
     }
     if max > 1 {
-        check_several(site, scope, raw);
+        check_several(scope, raw);
     }
     SlotSpec { min, max: max.max(min), memory: size(scope.key("memory"), slots.memory.as_ref()) }
 }
 
-/// Reports the reasons why a site cannot have several instances.
-fn check_several(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawSite) {
+/// Reports several slots of a site that all episodes share.
+fn check_several(scope: Scope<'_>, raw: &RawSite) {
     let is_kept = raw.reset.as_ref().is_some_and(|reset| matches!(reset.strategy, Some(RawStrategy::Keep)));
     let is_read_only = raw.public.as_ref().is_some_and(|public| public.writes == Some(RawWrites::Refuse));
     if is_kept || is_read_only {
-        scope
-            .key_error("conflict", "several slots are wanted of a site that is only read, which all episodes share")
-            .help("remove `slots`")
-            .report();
-    }
-    let is_written = |mount: &MountSpec| matches!(mount, MountSpec::Data { read_only: false, .. });
-    let services = site.names.iter().filter_map(|name| site.services.get(name.as_str())?.as_ref());
-    if services.flat_map(|service| &service.spec.mounts).any(is_written) {
-        scope
-            .key_error("conflict", "several slots are wanted of a site that writes to a folder of the host")
-            .help("mount the folder read-only, or remove `slots`")
-            .report();
+        let message = "a read-only site cannot have several slots, because all episodes share it";
+        scope.key_error("conflict", message).help("remove `slots`").report();
     }
 }
