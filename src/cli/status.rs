@@ -82,6 +82,7 @@ fn print_human(status: &Status, is_verbose: bool) {
     } else {
         print_sites(&sites, name);
     }
+    print_slots(&sites, name);
     for site in &sites {
         let name = name(site);
         if let Some(reason) = &site.reason {
@@ -150,6 +151,34 @@ fn print_sites(sites: &[&SiteStatus], name: impl Fn(&SiteStatus) -> String) {
         table.add_row(row);
     }
     output::print_fitted(&mut table, headings.len() - 1, output::width().or(Some(WIDTH)));
+}
+
+/// Prints the slots of the sites that have several.
+fn print_slots(sites: &[&SiteStatus], name: impl Fn(&SiteStatus) -> String) {
+    let mut table = output::table(&["SLOT", "STATE", "SINCE", "USE", "EPISODE"]);
+    for site in sites {
+        for slot in &site.slots {
+            table.add_row([
+                Cell::new(format!("{}:{}", name(site), slot.number)),
+                output::state_cell(slot.state),
+                age(&slot.since).into(),
+                slot.occupation.word().into(),
+                Cell::new(slot.episode.as_deref().unwrap_or("-")),
+            ]);
+        }
+    }
+    if table.row_count() > 0 {
+        outln!("");
+        output::print_table(&table);
+    }
+    for site in sites {
+        // Slot 1 is the instance of the site, whose failure is printed with the site.
+        for slot in site.slots.iter().filter(|slot| slot.instance != site.instance) {
+            if let Some(reason) = &slot.reason {
+                outln!("\n{}:{} is {} (for {}): {reason}", name(site), slot.number, slot.state, age(&slot.since));
+            }
+        }
+    }
 }
 
 fn last_reset(reset: &Reset) -> String {

@@ -4,6 +4,7 @@ use super::daemon::EpisodeDaemon;
 use super::leases::{BASELINE, is_people_s_again};
 use crate::support::wait::PATIENCE;
 use crate::support::{World, until};
+use serde_json::Value;
 
 /// The containers of a slot. After a reset there may be two for a moment.
 fn containers(world: &World, slot: u32) -> Vec<String> {
@@ -15,6 +16,11 @@ fn within(world: &World, slot: u32, command: &str) -> Option<String> {
     let found = containers(world, slot);
     let [container] = found.as_slice() else { return None };
     world.engine.try_docker(&["exec", container, "/bin/sh", "-c", command]).ok()
+}
+
+/// The slots of the site as the API shows them.
+fn slots_of(world: &World) -> Vec<Value> {
+    world.site().and_then(|site| site["slots"].as_array().cloned()).unwrap_or_default()
 }
 
 fn notes(world: &World, slot: u32) -> Option<String> {
@@ -39,6 +45,15 @@ fn several_episodes_have_a_site_at_once() {
     let mut sorted = slots.clone();
     sorted.sort_unstable();
     assert_eq!((sorted, slots[2]), (vec![1, 2, 3], 1), "slot 1 is given by name only");
+    let shown = slots_of(&world);
+    assert_eq!(shown.len(), 3, "{shown:#?}");
+    for slot in &shown {
+        let holder = slots.iter().position(|number| slot["number"] == *number).map(|position| ids[position].as_str());
+        assert_eq!((&slot["state"], &slot["occupation"]), (&"ready".into(), &"leased".into()), "{slot:#}");
+        assert_eq!(slot["episode"].as_str(), holder);
+    }
+    let told = world.run(&["status"]).code(0).prints("toy:1").prints("toy:3");
+    ids.iter().fold(told, |told, id| told.prints(id));
     for slot in &slots {
         assert_eq!(notes(&world, *slot).unwrap(), BASELINE.trim());
         within(&world, *slot, &format!("echo by-{slot} >>/srv/state/notes")).unwrap();
@@ -61,8 +76,13 @@ fn several_episodes_have_a_site_at_once() {
             || notes(&world, *slot),
             |notes| notes.as_ref().is_some_and(|notes| notes.contains("by-")),
         );
-        daemon.release(id);
     }
+    // The episode of a further slot is in the way of a new definition, as that of slot 1 is.
+    daemon.release(&ids[2]);
+    world.edit("environment", "title: Toy", "title: Other");
+    world.run(&["up", &world.name]).code(1).says(&format!("it belongs to episode {}", ids[1]));
+    world.edit("environment", "title: Other", "title: Toy");
+    daemon.release(&ids[1]);
     for slot in slots {
         until(
             "the slot is recycled",
@@ -72,6 +92,13 @@ fn several_episodes_have_a_site_at_once() {
         );
     }
     is_people_s_again(&world);
+    // The number of slots changes while the site is up. A slot above the new number goes as soon as it is free.
+    let first = containers(&world, 1);
+    world.edit("environment", "max: 3", "max: 2");
+    world.up();
+    until("slot 3 is removed", PATIENCE, || containers(&world, 3), Vec::is_empty);
+    until("the slots", PATIENCE, || slots_of(&world), |slots| slots.len() == 2);
+    assert_eq!((containers(&world, 1), containers(&world, 2).len()), (first, 1));
     world.run(&["down"]).code(0);
     assert_eq!(world.engine.containers(&world.label()), [""; 0], "further slots go down with their site");
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ConditionKind, ConditionStatus, InstanceState, Reset, SourceText, StandbyState};
+use super::{ConditionKind, ConditionStatus, InstanceState, Reset, SlotOccupation, SourceText, StandbyState};
 
 /// The body of `PUT /v1/environments/{environment}`: the definition, and the sites to bring up.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -170,10 +170,36 @@ pub struct SiteStatus {
     /// unverified until a reset, which creates new containers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_been_entered: bool,
+    /// The slots, by number; empty if the site has slot 1 alone, or if all episodes share it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slots: Vec<SlotStatus>,
     /// The content of `state` as conditions, for programs that expect them.
     pub conditions: Vec<Condition>,
     /// The most recent reset that has ended.
     pub last_reset: Option<Reset>,
+}
+
+/// One of several slots of a site, and the state of its instance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlotStatus {
+    /// The number among the slots of the site, from 1. Slot 1 is at the public port.
+    pub number: u32,
+    /// The id of the instance.
+    pub instance: String,
+    /// The state of the instance.
+    pub state: InstanceState,
+    /// The time at which the instance entered its state.
+    pub since: String,
+    /// The reason why the instance is not healthy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The generation of the instance.
+    pub generation: u64,
+    /// The use of the slot: `free`, `preparing`, `leased` or `recycling`.
+    pub occupation: SlotOccupation,
+    /// The episode that has the slot, or that it is being prepared for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub episode: Option<String>,
 }
 
 /// Writes to a read-only site.

@@ -32,7 +32,7 @@ pub use self::changes::{
 pub use self::doctor::{Doctor, ReportedFinding};
 pub use self::environments::{
     Condition, ContainerEntry, DaemonStatus, DownRequest, EntryRequest, EnvironmentStatus, ReadOnlyWrites,
-    SiteContainer, SiteStatus, SitesRequest, Standby, Standbys, Status, UpRequest,
+    SiteContainer, SiteStatus, SitesRequest, SlotStatus, Standby, Standbys, Status, UpRequest,
 };
 pub use self::evaluations::{Evaluation, EvaluationRequest};
 pub use self::health::{Health, ProbeRounds, Round, SiteHealth};
@@ -51,7 +51,7 @@ pub use self::space::{
 pub use self::words::{
     ConditionKind, ConditionStatus, DifferenceKind, EpisodeStatus, EpisodeVerdict, Extent, FindingArea, FindingLevel,
     ImageItemKind, ImageOrigin, ImageOutcome, ImageState, InstanceState, ItemChange, OperationKind, OperationState,
-    ProbeKind, PrunedKind, ResetOutcome, ResetWay, SnapshotKind, StandbyState, ValueKind,
+    ProbeKind, PrunedKind, ResetOutcome, ResetWay, SlotOccupation, SnapshotKind, StandbyState, ValueKind,
 };
 
 /// A file as text, with the path that it was read from.

@@ -72,6 +72,17 @@ words! {
         /// It ended because the environment failed it.
         Void = "void",
     }
+    /// The use of a slot.
+    SlotOccupation {
+        /// No episode has it.
+        Free = "free",
+        /// It is being brought to the starting point of an episode.
+        Preparing = "preparing",
+        /// An episode has it.
+        Leased = "leased",
+        /// It is being made, or brought back to its baseline.
+        Recycling = "recycling",
+    }
     /// The verdict on an episode.
     EpisodeVerdict {
         /// The agent accomplished the task.

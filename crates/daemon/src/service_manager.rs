@@ -47,8 +47,7 @@ pub(crate) async fn answer_watchdog(environments: Arc<EnvironmentRegistry>, shut
 
 /// Returns the ids of the instances whose drivers do not respond within the limit, sorted.
 async fn stuck_drivers(environments: &EnvironmentRegistry, limit: Duration) -> Vec<String> {
-    let handles = environments.list().into_iter().flat_map(|(_, handles)| handles);
-    let looks = handles.map(|handle| async move {
+    let looks = environments.instances().into_iter().map(|handle| async move {
         let is_attended = timeout(limit, handle.is_attended()).await.unwrap_or(false);
         (!is_attended).then(|| handle.id.to_string())
     });

@@ -189,6 +189,25 @@ impl Gateway {
         Ok(route)
     }
 
+    /// Opens a route without a public port, which [`Route::pass`] and the callers of its handles reach. It takes part in
+    /// [`Self::shutdown`] like any other route.
+    pub fn open_without_port(
+        &self,
+        hold: HoldLimits,
+        writes: WriteRules,
+        record: RecordingFilter,
+        name: &str,
+    ) -> Route {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+        let shared = SharedRoute::new(id, name, nowhere, hold, writes, record);
+        let route = Route { shared, listening: Arc::default(), team: self.team.clone() };
+        let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        routes.retain(|route| route.state() != RouteState::Closed);
+        routes.push(route.clone());
+        route
+    }
+
     /// Opens a port of the episode proxy. `directory` decides on each request.
     ///
     /// Errors: `OpenError::PortTaken` if a socket listens on the port already; `OpenError::ShutDown` also for a gateway
@@ -209,25 +228,6 @@ impl Gateway {
         let proxy = Proxy { shared, listening: Arc::new(Mutex::new(Some(ProxyListening { stop, finished }))) };
         self.proxies.lock().unwrap_or_else(PoisonError::into_inner).push(proxy.clone());
         Ok(proxy)
-    }
-
-    /// Opens a route without a public port, which [`Route::pass`] and the callers of its handles reach. It takes part in
-    /// [`Self::shutdown`] like any other route.
-    pub fn open_without_port(
-        &self,
-        hold: HoldLimits,
-        writes: WriteRules,
-        record: RecordingFilter,
-        name: &str,
-    ) -> Route {
-        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
-        let shared = SharedRoute::new(id, name, nowhere, hold, writes, record);
-        let route = Route { shared, listening: Arc::default(), team: self.team.clone() };
-        let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
-        routes.retain(|route| route.state() != RouteState::Closed);
-        routes.push(route.clone());
-        route
     }
 
     /// Stops accepting, lets responses finish until `deadline` has passed, cuts the remaining connections and ends the

@@ -11,9 +11,11 @@ use super::Api;
 use super::error::ApiError;
 use super::operations::shown_reset;
 use super::words;
+use crate::slots::{SlotUse, SlotView, is_public};
 use crate::stranded::Stranded;
 use arenad_api as wire;
 use arenad_instance::InstanceHandle;
+use arenad_model::ids::SiteId;
 use arenad_model::instance::InstanceState;
 use arenad_model::standby_schedule::count_at;
 
@@ -35,7 +37,10 @@ pub(super) async fn status(State(api): State<Arc<Api>>) -> Result<Json<wire::Sta
     for (environment, handles) in api.environments.list() {
         let mut sites = Vec::new();
         for handle in handles {
-            sites.push(site(&api, &handle, &environment.host).await?);
+            let mut shown = site(&api, &handle, &environment.host).await?;
+            let known = environment.sites.iter().find(|site| site.name == handle.site.name);
+            shown.slots = slots(&api, &handle.id.site_id(), known.is_some_and(|site| site.slots.max > 1));
+            sites.push(shown);
         }
         environments.push(wire::EnvironmentStatus {
             name: environment.name.to_string(),
@@ -116,6 +121,7 @@ async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Si
             difference: writes.difference,
         }),
         has_been_entered: handle.was_entered(),
+        slots: Vec::new(),
         conditions: vec![wire::Condition {
             kind: wire::ConditionKind::Ready,
             status,
@@ -127,11 +133,39 @@ async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Si
     })
 }
 
+/// Returns the slots of a site if there may be several, or several exist still.
+fn slots(api: &Api, site: &SiteId, may_have_several: bool) -> Vec<wire::SlotStatus> {
+    let views = api.environments.slots_of(site);
+    let has_several = may_have_several || views.len() > 1;
+    views.into_iter().filter(|_| has_several).map(slot).collect()
+}
+
+fn slot(view: SlotView) -> wire::SlotStatus {
+    let SlotView { instance, slot_use } = view;
+    let report = instance.report();
+    wire::SlotStatus {
+        number: instance.id.number,
+        instance: instance.id.to_string(),
+        state: words::state(&report.state),
+        since: report.since.to_string(),
+        reason: report.state.trouble().map(|trouble| trouble.reason.clone()),
+        generation: report.generation,
+        occupation: match &slot_use {
+            SlotUse::Idle => wire::SlotOccupation::Free,
+            SlotUse::Preparing(_) => wire::SlotOccupation::Preparing,
+            SlotUse::Leased { .. } => wire::SlotOccupation::Leased,
+            SlotUse::Recycling => wire::SlotOccupation::Recycling,
+        },
+        episode: slot_use.holder().map(ToString::to_string),
+    }
+}
+
 /// Converts a stranded environment to one whose sites have failed.
 fn stranded(stranded: Stranded) -> wire::EnvironmentStatus {
     let definition = stranded.definition.as_ref();
     let host = definition.map(|definition| definition.host.clone()).unwrap_or_default();
-    let sites = stranded.instances.iter().map(|row| {
+    let firsts = stranded.instances.iter().filter(|row| is_public(&row.id));
+    let sites = firsts.map(|row| {
         let site = definition.and_then(|known| known.sites.iter().find(|site| site.name == row.id.site));
         wire::SiteStatus {
             environment: stranded.name.clone(),
@@ -154,6 +188,7 @@ fn stranded(stranded: Stranded) -> wire::EnvironmentStatus {
             standbys: wire::Standbys::default(),
             written: None,
             has_been_entered: false,
+            slots: Vec::new(),
             conditions: vec![wire::Condition {
                 kind: wire::ConditionKind::Ready,
                 status: wire::ConditionStatus::False,

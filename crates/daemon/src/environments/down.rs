@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{EnvironmentError, EnvironmentRegistry};
+use crate::slots::is_public;
 use crate::stranded::Stranded;
 use arenad_engine::labels;
 use arenad_instance::{InstanceHandle, OperationOutcome};
@@ -81,7 +82,9 @@ impl EnvironmentRegistry {
         let is_meant = |site: &str| sites.is_empty() || sites.iter().any(|named| named == site);
         let meant = stranded.instances.iter().map(|row| &row.id).filter(|id| is_meant(id.site.as_str()));
         for id in meant {
-            self.withdraw(id).await;
+            if is_public(id) {
+                self.withdraw(id).await;
+            }
             self.shared.store.unwant_instance(id).await?;
             self.slots.leave(id);
             for role in [labels::ROLE_BUILDER, labels::ROLE_INSTANCE] {

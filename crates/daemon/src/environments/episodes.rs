@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use super::{EnvironmentError, EnvironmentRegistry};
 use crate::proxy::ProxyAccess;
-use crate::slots::{self, capacity};
+use crate::slots::{self, SlotView, capacity};
 use arenad_episodes::EpisodeError;
 use arenad_instance::InstanceHandle;
 use arenad_model::episode::lease::SlotRefusal;
 use arenad_model::episode::request::SiteCapacity;
 use arenad_model::error::describe;
-use arenad_model::ids::SiteName;
+use arenad_model::ids::{SiteId, SiteName};
 use arenad_model::instance::InstanceId;
 use arenad_model::site::Site;
 
@@ -54,7 +54,9 @@ impl EnvironmentRegistry {
         &self,
         changed: &BTreeMap<SiteName, InstanceHandle>,
     ) -> Result<(), EnvironmentError> {
-        let held = changed.values().find_map(|instance| Some((instance.id.clone(), instance.holder()?)));
+        let is_changed = |slot: &InstanceId| changed.values().any(|instance| instance.id.site_id() == slot.site_id());
+        let mut slots = self.slots.instances().into_iter().filter(|instance| is_changed(&instance.id));
+        let held = slots.find_map(|instance| Some((instance.id.clone(), instance.holder()?)));
         held.map_or(Ok(()), |(instance, episode)| Err(EnvironmentError::Leased { instance, episode }))
     }
 
@@ -67,6 +69,16 @@ impl EnvironmentRegistry {
     pub(crate) fn keep_slot_numbers(self: &Arc<Self>) {
         let (shared, slots, episodes) = (self.shared.clone(), self.slots.clone(), self.episodes.clone());
         self.shared.tasks.spawn(slots::keep_numbers(shared, slots, episodes, self.clone()));
+    }
+
+    /// Returns the slots of a site that have instances, by number.
+    pub(crate) fn slots_of(&self, site: &SiteId) -> Vec<SlotView> {
+        self.slots.of_site(site)
+    }
+
+    /// Returns the instances of all slots.
+    pub(crate) fn instances(&self) -> Vec<InstanceHandle> {
+        self.slots.instances()
     }
 
     /// Returns the instance of a slot, if it exists.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::down::not_done;
 use super::ports::{hold_limits, record, write_rules};
 use super::{EnvironmentError, EnvironmentRegistry};
+use crate::slots::is_public;
 use arenad_instance::{self as instance, InstanceHandle, RouteGate};
 use arenad_model::error::describe;
 use arenad_model::ids::SiteId;
@@ -60,7 +61,15 @@ impl EnvironmentRegistry {
         if self.episodes.retire_slot(slot.clone()).await.is_err() {
             return Ok(());
         }
-        self.remove_instances(vec![instance]).await
+        let removed = self.remove_instances(vec![instance]).await;
+        if removed.is_err()
+            && let (Some(instance), Some(site)) = (self.slot(slot), self.site_of(&slot.site_id()))
+        {
+            // It is brought back to its baseline like after an episode, which makes its containers again.
+            self.shared.store.want_instance(slot).await?;
+            self.offer(&instance, &site).await;
+        }
+        removed
     }
 
     /// Removes all further slots of sites that have been withdrawn from episodes.
@@ -68,7 +77,7 @@ impl EnvironmentRegistry {
     /// Errors: [`EnvironmentError::NotDown`] if a slot is left.
     pub(super) async fn remove_further(&self, firsts: &[InstanceHandle]) -> Result<(), EnvironmentError> {
         let is_meant =
-            |slot: &InstanceId| slot.number > 1 && firsts.iter().any(|first| first.id.site_id() == slot.site_id());
+            |slot: &InstanceId| !is_public(slot) && firsts.iter().any(|first| first.id.site_id() == slot.site_id());
         let meant = self.slots.instances().into_iter().filter(|instance| is_meant(&instance.id));
         self.remove_instances(meant.collect()).await
     }
@@ -94,7 +103,7 @@ impl EnvironmentRegistry {
     pub(super) async fn restore_further(&self) -> Result<(), StoreError> {
         for stored in self.shared.store.environments().await? {
             for row in self.shared.store.instances(&stored.name).await? {
-                let is_missing = row.desired_up && row.id.number > 1 && !self.has_driver(&row.id);
+                let is_missing = row.desired_up && !is_public(&row.id) && !self.has_driver(&row.id);
                 let Some(site) = self.site_of(&row.id.site_id()).filter(|_| is_missing) else { continue };
                 if self.shared.store.other_engine_of(&row.id).await?.is_some() {
                     continue;

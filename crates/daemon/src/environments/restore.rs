@@ -1,12 +1,13 @@
 //! Restoring the environments of an earlier daemon.
 
 use super::EnvironmentRegistry;
+use crate::slots::is_public;
 use crate::stranded::Stranded;
 use arenad_model::error::describe;
 use arenad_model::event::EventKind;
 use arenad_model::instance::InstanceId;
 use arenad_model::request_queue::Purpose;
-use arenad_store::StoreError;
+use arenad_store::{StoreError, StoredInstance};
 
 impl EnvironmentRegistry {
     /// Restores the environments of an earlier daemon. It is repeated every minute for environments that could not be
@@ -21,7 +22,9 @@ impl EnvironmentRegistry {
             // these came up.
             let is_up = self.read(|running| running.contains_key(&name));
             rows.retain(|row| !self.has_driver(&row.id));
-            if rows.is_empty() {
+            // Further slots follow their sites.
+            let firsts: Vec<&StoredInstance> = rows.iter().filter(|row| is_public(&row.id)).collect();
+            if firsts.is_empty() {
                 if !is_up {
                     self.shared.store.forget_environment(&name).await?;
                 }
@@ -30,11 +33,11 @@ impl EnvironmentRegistry {
             let definition = self.read_definition(&stored);
             // Sites on this engine are restored, regardless of the sites on other engines.
             let (mut wanted, mut elsewhere, mut other) = (Vec::new(), Vec::new(), None);
-            for row in &rows {
+            for row in firsts {
                 match self.shared.store.other_engine_of(&row.id).await? {
                     None => wanted.push(row.id.site.to_string()),
                     Some(engine) => {
-                        elsewhere.push(row.id.site.as_str());
+                        elsewhere.push(row.id.site.to_string());
                         other = Some(engine);
                     }
                 }

@@ -160,13 +160,13 @@ impl EnvironmentRegistry {
         for handle in handles {
             let ticket = match handle.ask_for(InstanceRequest { want: Want::Up, purpose }).await {
                 // An episode has the slot, so it is up, and stays as it is until the episode ends.
-                Err(AskError::Leased { .. }) => continue,
-                asked => asked?,
+                Err(AskError::Leased { .. }) => None,
+                asked => Some(asked?),
             };
             if let Some(site) = chosen.iter().find(|site| site.name == handle.site.name) {
                 self.offer(&handle, site).await;
             }
-            begun.push((handle, ticket));
+            begun.extend(ticket.map(|ticket| (handle, ticket)));
         }
         Ok(begun)
     }

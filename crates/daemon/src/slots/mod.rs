@@ -37,7 +37,6 @@ use tokio::time::Instant;
 
 use self::bring::{BringOrder, find_snapshot, has_settled, serves};
 use self::mark::RecycleMark;
-use self::slot_use::SlotUse;
 use crate::proxy::{ProxyAccess, ended, frozen};
 use arenad_episodes::{LeasedSlot, PreparedSlot, SlotPreparation, Slots};
 use arenad_instance::shared::SharedParts;
@@ -53,6 +52,7 @@ use arenad_model::instance::{InstanceId, InstanceState};
 use arenad_seams::ordered_watch as watched;
 
 pub(crate) use scale::keep_numbers;
+pub(crate) use slot_use::{SlotUse, is_public};
 pub(crate) use start::capacity;
 pub use start::start_episodes;
 pub(crate) use watch::watch;
@@ -66,6 +66,14 @@ struct SlotEntry {
     since: Duration,
     /// Held by the request to the driver that is under way. A cancelled call leaves its request behind.
     turn: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// A slot that has an instance, for people.
+pub(crate) struct SlotView {
+    /// The instance of the slot.
+    pub instance: InstanceHandle,
+    /// The use of the slot.
+    pub slot_use: SlotUse,
 }
 
 /// The slots of all sites.
@@ -108,7 +116,7 @@ impl DaemonSlots {
         let is_marked = self.mark(slot).exists();
         let mut table = self.write();
         let entry = table.entry(slot.clone()).or_default();
-        // A further slot is offered only when it has been made.
+        // A further slot is given to no episode before it has been made.
         if entry.slot_use == SlotUse::Idle && (is_marked || !slot_use::is_public(slot)) {
             entry.slot_use = SlotUse::Recycling;
         }
@@ -141,6 +149,16 @@ impl DaemonSlots {
     /// Returns the instances of all slots, in the order of their names.
     pub(crate) fn instances(&self) -> Vec<InstanceHandle> {
         self.read().values().filter_map(|entry| entry.instance.clone()).collect()
+    }
+
+    /// Returns the slots of a site that have instances, by number.
+    pub(crate) fn of_site(&self, site: &SiteId) -> Vec<SlotView> {
+        let table = self.read();
+        let of_site = table.iter().filter(|(slot, _)| slot.site_id() == *site);
+        let views = of_site.filter_map(|(_, entry)| {
+            Some(SlotView { instance: entry.instance.clone()?, slot_use: entry.slot_use.clone() })
+        });
+        views.collect()
     }
 
     /// Returns the time since the daemon started, by which [`Self::observed`] measures.

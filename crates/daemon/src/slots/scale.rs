@@ -26,7 +26,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The time after which an idle slot above the smallest number is removed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-/// The failures to make slots of a site, and the last shortage that was reported.
+/// The failures to make or remove slots of a site, and the last shortage that was reported.
 #[derive(Default)]
 struct SiteScale {
     failures: Option<(u32, Instant)>,

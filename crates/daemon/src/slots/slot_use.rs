@@ -6,7 +6,7 @@ use arenad_model::instance::InstanceId;
 
 /// The use of a slot.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) enum SlotUse {
+pub(crate) enum SlotUse {
     /// No episode has the slot. People reach slot 1 at its public port.
     #[default]
     Idle,
@@ -24,13 +24,13 @@ pub(super) enum SlotUse {
 }
 
 /// Whether people reach the slot at the public port of its site when no episode has it.
-pub(super) fn is_public(slot: &InstanceId) -> bool {
+pub(crate) fn is_public(slot: &InstanceId) -> bool {
     slot.number == 1
 }
 
 impl SlotUse {
     /// Returns the episode that has the slot or that it is being prepared for.
-    pub(super) fn holder(&self) -> Option<&EpisodeId> {
+    pub(crate) fn holder(&self) -> Option<&EpisodeId> {
         match self {
             Self::Idle | Self::Recycling => None,
             Self::Preparing(episode) | Self::Leased { episode, .. } => Some(episode),

@@ -354,12 +354,12 @@ pub(crate) struct RawSlots {
     /// The number of slots that exist even if no episode waits for one. Default: 1.
     #[schemars(range(min = 1, max = 100))]
     pub(crate) min: Option<u32>,
-    /// The largest number of slots. Further slots than `min` are made when episodes wait for them, as far as memory
-    /// allows, and removed when they have been idle for ten minutes. If there may be several, slot 1 is given only to
-    /// episodes that ask for it by its number. Default: `min`.
+    /// The largest number of slots. Slots above `min` are made when episodes wait for them, as far as memory allows, and
+    /// removed when they have been free for ten minutes. If `max` is above 1, slot 1 is given only to episodes that ask
+    /// for it by its number. Default: `min`.
     #[schemars(range(min = 1, max = 100))]
     pub(crate) max: Option<u32>,
-    /// The memory that a further slot is expected to use, such as `2g`. Default: the sum of what the services state.
+    /// The memory that another slot is expected to use, such as `2g`. Default: the sum of what the services reserve.
     pub(crate) memory: Option<Size>,
 }
 

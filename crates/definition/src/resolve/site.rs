@@ -88,7 +88,7 @@ pub(super) fn site(site: &Site) -> Json {
         found["scratch"] = scratch.iter().map(self::scratch).collect();
     }
     if *slots != SlotSpec::ONE {
-        found["slots"] = self::slots(slots);
+        found["slots"] = self::slots(*slots);
     }
     if let Some(known) = clock {
         found["clock"] = self::clock(known);
@@ -144,7 +144,7 @@ fn reset(reset: &ResetSpec) -> Json {
     found
 }
 
-fn slots(slots: &SlotSpec) -> Json {
+fn slots(slots: SlotSpec) -> Json {
     let SlotSpec { min, max, memory } = slots;
     filled(json!({ "min": min, "max": max, "memory": memory }))
 }
