@@ -170,6 +170,7 @@ impl Arena {
             .current_dir(self.root.path())
             .env("ARENAD_STATE_DIR", self.state.path().join("state"))
             .env("ARENAD_STORAGE", "plain")
+            .env("ARENAD_PROXY", "none")
             .env_remove("ARENAD_HOST")
             .envs(self.variables.iter().cloned())
             .output()
