@@ -1,9 +1,11 @@
 //! A site with several slots: several episodes have it at once, and none sees another one's writes.
 
+use std::net::TcpListener;
+
 use super::daemon::EpisodeDaemon;
 use super::leases::{BASELINE, is_people_s_again};
 use crate::support::wait::PATIENCE;
-use crate::support::{World, until};
+use crate::support::{World, until, within};
 use serde_json::Value;
 
 /// The containers of a slot. After a reset there may be two for a moment.
@@ -12,7 +14,7 @@ fn containers(world: &World, slot: u32) -> Vec<String> {
 }
 
 /// Runs a command in the only container of a slot.
-fn within(world: &World, slot: u32, command: &str) -> Option<String> {
+fn execute(world: &World, slot: u32, command: &str) -> Option<String> {
     let found = containers(world, slot);
     let [container] = found.as_slice() else { return None };
     world.engine.try_docker(&["exec", container, "/bin/sh", "-c", command]).ok()
@@ -24,7 +26,7 @@ fn slots_of(world: &World) -> Vec<Value> {
 }
 
 fn notes(world: &World, slot: u32) -> Option<String> {
-    within(world, slot, "cat /srv/state/notes")
+    execute(world, slot, "cat /srv/state/notes")
 }
 
 #[test]
@@ -53,10 +55,10 @@ fn several_episodes_have_a_site_at_once() {
         assert_eq!(slot["episode"].as_str(), holder);
     }
     let told = world.run(&["status"]).code(0).prints("toy:1").prints("toy:3");
-    ids.iter().fold(told, |told, id| told.prints(id));
+    assert!(ids.iter().all(|id| told.out.contains(id)), "{}", told.out);
     for slot in &slots {
         assert_eq!(notes(&world, *slot).unwrap(), BASELINE.trim());
-        within(&world, *slot, &format!("echo by-{slot} >>/srv/state/notes")).unwrap();
+        execute(&world, *slot, &format!("echo by-{slot} >>/srv/state/notes")).unwrap();
     }
     for slot in &slots {
         assert_eq!(notes(&world, *slot).unwrap(), format!("{BASELINE}by-{slot}"));
@@ -101,4 +103,21 @@ fn several_episodes_have_a_site_at_once() {
     assert_eq!((containers(&world, 1), containers(&world, 2).len()), (first, 1));
     world.run(&["down"]).code(0);
     assert_eq!(world.engine.containers(&world.label()), [""; 0], "further slots go down with their site");
+}
+
+#[test]
+fn further_slots_of_a_site_that_cannot_be_restored_are_removed_with_it() {
+    let world = World::single("severed");
+    world.edit("environment", "title: Toy", "title: Toy\n    slots: { min: 2 }");
+    let daemon = EpisodeDaemon::start(&world);
+    world.up();
+    let is_free = |slot: &Value| slot["state"] == "ready" && slot["occupation"] == "free";
+    until("both slots", PATIENCE, || slots_of(&world), |slots| slots.len() == 2 && slots.iter().all(is_free));
+    daemon.kill();
+    let _taken = within("the port", PATIENCE, || TcpListener::bind(("127.0.0.1", world.port)).ok());
+    let _daemon = EpisodeDaemon::start(&world);
+    assert_eq!(world.state(), "failed");
+    assert_eq!(world.engine.containers(&world.label()).len(), 2);
+    world.run(&["down"]).code(0);
+    assert_eq!(world.engine.containers(&world.label()), [""; 0]);
 }

@@ -95,6 +95,10 @@ impl fmt::Display for EgressRule {
 }
 
 fn host_and_port(text: &str) -> Result<(String, Option<u16>), InvalidHostAddress> {
+    // A scheme would otherwise be taken for a host, and the rest for its port.
+    if text.contains('/') {
+        return Err(InvalidHostAddress::Host);
+    }
     let (host, port) = match text.split_once(':') {
         Some((host, port)) => (host, Some(port)),
         None => (text, None),
