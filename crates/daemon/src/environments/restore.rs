@@ -17,7 +17,7 @@ impl EnvironmentRegistry {
         for stored in self.shared.store.environments().await? {
             let name = stored.name.clone();
             let mut rows = self.shared.store.instances(&name).await?;
-            rows.retain(|row| row.desired_up && row.id.number == 1);
+            rows.retain(|row| row.desired_up);
             // Some of the environment's sites may be up already: the others were on an engine that did not answer when
             // these came up.
             let is_up = self.read(|running| running.contains_key(&name));
