@@ -5,8 +5,8 @@
 //! carry the number and whether it had when they were written. Both sides detect a violation without comparing clocks.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::arena::*;
@@ -21,19 +21,19 @@ struct StormState {
     started: AtomicU64,
     is_ending: Vec<AtomicBool>,
     ended: Vec<AtomicBool>,
-    is_over: AtomicBool,
-    violations: Mutex<Vec<String>>,
+    run: StormRun,
     answers: AtomicU64,
     refused: AtomicU64,
     unavailable: AtomicU64,
-    cut: AtomicU64,
+}
+
+impl AsRef<StormRun> for StormState {
+    fn as_ref(&self) -> &StormRun {
+        &self.run
+    }
 }
 
 impl StormState {
-    fn violation(&self, what: String) {
-        self.violations.lock().expect("no panic").push(what);
-    }
-
     fn has_ended(&self, episode: usize) -> bool {
         self.ended[episode].load(Ordering::SeqCst)
     }
@@ -48,10 +48,10 @@ fn site(shared: &Arc<StormState>, owner: Option<usize>) -> ScriptedSite {
             let number = |name: &str| request.header(name).and_then(|value| value.parse::<usize>().ok());
             let (episode, sent_late) = (number("x-episode").expect("a number"), number("x-late").expect("a flag"));
             if owner.is_some_and(|owner| owner != episode) {
-                shared.violation(format!("a request of {episode} reached the slot of {owner:?}"));
+                shared.run.violation(format!("a request of {episode} reached the slot of {owner:?}"));
             }
             if sent_late == 1 {
-                shared.violation(format!("a request of {episode} that was sent after its end reached a site"));
+                shared.run.violation(format!("a request of {episode} that was sent after its end reached a site"));
             }
             let stamp = |shared: &StormState| format!("{episode} {};", u8::from(shared.has_ended(episode)));
             if request.path() == "/stream" {
@@ -72,7 +72,7 @@ fn site(shared: &Arc<StormState>, owner: Option<usize>) -> ScriptedSite {
 fn examine(shared: &StormState, body: &[u8], episode: usize) {
     for stamp in String::from_utf8_lossy(body).split_inclusive(';').filter(|stamp| stamp.ends_with(';')) {
         if stamp != format!("{episode} 0;") {
-            shared.violation(format!("the client of {episode} received {stamp}"));
+            shared.run.violation(format!("the client of {episode} received {stamp}"));
         }
     }
 }
@@ -107,7 +107,7 @@ fn exchange(shared: &StormState, client: &mut RawClient, dice: &mut Dice) -> io:
             407 if shared.is_ending[episode].load(Ordering::SeqCst) => &shared.refused,
             503 if answer.header("retry-after").is_some() => &shared.unavailable,
             other => {
-                shared.violation(format!("status {other}: {}", answer.text()));
+                shared.run.violation(format!("status {other}: {}", answer.text()));
                 return Ok(false);
             }
         };
@@ -127,12 +127,10 @@ fn nothing_of_an_ended_episode_passes_however_many_end() {
         started: AtomicU64::new(0),
         is_ending: flags(),
         ended: flags(),
-        is_over: AtomicBool::new(false),
-        violations: Mutex::default(),
+        run: StormRun::default(),
         answers: AtomicU64::new(0),
         refused: AtomicU64::new(0),
         unavailable: AtomicU64::new(0),
-        cut: AtomicU64::new(0),
     });
     let gateway = gateway_with(|settings| settings.workers = 8);
     let arena = Arc::new(TestArena::default());
@@ -154,27 +152,7 @@ fn nothing_of_an_ended_episode_passes_however_many_end() {
     for slot in 0..SLOTS {
         begin(slot, slot);
     }
-    let clients: Vec<_> = (0..CLIENTS)
-        .map(|number| {
-            let (shared, address) = (Arc::clone(&shared), proxy.local_addr());
-            std::thread::spawn(move || {
-                let mut dice = Dice(0x9e37_79b9 + number as u64);
-                while !shared.is_over.load(Ordering::SeqCst) {
-                    let mut client = RawClient::connect(address);
-                    while !shared.is_over.load(Ordering::SeqCst) {
-                        match exchange(&shared, &mut client, &mut dice) {
-                            Ok(true) => {}
-                            Ok(false) => break,
-                            Err(_) => {
-                                shared.cut.fetch_add(1, Ordering::SeqCst);
-                                break;
-                            }
-                        }
-                    }
-                }
-            })
-        })
-        .collect();
+    let clients = storm_clients(CLIENTS, proxy.local_addr(), &shared, exchange);
     let mut dice = Dice(7);
     let until = Instant::now() + DEADLINE * 4;
     for episode in SLOTS..EPISODES {
@@ -201,19 +179,14 @@ fn nothing_of_an_ended_episode_passes_however_many_end() {
     }
     let before = shared.answers.load(Ordering::SeqCst);
     eventually("everybody is served", || shared.answers.load(Ordering::SeqCst) > before + 100);
-    shared.is_over.store(true, Ordering::SeqCst);
-    for client in clients {
-        client.join().expect("no panic");
-    }
-    let violations = shared.violations.lock().expect("no panic");
-    assert!(violations.is_empty(), "{} violations, such as {:?}", violations.len(), violations.first());
+    shared.run.end(clients);
     eventually("nothing is left over", || {
         let stats = wiki_route.stats();
         (proxy.stats().connections, stats.in_flight, stats.held) == (0, 0, 0)
     });
     assert_eq!(wiki_route.stats().target_failures, 0, "an end was blamed on a target");
     // The storm must have produced answers, refusals and cuts; a 503 needs a switch in a short moment.
-    let met = [&shared.answers, &shared.refused, &shared.unavailable, &shared.cut];
+    let met = [&shared.answers, &shared.refused, &shared.unavailable, &shared.run.cut];
     let met = met.map(|counter| counter.load(Ordering::SeqCst));
     println!("answers, 407, 503, cut: {met:?}");
     assert!(met[0] > 0 && met[1] > 0 && met[3] > 0, "{met:?}");

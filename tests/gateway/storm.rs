@@ -8,8 +8,8 @@
 //! - a client that sent "fence f" and gets an answer of generation g < f was answered by an earlier generation.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use arenad_gateway::{HoldLimits, RecordingFilter, Target, WriteRules};
@@ -23,16 +23,14 @@ const SWITCHES: u64 = 5000;
 #[derive(Default)]
 struct StormState {
     fence: AtomicU64,
-    is_over: AtomicBool,
-    violations: Mutex<Vec<String>>,
+    run: StormRun,
     answers: AtomicU64,
     unavailable: AtomicU64,
-    cut: AtomicU64,
 }
 
-impl StormState {
-    fn violation(&self, what: String) {
-        self.violations.lock().expect("no panic").push(what);
+impl AsRef<StormRun> for StormState {
+    fn as_ref(&self) -> &StormRun {
+        &self.run
     }
 }
 
@@ -45,7 +43,7 @@ fn site(shared: &Arc<StormState>, generation: &Arc<AtomicU64>) -> ScriptedSite {
             let request = visit.request()?;
             let sent: u64 = request.header("x-fence").and_then(|fence| fence.parse().ok()).expect("a fence");
             if sent > own {
-                shared.violation(format!("a request sent after {sent} reached {own}"));
+                shared.run.violation(format!("a request sent after {sent} reached {own}"));
             }
             let head = format!("HTTP/1.1 200 OK\r\nX-Generation: {own}\r\n");
             if request.path() == "/stream" {
@@ -70,10 +68,10 @@ fn examine(shared: &StormState, body: &[u8], sent: u64) {
             stamp.trim_end_matches(';').split_whitespace().map(|number| number.parse::<u64>().expect("a number"));
         let (own, fence) = (numbers.next().expect("a generation"), numbers.next().expect("a fence"));
         if fence > own {
-            shared.violation(format!("bytes written after {fence} by {own} reached a client"));
+            shared.run.violation(format!("bytes written after {fence} by {own} reached a client"));
         }
         if own < sent {
-            shared.violation(format!("a request sent after {sent} was answered by {own}"));
+            shared.run.violation(format!("a request sent after {sent} was answered by {own}"));
         }
     }
 }
@@ -105,7 +103,7 @@ fn exchange(shared: &StormState, client: &mut RawClient, dice: &mut Dice) -> io:
         match answer.status() {
             200 => examine(shared, &answer.body, sent),
             503 if answer.header("retry-after").is_some() => {}
-            other => shared.violation(format!("status {other}: {}", answer.text())),
+            other => shared.run.violation(format!("status {other}: {}", answer.text())),
         }
         read?;
         match answer.status() {
@@ -129,27 +127,7 @@ fn nothing_of_the_past_arrives_however_often_the_route_is_switched() {
     let limits = HoldLimits { requests: CLIENTS, timeout: Duration::from_secs(20) };
     let route =
         gateway.open(loopback(), limits, WriteRules::default(), RecordingFilter::Nothing, "shop").expect("a free port");
-    let clients: Vec<_> = (0..CLIENTS)
-        .map(|number| {
-            let (shared, address) = (Arc::clone(&shared), route.local_addr());
-            std::thread::spawn(move || {
-                let mut dice = Dice(0x9e37_79b9 + number as u64);
-                while !shared.is_over.load(Ordering::SeqCst) {
-                    let mut client = RawClient::connect(address);
-                    while !shared.is_over.load(Ordering::SeqCst) {
-                        match exchange(&shared, &mut client, &mut dice) {
-                            Ok(true) => {}
-                            Ok(false) => break,
-                            Err(_) => {
-                                shared.cut.fetch_add(1, Ordering::SeqCst);
-                                break;
-                            }
-                        }
-                    }
-                }
-            })
-        })
-        .collect();
+    let clients = storm_clients(CLIENTS, route.local_addr(), &shared, exchange);
     let mut dice = Dice(7);
     let until = Instant::now() + DEADLINE * 4;
     for number in 1..=SWITCHES {
@@ -177,19 +155,14 @@ fn nothing_of_the_past_arrives_however_often_the_route_is_switched() {
     shared.fence.store(last, Ordering::SeqCst);
     let before = shared.answers.load(Ordering::SeqCst);
     eventually("everybody is served again", || shared.answers.load(Ordering::SeqCst) > before + 200);
-    shared.is_over.store(true, Ordering::SeqCst);
-    for client in clients {
-        client.join().expect("no panic");
-    }
-    let violations = shared.violations.lock().expect("no panic");
-    assert!(violations.is_empty(), "{} violations, such as {:?}", violations.len(), violations.first());
+    shared.run.end(clients);
     eventually("nothing is left over", || {
         let stats = route.stats();
         (stats.in_flight, stats.held, stats.connections) == (0, 0, 0)
     });
     assert_eq!(route.stats().target_failures, 0, "a switch was blamed on a target");
     // The storm must have produced each of the three results.
-    let met = [&shared.answers, &shared.unavailable, &shared.cut].map(|counter| counter.load(Ordering::SeqCst));
+    let met = [&shared.answers, &shared.unavailable, &shared.run.cut].map(|counter| counter.load(Ordering::SeqCst));
     println!("answers, 503, cut: {met:?}; {:?}", route.stats());
     assert!(met.iter().all(|count| *count > 0), "{met:?}");
 }

@@ -2,8 +2,9 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use arenad_gateway::{Gateway, GatewaySettings, HoldLimits, RecordingFilter, Route, Target, WriteRules};
@@ -300,4 +301,60 @@ impl Dice {
     pub fn index(&mut self, count: usize) -> usize {
         usize::try_from(self.roll(count as u64)).expect("small")
     }
+}
+
+/// The state that all clients of a storm share: whether it is over, and their findings.
+#[derive(Default)]
+pub struct StormRun {
+    is_over: AtomicBool,
+    violations: Mutex<Vec<String>>,
+    /// Number of connections that were cut.
+    pub cut: AtomicU64,
+}
+
+impl StormRun {
+    pub fn violation(&self, what: String) {
+        self.violations.lock().expect("no panic").push(what);
+    }
+
+    /// Ends the storm, in which nothing may have been violated.
+    #[track_caller]
+    pub fn end(&self, clients: Vec<JoinHandle<()>>) {
+        self.is_over.store(true, Ordering::SeqCst);
+        for client in clients {
+            client.join().expect("no panic");
+        }
+        let violations = self.violations.lock().expect("no panic");
+        assert!(violations.is_empty(), "{} violations, such as {:?}", violations.len(), violations.first());
+    }
+}
+
+/// Starts clients that connect anew whenever an exchange returns false or fails, until the storm is over.
+pub fn storm_clients<S: AsRef<StormRun> + Send + Sync + 'static>(
+    count: usize,
+    address: SocketAddr,
+    shared: &Arc<S>,
+    exchange: fn(&S, &mut RawClient, &mut Dice) -> io::Result<bool>,
+) -> Vec<JoinHandle<()>> {
+    let client = |number: usize| {
+        let shared = Arc::clone(shared);
+        std::thread::spawn(move || {
+            let mut dice = Dice(0x9e37_79b9 + number as u64);
+            let run = shared.as_ref().as_ref();
+            while !run.is_over.load(Ordering::SeqCst) {
+                let mut client = RawClient::connect(address);
+                while !run.is_over.load(Ordering::SeqCst) {
+                    match exchange(&shared, &mut client, &mut dice) {
+                        Ok(true) => {}
+                        Ok(false) => break,
+                        Err(_) => {
+                            run.cut.fetch_add(1, Ordering::SeqCst);
+                            break;
+                        }
+                    }
+                }
+            }
+        })
+    };
+    (0..count).map(client).collect()
 }

@@ -341,18 +341,19 @@ impl World {
     /// Returns the daemon's process, if it is alive.
     pub fn daemon(&self) -> Option<Pid> {
         let state_dir = self.state_dir().display().to_string();
-        // The process id alone could have been reused; a zombie has no command line.
-        let is_ours = |pid: &i32| {
-            let line = std::fs::read(format!("/proc/{pid}/cmdline"));
-            line.is_ok_and(|line| String::from_utf8_lossy(&line).contains(&state_dir))
+        let mentions = |pid: i32, file: &str| {
+            let text = std::fs::read(format!("/proc/{pid}/{file}"));
+            text.is_ok_and(|text| String::from_utf8_lossy(&text).contains(&state_dir))
         };
         let pid = if self.namespace.is_some() {
             // The lock contains the process id inside the namespace.
             let all = std::fs::read_dir("/proc").expect("the processes").flatten();
-            all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).find(is_ours)
+            all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).find(|pid| mentions(*pid, "cmdline"))
         } else {
             let text = std::fs::read_to_string(self.state_dir().join("lock")).ok()?;
-            text.trim().parse().ok().filter(is_ours)
+            // The process id alone could have been reused. A zombie has neither arguments nor variables, and a daemon in
+            // the foreground has the directory from its variables.
+            text.trim().parse().ok().filter(|pid| mentions(*pid, "cmdline") || mentions(*pid, "environ"))
         };
         Pid::from_raw(pid?)
     }

@@ -146,6 +146,14 @@ pub struct ReportedEpisode {
     pub variables: BTreeMap<String, String>,
 }
 
+impl ReportedEpisode {
+    /// Whether variables lead to all sites through the proxy, because a site has no public URL. Harnesses take all sites
+    /// from one place.
+    pub fn is_proxied(&self) -> bool {
+        self.sites.iter().any(|site| site.url.is_none() && site.proxy_url.is_some())
+    }
+}
+
 /// A site of an episode.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EpisodeSite {

@@ -182,11 +182,15 @@ impl Gateway {
             }
             None => (SharedRoute::new(id, name, listen, hold, writes, record), Listening::Nothing),
         };
-        let route = Route { shared, listening: Arc::new(Mutex::new(Some(listening))), team: self.team.clone() };
+        Ok(self.register(shared, Some(listening)))
+    }
+
+    fn register(&self, shared: Arc<SharedRoute>, listening: Option<Listening>) -> Route {
+        let route = Route { shared, listening: Arc::new(Mutex::new(listening)), team: self.team.clone() };
         let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         routes.retain(|route| route.state() != RouteState::Closed);
         routes.push(route.clone());
-        Ok(route)
+        route
     }
 
     /// Opens a route without a public port, which [`Route::pass`] and the callers of its handles reach. It takes part in
@@ -200,12 +204,7 @@ impl Gateway {
     ) -> Route {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
-        let shared = SharedRoute::new(id, name, nowhere, hold, writes, record);
-        let route = Route { shared, listening: Arc::default(), team: self.team.clone() };
-        let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
-        routes.retain(|route| route.state() != RouteState::Closed);
-        routes.push(route.clone());
-        route
+        self.register(SharedRoute::new(id, name, nowhere, hold, writes, record), None)
     }
 
     /// Opens a port of the episode proxy. `directory` decides on each request.

@@ -141,8 +141,7 @@ impl SingleRun<'_> {
 
     fn variables(&self, episode: &ReportedEpisode, started: &StartedEpisode) -> BTreeMap<String, String> {
         let mut variables = episode.variables.clone();
-        // As for the variables of benchmarks: all sites have public URLs, or all are reached through the proxy.
-        let is_proxied = episode.sites.iter().any(|site| site.url.is_none() && site.proxy_url.is_some());
+        let is_proxied = episode.is_proxied();
         let url = |site: &EpisodeSite| if is_proxied { site.proxy_url.clone() } else { site.url.clone() };
         variables.extend(episode.sites.iter().filter_map(|site| Some((variable(&site.site), url(site)?))));
         if let Some(proxy) = &started.proxy {

@@ -19,8 +19,7 @@ use arenad_store::StoredEnvironment;
 pub(super) type JsonRequest<T> = Result<Json<T>, JsonRejection>;
 
 pub(super) fn body<T>(body: JsonRequest<T>) -> Result<T, ApiError> {
-    body.map(|Json(body)| body)
-        .map_err(|rejection| ApiError::new(StatusCode::BAD_REQUEST, "bad_request", rejection.body_text()))
+    body.map(|Json(body)| body).map_err(|rejection| ApiError::bad_request(rejection.body_text()))
 }
 
 /// `PUT /v1/environments/{environment}`: brings sites up, and returns the operations that have begun.
@@ -84,7 +83,7 @@ async fn reset_to(
 ) -> Result<(StatusCode, Json<Accepted>), ApiError> {
     let [site] = sites else {
         let detail = format!("snapshot {to} is of one site, {} are named", sites.len());
-        return Err(ApiError::new(StatusCode::BAD_REQUEST, "bad_request", detail).hint("name that site alone"));
+        return Err(ApiError::bad_request(detail).hint("name that site alone"));
     };
     let mut known = api.shared.store.snapshots().await?;
     known.retain(|stored| stored.is_of(environment, site));

@@ -80,6 +80,11 @@ impl ApiError {
         self
     }
 
+    /// Returns the error for a request that says something invalid.
+    pub(crate) fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad_request", detail)
+    }
+
     /// Returns the error for an object that does not exist.
     pub(crate) fn not_found(what: &str) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", format!("{what} does not exist"))

@@ -22,7 +22,7 @@ use arenad_store::{EventCursor, FollowError, StoredEvent};
 const PAGE_MAX: u32 = 1000;
 
 /// The number of events that a stream reads at a time, which bounds the memory that a slow client occupies.
-const STREAM_PAGE: u32 = 100;
+pub(super) const STREAM_PAGE: u32 = 100;
 
 #[derive(Deserialize)]
 pub(super) struct EventQuery {
@@ -59,7 +59,7 @@ pub(super) async fn events(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let limit = range.limit.unwrap_or(100).min(PAGE_MAX);
-    let resumed = headers.get("last-event-id").and_then(|id| id.to_str().ok()).and_then(|id| id.parse().ok());
+    let resumed = resumed(&headers);
     let store = &api.shared.store;
     let after = match (resumed.or(range.after), range.since) {
         (Some(after), _) => after,
@@ -96,8 +96,13 @@ fn one(event: &wire::DaemonEvent) -> Event {
     sent.json_data(event).unwrap_or_default()
 }
 
+/// Returns the sequence number of the last event that a client of an earlier stream received.
+pub(super) fn resumed(headers: &HeaderMap) -> Option<i64> {
+    headers.get("last-event-id")?.to_str().ok()?.parse().ok()
+}
+
 /// Returns the last event of a stream that cannot continue.
-fn gone(after: i64, error: &FollowError) -> Event {
+pub(super) fn gone(after: i64, error: &FollowError) -> Event {
     let next = match error {
         FollowError::Forgotten { next, .. } => Some(*next),
         FollowError::Store(_) | FollowError::Stopping => None,

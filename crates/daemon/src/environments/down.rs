@@ -9,8 +9,7 @@ use arenad_engine::labels;
 use arenad_instance::{InstanceHandle, OperationOutcome};
 use arenad_launch::{GenerationSelector, Remains};
 use arenad_model::event::EventKind;
-use arenad_model::ids::SiteName;
-use arenad_model::instance::InstanceFailure;
+use arenad_model::instance::{InstanceFailure, InstanceId};
 use arenad_model::request_queue::Want;
 use arenad_model::site::Site;
 
@@ -27,24 +26,7 @@ impl EnvironmentRegistry {
             self.withdraw(&handle.id).await;
         }
         self.remove_further(&handles).await?;
-        let mut tickets = Vec::new();
-        for handle in handles {
-            self.shared.store.unwant_instance(&handle.id).await?;
-            let ticket = handle.ask(Want::Down).await?;
-            tickets.push((handle, ticket));
-        }
-        let mut troubled = Vec::new();
-        let mut gone = Vec::new();
-        for (handle, ticket) in tickets {
-            match not_done(ticket.wait().await) {
-                Some(trouble) => troubled.push((handle.site.name.to_string(), trouble)),
-                None => {
-                    gone.push(handle.site.clone());
-                    let site = handle.site.name.clone();
-                    self.dismiss(name, &site, handle).await;
-                }
-            }
-        }
+        let RemovedInstances { gone, left } = self.remove_instances(handles).await?;
         if purge {
             self.purge(name, &gone).await?;
         }
@@ -55,18 +37,41 @@ impl EnvironmentRegistry {
             let message = format!("environment {name} is down");
             self.shared.events.note(EventKind::EnvironmentDown, None, &message).await;
         }
-        if troubled.is_empty() { Ok(()) } else { Err(EnvironmentError::NotDown(troubled)) }
+        let left = left.into_iter().map(|(slot, trouble)| (slot.site.to_string(), trouble)).collect();
+        all_down(left)
+    }
+
+    /// Takes instances down, and waits until their drivers have ended.
+    pub(super) async fn remove_instances(
+        &self,
+        instances: Vec<InstanceHandle>,
+    ) -> Result<RemovedInstances, EnvironmentError> {
+        let mut tickets = Vec::new();
+        for instance in instances {
+            self.shared.store.unwant_instance(&instance.id).await?;
+            let ticket = instance.ask(Want::Down).await?;
+            tickets.push((instance, ticket));
+        }
+        let mut removed = RemovedInstances::default();
+        for (instance, ticket) in tickets {
+            match not_done(ticket.wait().await) {
+                Some(trouble) => removed.left.push((instance.id.clone(), trouble)),
+                None => {
+                    removed.gone.push(instance.site.clone());
+                    self.dismiss(instance).await;
+                }
+            }
+        }
+        Ok(removed)
     }
 
     /// Drops the handle of a driver, and waits until the driver has ended and its port is free.
-    pub(super) async fn dismiss(&self, environment: &str, site: &SiteName, handle: InstanceHandle) {
-        self.write(|running| running.get_mut(environment).and_then(|running| running.instances.remove(site)));
-        self.dismiss_driver(handle).await;
-    }
-
-    /// Drops the handle of a driver, and waits until the driver has ended.
-    pub(super) async fn dismiss_driver(&self, handle: InstanceHandle) {
-        self.slots.leave(&handle.id);
+    pub(super) async fn dismiss(&self, handle: InstanceHandle) {
+        let id = &handle.id;
+        if is_public(id) {
+            self.write(|running| running.get_mut(id.environment.as_str())?.instances.remove(&id.site));
+        }
+        self.slots.leave(id);
         let mut changes = handle.changes();
         drop(handle);
         while changes.changed().await.is_ok() {}
@@ -114,6 +119,20 @@ impl EnvironmentRegistry {
         }
         Ok(())
     }
+}
+
+/// The result of taking instances down.
+#[derive(Default)]
+pub(super) struct RemovedInstances {
+    /// The sites of the instances that are down.
+    pub(super) gone: Vec<Arc<Site>>,
+    /// The instances that are not down, with the reason.
+    pub(super) left: Vec<(InstanceId, InstanceFailure)>,
+}
+
+/// Returns an error if anything is not down.
+pub(super) fn all_down(left: Vec<(String, InstanceFailure)>) -> Result<(), EnvironmentError> {
+    if left.is_empty() { Ok(()) } else { Err(EnvironmentError::NotDown(left)) }
 }
 
 /// Returns the reason why a site is not down; `None` only if the `down` operation completed.

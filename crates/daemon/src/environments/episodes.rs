@@ -3,25 +3,36 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{EnvironmentError, EnvironmentRegistry};
+use super::{EnvironmentError, EnvironmentRegistry, RunningEnvironment};
 use crate::proxy::ProxyAccess;
 use crate::slots::{self, SlotView, capacity};
 use arenad_episodes::EpisodeError;
-use arenad_instance::InstanceHandle;
+use arenad_gateway::Route;
+use arenad_instance::{self as instance, InstanceHandle, RouteGate};
 use arenad_model::episode::lease::SlotRefusal;
 use arenad_model::episode::request::SiteCapacity;
 use arenad_model::error::describe;
 use arenad_model::ids::{SiteId, SiteName};
 use arenad_model::instance::InstanceId;
 use arenad_model::site::Site;
+use arenad_store::StoredInstance;
 
 impl EnvironmentRegistry {
-    /// Adds a new instance to the slots, and watches it for its episodes.
-    pub(super) fn enter_slot(&self, instance: &InstanceHandle) {
+    /// Starts the driver of an instance, adds it to the slots, and watches it for its episodes.
+    pub(super) fn spawn(
+        &self,
+        id: InstanceId,
+        site: Arc<Site>,
+        route: Route,
+        stored: Option<StoredInstance>,
+    ) -> InstanceHandle {
+        let gate = RouteGate::new(route, self.slots.access(&id));
+        let instance = instance::spawn(&self.shared, id, site, gate, stored);
         self.slots.enter(instance.clone());
         let watch = slots::watch(self.slots.clone(), self.episodes.clone(), instance.id.clone(), instance.changes());
         let shutdown = self.shared.shutdown.clone();
         self.shared.tasks.spawn(async move { shutdown.run_until_cancelled(watch).await });
+        instance
     }
 
     /// Offers a site, and the slot of an instance that exists. The definition of the site may be newer than the
@@ -69,6 +80,21 @@ impl EnvironmentRegistry {
     pub(crate) fn keep_slot_numbers(self: &Arc<Self>) {
         let (shared, slots, episodes) = (self.shared.clone(), self.slots.clone(), self.episodes.clone());
         self.shared.tasks.spawn(slots::keep_numbers(shared, slots, episodes, self.clone()));
+    }
+
+    /// Returns the sites that may have, or still have, several slots, with their definitions.
+    pub(crate) fn sites_of_several_slots(&self) -> Vec<(SiteId, Site)> {
+        self.read(|running| {
+            let of_environment = |environment: &RunningEnvironment| {
+                let definition = &environment.definition;
+                let sites = definition.sites.iter().filter_map(|site| {
+                    let id = SiteId { environment: definition.name.clone(), site: site.name.clone() };
+                    (site.slots.max > 1 || self.slots.has_further(&id)).then(|| (id, site.clone()))
+                });
+                sites.collect::<Vec<_>>()
+            };
+            running.values().flat_map(of_environment).collect()
+        })
     }
 
     /// Returns the slots of a site that have instances, by number.

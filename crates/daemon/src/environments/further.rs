@@ -5,14 +5,14 @@
 
 use std::sync::Arc;
 
-use super::down::not_done;
+use super::down::all_down;
 use super::ports::{hold_limits, record, write_rules};
 use super::{EnvironmentError, EnvironmentRegistry};
 use crate::slots::is_public;
-use arenad_instance::{self as instance, InstanceHandle, RouteGate};
+use arenad_instance::InstanceHandle;
 use arenad_model::error::describe;
 use arenad_model::ids::SiteId;
-use arenad_model::instance::{InstanceFailure, InstanceId};
+use arenad_model::instance::InstanceId;
 use arenad_model::request_queue::{InstanceRequest, Purpose, Want};
 use arenad_model::site::Site;
 use arenad_store::StoreError;
@@ -45,9 +45,7 @@ impl EnvironmentRegistry {
         let gateway = &self.shared.gateway;
         let route =
             gateway.open_without_port(hold_limits(&site), write_rules(&site), record(&site), site.name.as_str());
-        let gate = RouteGate::new(route, self.slots.access(slot));
-        let instance = instance::spawn(&self.shared, slot.clone(), site.clone(), gate, row);
-        self.enter_slot(&instance);
+        let instance = self.spawn(slot.clone(), site.clone(), route, row);
         instance.ask_for(InstanceRequest { want: Want::Up, purpose }).await?;
         self.offer(&instance, &site).await;
         Ok(())
@@ -61,7 +59,7 @@ impl EnvironmentRegistry {
         if self.episodes.retire_slot(slot.clone()).await.is_err() {
             return Ok(());
         }
-        let removed = self.remove_instances(vec![instance]).await;
+        let removed = self.remove_slots(vec![instance]).await;
         if removed.is_err()
             && let (Some(instance), Some(site)) = (self.slot(slot), self.site_of(&slot.site_id()))
         {
@@ -79,24 +77,12 @@ impl EnvironmentRegistry {
         let is_meant =
             |slot: &InstanceId| !is_public(slot) && firsts.iter().any(|first| first.id.site_id() == slot.site_id());
         let meant = self.slots.instances().into_iter().filter(|instance| is_meant(&instance.id));
-        self.remove_instances(meant.collect()).await
+        self.remove_slots(meant.collect()).await
     }
 
-    async fn remove_instances(&self, instances: Vec<InstanceHandle>) -> Result<(), EnvironmentError> {
-        let mut tickets = Vec::new();
-        for instance in instances {
-            self.shared.store.unwant_instance(&instance.id).await?;
-            let ticket = instance.ask(Want::Down).await?;
-            tickets.push((instance, ticket));
-        }
-        let mut left: Vec<(String, InstanceFailure)> = Vec::new();
-        for (instance, ticket) in tickets {
-            match not_done(ticket.wait().await) {
-                Some(failure) => left.push((instance.id.to_string(), failure)),
-                None => self.dismiss_driver(instance).await,
-            }
-        }
-        if left.is_empty() { Ok(()) } else { Err(EnvironmentError::NotDown(left)) }
+    async fn remove_slots(&self, slots: Vec<InstanceHandle>) -> Result<(), EnvironmentError> {
+        let removed = self.remove_instances(slots).await?;
+        all_down(removed.left.into_iter().map(|(slot, failure)| (slot.to_string(), failure)).collect())
     }
 
     /// Restores the further slots of sites that are up. Episodes of an earlier daemon may have them.

@@ -9,7 +9,7 @@ use super::{EnvironmentError, EnvironmentRegistry, RunningEnvironment, choose_si
 use arenad_doctor::judge::capacity;
 use arenad_doctor::{Finding, Level, gather};
 use arenad_gateway::Route;
-use arenad_instance::{self as instance, AskError, InstanceHandle, RouteGate, Ticket};
+use arenad_instance::{AskError, InstanceHandle, Ticket};
 use arenad_model::ids::SiteName;
 use arenad_model::instance::{InstanceId, InstanceState};
 use arenad_model::request_queue::{InstanceRequest, Purpose, Want};
@@ -143,7 +143,7 @@ impl EnvironmentRegistry {
         let (later, now): (Vec<&Site>, _) = new.iter().copied().partition(|site| held.contains(&address(site)));
         let mut routes = self.open_ports(&definition, &now).await?;
         let begun = async {
-            self.retire(definition.name.as_str(), changed).await?;
+            self.retire(changed).await?;
             routes.extend(self.open_ports(&definition, &later).await?);
             self.install(&stored, &definition, &chosen, &new, &mut routes).await
         };
@@ -194,9 +194,7 @@ impl EnvironmentRegistry {
         for site in new {
             if let Some(route) = routes.remove(&site.name) {
                 let row = rows.remove(&site.name).flatten();
-                let gate = RouteGate::new(route, self.slots.access(&id(site)));
-                let handle = instance::spawn(&self.shared, id(site), Arc::new((*site).clone()), gate, row);
-                self.enter_slot(&handle);
+                let handle = self.spawn(id(site), Arc::new((*site).clone()), route, row);
                 instances.insert(site.name.clone(), handle);
             }
         }
@@ -233,11 +231,7 @@ impl EnvironmentRegistry {
     }
 
     /// Takes down sites whose definition has changed; the caller brings them up again with the new one.
-    async fn retire(
-        &self,
-        environment: &str,
-        changed: BTreeMap<SiteName, InstanceHandle>,
-    ) -> Result<(), EnvironmentError> {
+    async fn retire(&self, changed: BTreeMap<SiteName, InstanceHandle>) -> Result<(), EnvironmentError> {
         for (name, handle) in changed {
             self.withdraw(&handle.id).await;
             self.remove_further(std::slice::from_ref(&handle)).await?;
@@ -245,7 +239,7 @@ impl EnvironmentRegistry {
             if let Some(trouble) = not_done(ticket.wait().await) {
                 return Err(EnvironmentError::NotDown(vec![(name.to_string(), trouble)]));
             }
-            self.dismiss(environment, &name, handle).await;
+            self.dismiss(handle).await;
         }
         Ok(())
     }

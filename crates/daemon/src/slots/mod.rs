@@ -151,6 +151,16 @@ impl DaemonSlots {
         self.read().values().filter_map(|entry| entry.instance.clone()).collect()
     }
 
+    /// Whether a site has slots besides the one that people use.
+    pub(crate) fn has_further(&self, site: &SiteId) -> bool {
+        self.read().iter().any(|(slot, entry)| {
+            entry.instance.is_some()
+                && !is_public(slot)
+                && slot.site == site.site
+                && slot.environment == site.environment
+        })
+    }
+
     /// Returns the slots of a site that have instances, by number.
     pub(crate) fn of_site(&self, site: &SiteId) -> Vec<SlotView> {
         let table = self.read();

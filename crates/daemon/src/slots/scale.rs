@@ -45,11 +45,8 @@ pub(crate) async fn keep_numbers(
     let mut scales: BTreeMap<SiteId, SiteScale> = BTreeMap::new();
     let keep = async {
         loop {
-            for (environment, _) in keeper.environments.list() {
-                for site in &environment.sites {
-                    let id = SiteId { environment: environment.name.clone(), site: site.name.clone() };
-                    keeper.scale(&id, site, scales.entry(id.clone()).or_default()).await;
-                }
+            for (id, site) in keeper.environments.sites_of_several_slots() {
+                keeper.scale(&id, &site, scales.entry(id.clone()).or_default()).await;
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
@@ -68,12 +65,9 @@ impl SlotKeeper {
     /// Brings the number of a site's slots closer to the plan.
     async fn scale(&self, id: &SiteId, site: &Site, scale: &mut SiteScale) {
         let SiteCapacity::Slots { max, by_name_only } = capacity(site) else { return };
-        let observed = self.slots.observed(id);
-        let has_several = max > 1 || observed.iter().any(|slot| slot.number > 1);
         // Further slots are made from the baseline that slot 1 has made.
-        let first = InstanceId { environment: id.environment.clone(), site: id.site.clone(), number: 1 };
-        let is_up = self.slots.instance(&first).is_some_and(|first| first.with_report(|report| report.state.serves()));
-        if !has_several || !is_up {
+        let first = self.slots.instance(&InstanceId::serving(&id.environment, &id.site));
+        if !first.is_some_and(|first| first.with_report(|report| report.state.serves())) {
             return;
         }
         let Ok(demand) = self.episodes.demand(id.clone()).await else { return };
@@ -89,9 +83,9 @@ impl SlotKeeper {
             memory_reserve: self.shared.memory_reserve,
             failures: scale.failures.map(|(count, at)| (count, at.elapsed())),
         };
-        let plan = plan_slots(limits, &demand, &observed, budget, self.slots.now());
+        let plan = plan_slots(limits, &demand, &self.slots.observed(id), budget, self.slots.now());
         let is_short = matches!(plan.lack, Some(StandbyShortage::Memory { .. }));
-        if is_short && !std::mem::replace(&mut scale.is_short_of_memory, is_short) {
+        if is_short && !scale.is_short_of_memory {
             tracing::warn!(site.name = %id, "{id} gets no further slot: the host is short of memory");
         }
         scale.is_short_of_memory = is_short;

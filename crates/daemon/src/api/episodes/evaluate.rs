@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 
-use super::{bad_request, shown, slots};
+use super::{shown, slots};
 use crate::api::environments::{JsonRequest, body};
 use crate::api::error::ApiError;
 use crate::api::{Api, checks, evaluations};
@@ -103,7 +103,9 @@ async fn judge(
     let (report, check, evaluation) = match request.benchmark {
         Some(benchmark) => {
             if request.task.is_some() || request.begun.is_some() || !request.answer.is_empty() {
-                return Err(bad_request("`benchmark` contains the task and the answer, so nothing else may be given"));
+                return Err(ApiError::bad_request(
+                    "`benchmark` contains the task and the answer, so nothing else may be given",
+                ));
             }
             let environment = definition.name.as_str();
             let evaluation = evaluations::evaluated_on(api, environment, &handles, benchmark).await?;
@@ -147,7 +149,8 @@ fn sites(api: &Api, view: &EpisodeView) -> Result<(Environment, Vec<InstanceHand
 fn task_name(view: &EpisodeView, named: Option<String>) -> Result<String, ApiError> {
     named.or_else(|| view.request.labels.get(TASK_LABEL).map(str::to_owned)).ok_or_else(|| {
         let detail = format!("episode {} was not requested with a task", view.id);
-        bad_request(detail).hint("name a native task with `task`, or give the task of a benchmark as `benchmark`")
+        ApiError::bad_request(detail)
+            .hint("name a native task with `task`, or give the task of a benchmark as `benchmark`")
     })
 }
 

@@ -8,7 +8,7 @@ use axum::Json;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 
-use super::{bad_request, id, shown};
+use super::{id, shown};
 use crate::api::Api;
 use crate::api::environments::{JsonRequest, body};
 use crate::api::error::ApiError;
@@ -35,25 +35,25 @@ fn filter(query: &str) -> Result<EpisodeFilter, ApiError> {
     for (key, value) in form_urlencoded::parse(query.as_bytes()) {
         match (&*key, &*value) {
             ("owner", owner) => {
-                filter.owner = Some(Owner::parse(owner).map_err(|error| bad_request(error.to_string()))?);
+                filter.owner = Some(Owner::parse(owner).map_err(|error| ApiError::bad_request(error.to_string()))?);
             }
             ("label", label) => {
                 let Some((name, value)) = label.split_once('=') else {
-                    return Err(bad_request(format!("`label={label}` is not of the form label=KEY=VALUE")));
+                    return Err(ApiError::bad_request(format!("`label={label}` is not of the form label=KEY=VALUE")));
                 };
                 if labels.insert(name.to_owned(), value.to_owned()).is_some_and(|earlier| earlier != value) {
-                    return Err(bad_request(format!("an episode has one value of the label {name}")));
+                    return Err(ApiError::bad_request(format!("an episode has one value of the label {name}")));
                 }
             }
             ("live", "true" | "1") => filter.is_live = true,
             ("live", "false" | "0") => filter.is_live = false,
             (key, _) => {
-                return Err(bad_request(format!("unknown or invalid parameter `{key}`"))
+                return Err(ApiError::bad_request(format!("unknown or invalid parameter `{key}`"))
                     .hint("use owner=NAME, label=KEY=VALUE and live=true"));
             }
         }
     }
-    filter.labels = EpisodeLabels::parse(labels).map_err(|error| bad_request(error.to_string()))?;
+    filter.labels = EpisodeLabels::parse(labels).map_err(|error| ApiError::bad_request(error.to_string()))?;
     Ok(filter)
 }
 
@@ -101,7 +101,7 @@ pub(in crate::api) async fn heartbeat(
 ) -> Result<Json<ReportedEpisode>, ApiError> {
     let extension = body(request)?.extend_seconds.map(Duration::from_secs);
     if let Some(extension) = extension {
-        check_ttl(extension).map_err(|error| bad_request(error.to_string()))?;
+        check_ttl(extension).map_err(|error| ApiError::bad_request(error.to_string()))?;
     }
     api.episodes.heartbeat(&id(&text)?, extension).await?;
     reported(&api, &text)

@@ -41,7 +41,3 @@ fn id(text: &str) -> Result<EpisodeId, ApiError> {
             .hint("list the episodes with `arenad episode ls --all`")
     })
 }
-
-fn bad_request(detail: impl Into<String>) -> ApiError {
-    ApiError::new(StatusCode::BAD_REQUEST, "bad_request", detail)
-}

@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 
-use super::{bad_request, shown};
+use super::shown;
 use crate::api::error::ApiError;
 use arenad_episodes::EpisodeError;
 use arenad_model::episode::EpisodeRefusal;
@@ -53,7 +53,7 @@ fn asked(refusal: &AskRefusal) -> ApiError {
         | AskRefusal::TooManySites
         | AskRefusal::SeveralEnvironments(..)
         | AskRefusal::SiteTwice(_)
-        | AskRefusal::InvalidSnapshot(_) => bad_request(said),
+        | AskRefusal::InvalidSnapshot(_) => ApiError::bad_request(said),
         AskRefusal::UnknownSite(_) => ApiError::new(StatusCode::CONFLICT, "not_up", said)
             .hint("bring it up with `arenad up`, and wait until it is ready"),
         AskRefusal::NoSuchSlot { .. } => {

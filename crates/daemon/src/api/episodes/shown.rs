@@ -1,6 +1,7 @@
 //! Episodes in their JSON.
 
 use crate::api::Api;
+use crate::slots::is_public;
 use arenad_api::EpisodeStatus as StatusWord;
 use arenad_api::episodes::{EpisodeSite, EpisodeStateEvent, ReportedEnding, ReportedEpisode};
 use arenad_episodes::EpisodeView;
@@ -11,9 +12,6 @@ use arenad_model::harness_variables::{of_benchmark, of_browsergym};
 use arenad_model::proxy_address::{common_url, own_url};
 use arenad_model::site::{Environment, Site};
 use arenad_store::StoredEpisodeEvent;
-
-/// The slot of a site that its public port leads to.
-const PUBLIC_SLOT: u32 = 1;
 
 pub(super) fn status(status: EpisodeStatus) -> StatusWord {
     match status {
@@ -51,8 +49,7 @@ pub(super) fn whole(api: &Api, view: &EpisodeView) -> ReportedEpisode {
     let definition = definition(api, view);
     let mut episode = shown(api, view, definition.as_ref());
     let Some(definition) = definition.filter(|_| is_served(view)) else { return episode };
-    // Harnesses take all sites from one place, so the variables lead through the proxy if one site has no public URL.
-    let is_proxied = episode.sites.iter().any(|site| site.url.is_none() && site.proxy_url.is_some());
+    let is_proxied = episode.is_proxied();
     let url = |site: &Site| {
         let own = episode.sites.iter().find(|own| own.site == site.name.as_str())?;
         if is_proxied { own.proxy_url.as_ref().map(|_| common_url(site)) } else { own.url.clone() }
@@ -105,21 +102,20 @@ fn shown(api: &Api, view: &EpisodeView, definition: Option<&Environment>) -> Rep
 fn site(view: &EpisodeView, want: &SiteWant, definition: Option<&Environment>, has_proxy: bool) -> EpisodeSite {
     let name = &want.site.site;
     let slot = view.slots.iter().find(|slot| slot.instance.site == *name);
-    let number = slot.map(|slot| slot.instance.number);
     let reached = definition.filter(|_| is_served(view)).and_then(|definition| {
         let site = definition.sites.iter().find(|site| site.name == *name)?;
         Some((site, definition.host.as_str()))
     });
     EpisodeSite {
         site: name.to_string(),
-        slot: number,
+        slot: slot.map(|slot| slot.instance.number),
         instance: slot.map(|slot| slot.instance.to_string()),
         generation: slot.and_then(|slot| slot.generation),
         snapshot: match &want.start {
             StartPoint::Snapshot(snapshot) => Some(snapshot.clone()),
             StartPoint::Baseline | StartPoint::Fork(_) => None,
         },
-        url: reached.filter(|_| number.is_none_or(|number| number == PUBLIC_SLOT)).map(|(site, host)| site.url(host)),
+        url: reached.filter(|_| slot.is_none_or(|slot| is_public(&slot.instance))).map(|(site, host)| site.url(host)),
         proxy_url: reached.filter(|_| has_proxy).map(|(site, _)| own_url(site)),
     }
 }

@@ -101,7 +101,7 @@ fn only_account(handle: &InstanceHandle) -> Result<String, ApiError> {
             .hint(format!("give an account of `sites.{}` a `login` in the environment file", site.name))),
         several => {
             let detail = format!("several accounts of {} can sign in: {}", site.name, several.join(", "));
-            Err(super::bad_request(detail).hint(format!("name one with `?account={}`", several[0])))
+            Err(ApiError::bad_request(detail).hint(format!("name one with `?account={}`", several[0])))
         }
     }
 }

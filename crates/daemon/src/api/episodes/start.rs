@@ -8,7 +8,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 
-use super::{bad_request, refusal, shown};
+use super::{refusal, shown};
 use crate::api::environments::{JsonRequest, body};
 use crate::api::error::ApiError;
 use crate::api::which::{self, RequestSubject};
@@ -98,7 +98,7 @@ fn key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, ApiError> {
 }
 
 fn invalid(error: InvalidEpisodeValue) -> ApiError {
-    bad_request(error.to_string())
+    ApiError::bad_request(error.to_string())
 }
 
 /// Returns the request in the terms of the model.
@@ -175,7 +175,7 @@ fn insist_chosen<'a>(field: &str, given: impl Iterator<Item = &'a String>, names
     let stranger = given.into_iter().find(|name| !names.contains(name));
     stranger.map_or(Ok(()), |name| {
         let known: Vec<&str> = names.iter().map(|name| name.as_str()).collect();
-        Err(bad_request(format!("`{field}` names {name}; the sites of the episode are {}", known.join(", "))))
+        Err(ApiError::bad_request(format!("`{field}` names {name}; the sites of the episode are {}", known.join(", "))))
     })
 }
 
@@ -208,7 +208,7 @@ fn labels(mut given: BTreeMap<String, String>, task: Option<&Task>) -> Result<Ep
         let earlier = given.insert(TASK_LABEL.to_owned(), task.name.clone());
         if let Some(other) = earlier.filter(|other| *other != task.name) {
             let detail = format!("the label `{TASK_LABEL}` is {other}, and the task is {}", task.name);
-            return Err(bad_request(detail).hint("leave the label out: the daemon sets it"));
+            return Err(ApiError::bad_request(detail).hint("leave the label out: the daemon sets it"));
         }
     }
     EpisodeLabels::parse(given).map_err(invalid)

@@ -14,18 +14,14 @@ use serde::Deserialize;
 use super::{id, shown};
 use crate::api::Api;
 use crate::api::error::ApiError;
-use arenad_api::{EventsGone, GONE};
+use crate::api::events::{STREAM_PAGE, gone, resumed};
 use arenad_episodes::{EpisodeEventCursor, HoldGuard};
 use arenad_model::episode::EpisodeStatus;
 use arenad_model::episode::ids::EpisodeId;
-use arenad_model::error::describe;
-use arenad_store::{FollowError, StoredEpisodeEvent};
+use arenad_store::StoredEpisodeEvent;
 
 /// The pause between two comments that show each side that the other one is there.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
-
-/// The number of events that a stream reads at a time, which bounds the memory that a slow client occupies.
-const PAGE: u32 = 100;
 
 /// `GET /v1/episodes/{id}/hold`: binds an episode to this connection. When the connection is closed, the episode ends.
 ///
@@ -92,8 +88,7 @@ pub(in crate::api) async fn all_events(
 }
 
 fn followed(api: &Api, only: Option<EpisodeId>, range: &EpisodeEventQuery, headers: &HeaderMap) -> Response {
-    let resumed = headers.get("last-event-id").and_then(|id| id.to_str().ok()).and_then(|id| id.parse().ok());
-    let cursor = api.episodes.follow(resumed.or(range.after).unwrap_or(0).max(0));
+    let cursor = api.episodes.follow(resumed(headers).or(range.after).unwrap_or(0).max(0));
     let stop = api.stop.clone();
     let stream = sent(cursor, only).take_until(async move { stop.cancelled().await });
     Sse::new(stream).keep_alive(KeepAlive::default()).into_response()
@@ -104,7 +99,7 @@ fn followed(api: &Api, only: Option<EpisodeId>, range: &EpisodeEventQuery, heade
 fn sent(cursor: EpisodeEventCursor, only: Option<EpisodeId>) -> impl Stream<Item = Result<Event, Infallible>> + Send {
     let pages = stream::unfold(Some((cursor, only)), |place| async move {
         let (mut cursor, only) = place?;
-        match cursor.next(PAGE).await {
+        match cursor.next(STREAM_PAGE).await {
             Ok(events) => {
                 let (page, is_over) = page(events, only.as_ref());
                 Some((page, (!is_over).then_some((cursor, only))))
@@ -126,16 +121,6 @@ fn page(events: Vec<StoredEpisodeEvent>, only: Option<&EpisodeId>) -> (Vec<Event
 fn one(event: &StoredEpisodeEvent) -> Event {
     let sent = Event::default().id(event.seq.to_string()).event(format!("episode.{}", event.status.name()));
     sent.json_data(shown::event(event)).unwrap_or_default()
-}
-
-/// Returns the last event of a stream that cannot continue.
-fn gone(after: i64, error: &FollowError) -> Event {
-    let next = match error {
-        FollowError::Forgotten { next, .. } => Some(*next),
-        FollowError::Store(_) | FollowError::Stopping => None,
-    };
-    let said = EventsGone { after, next, message: describe(error) };
-    Event::default().event(GONE).json_data(said).unwrap_or_default()
 }
 
 #[cfg(test)]
