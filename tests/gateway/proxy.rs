@@ -302,11 +302,15 @@ fn another_generation_never_answers() {
     arena.start("e1");
     arena.add_site("e1", &["shop.test:80"], "localhost:7770", &route, Some(7));
     let mut client = RawClient::connect(proxy.local_addr());
+    // The client may be faster than the worker's record that everything is written; a switch would cut it until then.
+    let settled = || eventually("the connection is idle", || route.stats().in_flight == 0);
     assert!(client.get_as("e1", "http://shop.test/").expect("an answer").text().starts_with("old"));
+    settled();
     route.serve(target(&new, 8));
     let answer = client.get_as("e1", "http://shop.test/").expect("an answer");
     assert_eq!((answer.status(), answer.header("retry-after")), (503, Some("1")));
     assert!(answer.text().contains("does not have the state of this episode"), "{}", answer.text());
+    settled();
     // A pause for a copy of the stores holds the request, and the same generation answers.
     route.serve(target(&old, 7));
     route.hold("a copy");
@@ -314,6 +318,7 @@ fn another_generation_never_answers() {
     eventually("it is held", || route.stats().held == 1);
     route.serve(target(&old, 7));
     assert!(client.answer().expect("an answer").text().starts_with("old"));
+    settled();
     // A held request is not passed on to another generation.
     route.hold("the end");
     client.send_as("e1", "GET", "http://shop.test/", "").expect("sent");
