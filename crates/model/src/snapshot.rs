@@ -2,7 +2,8 @@
 //!
 //! A baseline is the snapshot that every episode of a site starts from. It is identified by the inputs from which it
 //! was made. A named snapshot is taken on request. A snapshot may be both: a named snapshot of an unchanged site has
-//! the content, and therefore the id, of the site's baseline.
+//! the content, and therefore the id, of the site's baseline. A copy holds the state of a running episode for its forks;
+//! it has neither a name nor inputs, and goes when no fork needs it any more.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,12 +11,15 @@ use std::ops::Deref;
 
 use jiff::Timestamp;
 
+use crate::episode::ids::EpisodeId;
+use crate::hex::hex;
 use crate::ids::{EnvironmentName, ServiceName, SiteName};
 
 /// The id of a snapshot, derived from its content: snapshots with equal ids are identical.
 ///
 /// Shape: 16 characters of `0-9a-f`. The conversion from text does not check this: an id is derived from
-/// content, read from the store, or read from the manifest of an imported file, whose shape the import checks.
+/// content, read from the store, or read from the manifest of an imported file, whose shape the import checks. The id of
+/// a copy for forks is random, because hashing the content would take longer than copying it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SnapshotId(String);
 
@@ -23,6 +27,13 @@ impl SnapshotId {
     /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl SnapshotId {
+    /// Makes an id from random bytes.
+    pub fn from_random(bytes: [u8; 8]) -> Self {
+        Self(hex(&bytes))
     }
 }
 
@@ -77,6 +88,8 @@ pub struct Snapshot {
     pub state: Vec<String>,
     /// The hash of the inputs, independent of the host that built the images; `None` unless the snapshot is a baseline.
     pub recipe: Option<String>,
+    /// The episode whose state the snapshot holds, for its forks; `None` unless it is such a copy.
+    pub copied_from: Option<EpisodeId>,
     /// Whether the snapshot was imported from a file.
     pub is_imported: bool,
     /// The size that the snapshot adds to the images it was made from, in bytes.
@@ -89,6 +102,17 @@ impl Snapshot {
     /// Returns whether episodes start from the snapshot, as opposed to one that was only taken on request.
     pub fn is_baseline(&self) -> bool {
         self.baseline_key.is_some()
+    }
+
+    /// Returns whether the snapshot is a copy for the forks of an episode. It belongs to them, so people neither see nor
+    /// use it.
+    pub fn is_copy(&self) -> bool {
+        self.copied_from.is_some()
+    }
+
+    /// Whether containers that were made from the snapshot differ from those of another one in their stores alone.
+    pub fn has_containers_of(&self, other: &Self) -> bool {
+        (&self.images, &self.volumes) == (&other.images, &other.volumes)
     }
 
     /// Returns whether the snapshot is of that site.

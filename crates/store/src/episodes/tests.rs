@@ -85,7 +85,7 @@ fn queued(number: u8) -> StoredEpisode {
             sites: vec![
                 want("wiki", None, StartPoint::Baseline),
                 want("shop", Some(2), StartPoint::Snapshot("full".to_owned())),
-                want("forge", None, StartPoint::Fork(id(200))),
+                want("forge", None, StartPoint::Fork { parent: id(200), copy: "0123456789abcdef".to_owned().into() }),
             ],
             terms: EpisodeTerms::new(TTL, TTL).expect("valid"),
             labels: EpisodeLabels::parse(labels.into()).expect("valid"),
