@@ -125,3 +125,42 @@ impl Snapshot {
         self.volumes.values().flat_map(BTreeMap::values)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_has_the_containers_of_the_snapshot_that_its_episode_started_from() {
+        let name = |text: &str| ServiceName::parse(text).expect("a name");
+        let baseline = Snapshot {
+            id: SnapshotId::from_random([1; 8]),
+            environment: EnvironmentName::parse("mini").expect("a name"),
+            site: SiteName::parse("shop").expect("a name"),
+            baseline_key: Some("key".to_owned()),
+            name: None,
+            images: BTreeMap::from([(name("web"), "sha256:1".to_owned())]),
+            volumes: VolumeFiles::new(),
+            state: vec!["web-data".to_owned()],
+            recipe: None,
+            copied_from: None,
+            is_imported: false,
+            size_bytes: 1,
+            created_at: Timestamp::UNIX_EPOCH,
+        };
+        assert_eq!(baseline.id.as_str(), "0101010101010101");
+        let episode = EpisodeId::from_random([2; 10]);
+        let copy = Snapshot {
+            id: SnapshotId::from_random([3; 8]),
+            baseline_key: None,
+            copied_from: Some(episode),
+            ..baseline.clone()
+        };
+        assert!(copy.is_copy() && !baseline.is_copy() && !copy.is_baseline());
+        assert!(copy.has_containers_of(&baseline));
+        let images = BTreeMap::from([(name("web"), "sha256:2".to_owned())]);
+        assert!(!Snapshot { images, ..copy.clone() }.has_containers_of(&baseline), "committed anew");
+        let volumes = VolumeFiles::from([(name("web"), BTreeMap::from([("/data".to_owned(), "a.tar".to_owned())]))]);
+        assert!(!Snapshot { volumes, ..copy }.has_containers_of(&baseline));
+    }
+}
