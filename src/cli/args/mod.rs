@@ -147,7 +147,7 @@ pub enum CliCommand {
     Har(HarArgs),
     /// Run a command with pristine sites of its own, for as long as it runs
     Run(Box<RunArgs>),
-    /// Start, list, show, extend, freeze and end episodes
+    /// Start, list, show, extend, freeze, fork and end episodes
     #[command(subcommand)]
     Episode(EpisodeCommand),
     /// Show the requests that wait for slots
