@@ -170,8 +170,6 @@ words! {
         Baseline = "baseline",
         /// It was taken on request.
         Named = "named",
-        /// It holds the state of a running episode, for the forks of the episode.
-        Copy = "copy",
     }
     /// The status of a condition.
     ConditionStatus {

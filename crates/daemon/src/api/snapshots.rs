@@ -19,14 +19,10 @@ use arenad_model::instance::InstanceId;
 use arenad_model::request_queue::Want;
 use arenad_model::snapshot::Snapshot;
 
-/// Converts a snapshot to its form in the API.
+/// Converts a snapshot that people see to its form in the API.
 pub(super) fn shown(snapshot: Snapshot, used_by: &[InstanceId]) -> wire::StoredSnapshot {
     wire::StoredSnapshot {
-        kind: match () {
-            () if snapshot.is_copy() => wire::SnapshotKind::Copy,
-            () if snapshot.is_baseline() => wire::SnapshotKind::Baseline,
-            () => wire::SnapshotKind::Named,
-        },
+        kind: if snapshot.is_baseline() { wire::SnapshotKind::Baseline } else { wire::SnapshotKind::Named },
         id: snapshot.id.into(),
         environment: snapshot.environment.to_string(),
         site: snapshot.site.to_string(),

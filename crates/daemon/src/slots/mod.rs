@@ -280,7 +280,7 @@ fn check_switch(entry: Option<&SlotEntry>, episode: &EpisodeId, leased: &LeasedS
 #[async_trait::async_trait]
 impl Slots for DaemonSlots {
     async fn prepare(&self, preparation: SlotPreparation) -> Result<PreparedSlot, VoidReason> {
-        let SlotPreparation { slot, start, episode, permit, .. } = preparation;
+        let SlotPreparation { slot, start, episode, permit } = preparation;
         let failed = |detail: String| VoidReason::InstanceFailed { slot: slot.clone(), detail };
         permit.begin().await.map_err(|refusal| failed(describe(&refusal)))?;
         self.mark(&slot).set().map_err(|error| failed(format!("its use cannot be noted: {error}")))?;

@@ -119,7 +119,7 @@ impl ForkOrder {
             labels: self.labels(&parent)?,
         };
         let receipts = ask_all(api, &request, keys).await?;
-        let views = match self.request.detach {
+        let views: Vec<EpisodeView> = match self.request.detach {
             true => receipts.iter().map(|receipt| api.episodes.get(&receipt.id)).collect::<Result<_, _>>()?,
             false => wait_all(api, &receipts, self.key.is_some()).await?,
         };
