@@ -13,7 +13,8 @@ use crate::support::world::list;
 use crate::support::{World, until, within};
 
 /// The site's declarations by which its stores are copied while its writers rest.
-const STORES: &str = "    stores:
+const STORES: &str = "    reset: { standby: 0 }
+    stores:
       notes:
         kind: directory
         path: /srv/state
