@@ -47,11 +47,8 @@ impl Instance {
         let serving = self.service.serving().filter(|serving| serving.incarnation.generation == order.generation);
         let serving = serving.ok_or_else(other)?;
         let snapshot = serving.snapshot.clone();
-        let copy = SnapshotCopy {
-            id: order.copy.clone(),
-            episode: order.episode.clone(),
-            clock_start: snapshot.created_at,
-        };
+        let copy =
+            SnapshotCopy { id: order.copy.clone(), episode: order.episode.clone(), clock_start: snapshot.created_at };
         let source = CopySource { incarnation: serving.incarnation.clone(), snapshot, copy };
         unless(cancel, self.check_depth()).await??;
         self.service.pause("is held while its state is copied");
@@ -166,8 +163,7 @@ impl Instance {
     async fn take_digest(&self, copied: &Snapshot) -> Result<(), OperationFailure> {
         let InstanceContext { shared, id, site } = self.context.as_ref();
         let Some(serving) = self.service.serving() else { return Err(OperationFailure::Superseded) };
-        let candidate =
-            ProofCandidate { shared, id, site, snapshot: copied, incarnation: &serving.incarnation };
+        let candidate = ProofCandidate { shared, id, site, snapshot: copied, incarnation: &serving.incarnation };
         candidate.prove_or_learn(&StoreConnections::passing()).await?;
         fault::reach(Point::CopyTaken).await;
         Ok(())

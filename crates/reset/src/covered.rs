@@ -76,10 +76,7 @@ pub(super) async fn check_at_rest(incarnation: &Incarnation, inside: &InspectedC
 }
 
 /// Checks that stopped writers are at rest, and changes nothing.
-pub(super) async fn check_processes(
-    incarnation: &Incarnation,
-    inside: &InspectedContainers,
-) -> Result<(), ResetError> {
+pub(super) async fn check_processes(incarnation: &Incarnation, inside: &InspectedContainers) -> Result<(), ResetError> {
     let pristine = pristine(incarnation)?;
     let gaps = inside.processes(pristine.as_ref()).await?;
     if gaps.is_empty() { Ok(()) } else { Err(ResetError::Uncovered(gaps)) }

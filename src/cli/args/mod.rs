@@ -21,7 +21,8 @@ use clap::{Args, Parser, Subcommand};
 pub use definitions::{ConfigArgs, EnvArgs, EnvFormat, EnvReader, InitArgs, SchemaArgs, SchemaFile};
 pub use disk::{DfArgs, PruneArgs, StorageCommand, StorageInitArgs};
 pub use episodes::{
-    EpisodeCommand, EpisodeEndArgs, EpisodeExtendArgs, EpisodeForkArgs, EpisodeLsArgs, EpisodeStartArgs, EpisodeTermsArgs, RunArgs,
+    EpisodeCommand, EpisodeEndArgs, EpisodeExtendArgs, EpisodeForkArgs, EpisodeLsArgs, EpisodeStartArgs,
+    EpisodeTermsArgs, RunArgs,
 };
 pub use help::command;
 pub use host::{CompleteArgs, CompletionsArgs, DoctorArgs, ServeArgs};

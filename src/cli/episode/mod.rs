@@ -5,12 +5,15 @@ pub mod wish;
 
 use reqwest::Method;
 
-use super::args::{EpisodeCommand, EpisodeEndArgs, EpisodeExtendArgs, EpisodeForkArgs, EpisodeLsArgs, EpisodeStartArgs, Global};
+use super::args::{
+    EpisodeCommand, EpisodeEndArgs, EpisodeExtendArgs, EpisodeForkArgs, EpisodeLsArgs, EpisodeStartArgs, Global,
+};
 use super::client::ApiClient;
 use super::failure::CommandFailure;
 use super::{exit_code, output, say};
 use arenad_api::episodes::{
-    EpisodeForkRequest, EpisodeList, EpisodeQueueList, ForkedEpisodes, HeartbeatRequest, ReportedEpisode, StartedEpisode,
+    EpisodeForkRequest, EpisodeList, EpisodeQueueList, ForkedEpisodes, HeartbeatRequest, ReportedEpisode,
+    StartedEpisode,
 };
 
 /// Runs a subcommand of `arenad episode`.

@@ -51,7 +51,9 @@ impl Instance {
         let Some(source) = snapshot::state(&context.shared.baselines, target) else { return Ok(Err(None)) };
         let (generation, used) = self.begin_generation(Some(plan), target, ResetWay::Rewind).await?;
         fault::reach(Point::RewindRecorded).await;
-        let Some(ServingIncarnation { incarnation, renewals, proven, snapshot, .. }) = used else { return Ok(Err(None)) };
+        let Some(ServingIncarnation { incarnation, renewals, proven, snapshot, .. }) = used else {
+            return Ok(Err(None));
+        };
         let incarnation = Incarnation { generation, ..incarnation };
         // The digest describes the files of the snapshot that they were proven to equal.
         let is_same = snapshot.id == target.id;

@@ -111,13 +111,8 @@ impl ForkOrder {
                 (wants.collect(), Some(copy))
             }
         };
-        let request = EpisodeRequest {
-            owner,
-            key: None,
-            sites,
-            terms: self.terms(&parent)?,
-            labels: self.labels(&parent)?,
-        };
+        let request =
+            EpisodeRequest { owner, key: None, sites, terms: self.terms(&parent)?, labels: self.labels(&parent)? };
         let receipts = ask_all(api, &request, keys).await?;
         let views: Vec<EpisodeView> = match self.request.detach {
             true => receipts.iter().map(|receipt| api.episodes.get(&receipt.id)).collect::<Result<_, _>>()?,
