@@ -179,8 +179,13 @@ async fn children_wait_for_slots_and_outlive_their_parent() {
     let (_, again) = keyed(wanted).await;
     let repeated: Vec<String> = again["children"].as_array().unwrap().iter().map(id).collect();
     assert_eq!((repeated, &again["children"][0]["is_known"]), (ids.clone(), &json!(true)), "{again:#}");
-    for child in &ids {
+    for (number, child) in ids.iter().enumerate() {
         api.until(child, "active", PATIENCE).await;
+        if number == 0 {
+            let path = format!("/v1/episodes/{child}/fork");
+            let (status, problem) = api.with_key(Method::POST, &path, Some(json!({})), Some("branch-1")).await;
+            assert_eq!((status, &problem["code"]), (422, &json!("key_reused")), "the key of another parent: {problem:#}");
+        }
         let (_, episode) = api.get(&format!("/v1/episodes/{child}")).await;
         let stored = notes(&world, &episode["sites"][0]["slot"]);
         assert_eq!(stored.as_deref(), Some(format!("{BASELINE}before").as_str()), "{episode:#}");

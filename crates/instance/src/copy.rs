@@ -67,6 +67,7 @@ impl Instance {
             self.remove_copy(&copied).await;
             return Err(failure);
         }
+        self.service.report().send_modify(|report| report.waiting_for = None);
         self.service.resume();
         Ok(copied)
     }

@@ -24,7 +24,7 @@ use arenad_api::episodes::{
 use arenad_episodes::{EpisodeError, EpisodeReceipt, EpisodeView};
 use arenad_model::episode::ids::{EpisodeId, EpisodeLabels, IdempotencyKey, Owner};
 use arenad_model::episode::life::EpisodeTerms;
-use arenad_model::episode::request::{EpisodeRequest, SiteWant, StartPoint};
+use arenad_model::episode::request::{AskRefusal, EpisodeRequest, SiteWant, StartPoint};
 
 /// `POST /v1/episodes/{id}/fork`: starts children of an episode, and answers when each of them is active or has ended. A
 /// detached request is answered when the state of the parent is copied.
@@ -93,6 +93,9 @@ impl ForkOrder {
         let known = keys.iter().flatten().find_map(|key| api.episodes.requested_with(&owner, key));
         // The copy stays until the requests that start from it are recorded.
         let (sites, _copy) = match known {
+            Some(known) if !parent.slots.is_empty() && !self.is_child(&known) => {
+                return Err(EpisodeError::Ask(AskRefusal::KeyReused(known.id)).into());
+            }
             Some(known) => (known.request.sites, None),
             None => {
                 let parent = slots::served(api, self.parent.as_str())?;
@@ -128,6 +131,14 @@ impl ForkOrder {
             (view, child)
         };
         Ok(views.into_iter().zip(receipts).map(child).collect())
+    }
+
+    /// Whether an episode is a fork of the parent.
+    fn is_child(&self, view: &EpisodeView) -> bool {
+        view.request.sites.iter().any(|want| match &want.start {
+            StartPoint::Fork { parent, .. } => *parent == self.parent,
+            StartPoint::Baseline | StartPoint::Snapshot(_) => false,
+        })
     }
 
     /// Returns the keys of the children.
