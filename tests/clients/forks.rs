@@ -184,7 +184,11 @@ async fn children_wait_for_slots_and_outlive_their_parent() {
         if number == 0 {
             let path = format!("/v1/episodes/{child}/fork");
             let (status, problem) = api.with_key(Method::POST, &path, Some(json!({})), Some("branch-1")).await;
-            assert_eq!((status, &problem["code"]), (422, &json!("key_reused")), "the key of another parent: {problem:#}");
+            assert_eq!(
+                (status, &problem["code"]),
+                (422, &json!("key_reused")),
+                "the key of another parent: {problem:#}"
+            );
         }
         let (_, episode) = api.get(&format!("/v1/episodes/{child}")).await;
         let stored = notes(&world, &episode["sites"][0]["slot"]);
