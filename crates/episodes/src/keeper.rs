@@ -148,7 +148,7 @@ impl EpisodeKeeper {
         self.pending.write(id, part);
     }
 
-    /// Ends an episode.
+    /// Ends an episode, and notes what follows.
     pub(crate) fn end(&mut self, id: &EpisodeId, cause: EndCause) -> Result<(), EpisodeRefusal> {
         let ended = self.registry.end(id, cause, self.now())?;
         self.note_ended(ended);

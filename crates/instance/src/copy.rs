@@ -170,7 +170,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Removes a copy that no fork can use. What remains is found as a copy that nothing needs.
+    /// Removes a copy that no fork can use. If that fails, the daemon's search for unused copies removes it later.
     async fn remove_copy(&self, copied: &Snapshot) {
         if let Err(error) = snapshot::remove(&self.context.shared.baselines, copied).await {
             tracing::warn!(instance.id = %self.context.id, error = describe(&error), "copy {} remains", copied.id);

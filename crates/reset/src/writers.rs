@@ -53,7 +53,7 @@ pub struct WriterPause<'a> {
     pub site: &'a Site,
     /// The steps that stop and start the processes that write to the stores.
     pub writers: &'a Writers,
-    /// The containers.
+    /// The running containers of the generation.
     pub incarnation: &'a Incarnation,
     /// Called with each probe failure while the site is not ready yet.
     pub waiting: &'a (dyn Fn(&ProbeFailure) + Send + Sync),

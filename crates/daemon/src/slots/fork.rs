@@ -45,7 +45,7 @@ pub(crate) enum ForkError {
     /// The driver refused the request.
     #[error(transparent)]
     Refused(#[from] AskError),
-    /// The copy failed.
+    /// The driver could not copy its slot.
     #[error("copy {slot}: {reason}")]
     Failed {
         /// The slot of the site that was not copied.
