@@ -13,6 +13,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use super::EpisodeRefusal;
 use super::ending::{EpisodeEnding, VoidReason};
 use super::fence::{EpisodeTokens, TokenHash};
 use super::ids::{EpisodeId, IdempotencyKey, Owner};
@@ -20,7 +21,6 @@ use super::lease::SlotBoard;
 use super::life::EpisodeLife;
 use super::queue::{EpisodeQueue, OwnerQuotas, QueueLimits, SlotWant, WaitingRequest};
 use super::request::{AskRefusal, EpisodeRequest, SiteCapacity, check};
-use super::{EpisodeRefusal, EpisodeState};
 use crate::ids::SiteId;
 use crate::instance::InstanceId;
 

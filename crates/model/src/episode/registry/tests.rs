@@ -4,7 +4,7 @@ use crate::episode::fence::FenceDecision;
 use crate::episode::ids::EpisodeLabels;
 use crate::episode::life::{EpisodeTerms, HoldId, StoredLife};
 use crate::episode::queue::{Grant, OwnerQuotas, QueueLimits};
-use crate::episode::request::SiteWant;
+use crate::episode::request::{SiteWant, StartPoint};
 use crate::ids::{EnvironmentName, SiteName};
 use crate::snapshot::SnapshotId;
 
@@ -113,7 +113,7 @@ fn a_failed_preparation_gives_everything_back() {
     let reason = VoidReason::ProofFailed { slot: slot("shop/1"), detail: "table `cart`".to_owned() };
     let failure = registry.fail_slot(&slot("shop/1"), reason.clone(), seconds(1));
     let SlotFailure::Void(ended) = failure else { panic!("{failure:?}") };
-    assert_eq!((&ended[0].id, &ended[0].ending), (&id(1), &EpisodeEnding::Void(reason)));
+    assert_eq!((&ended.id, &ended.ending), (&id(1), &EpisodeEnding::Void(reason)));
     assert_eq!(states(&registry), ["free", "recycling"]);
     assert!(registry.commit(&id(1), seconds(1)).is_err());
     assert_eq!(registry.note_prepared(&slot("forge/1"), &id(1)), Err(other_lease("forge/1", 1)));
