@@ -140,12 +140,13 @@ impl DaemonStore {
     }
 
     /// Returns the copies for forks that no live episode starts from, and that no instance was made from or brought to.
+    /// Later ones come first, because their images may be based on those of earlier ones.
     pub async fn unused_copies(&self) -> Result<Vec<Snapshot>, StoreError> {
         let rows = sqlx::query(
             "SELECT * FROM snapshots WHERE copied_from IS NOT NULL \
              AND id NOT IN (SELECT snapshot FROM instances WHERE snapshot IS NOT NULL AND state <> 'down') \
              AND id NOT IN (SELECT copy FROM episode_sites JOIN episodes ON episodes.id = episode_sites.episode \
-             WHERE copy IS NOT NULL AND episodes.ended_at IS NULL)",
+             WHERE copy IS NOT NULL AND episodes.ended_at IS NULL) ORDER BY rowid DESC",
         )
         .fetch_all(&self.quick)
         .await

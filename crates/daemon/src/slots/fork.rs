@@ -72,6 +72,8 @@ struct PinnedCopies {
 pub(super) struct ForkCopies {
     pins: Mutex<PinnedCopies>,
     search: Notify,
+    /// Held by the search that is under way, because each search forgets what was released before it.
+    turn: tokio::sync::Mutex<()>,
 }
 
 impl ForkCopies {
@@ -198,9 +200,7 @@ pub(crate) async fn remove_copies(slots: Arc<DaemonSlots>) {
     let shutdown = slots.shared.shutdown.clone();
     let remove = async {
         loop {
-            if let Err(error) = slots.remove_unused_copies().await {
-                tracing::warn!(error = describe(&error), "copies for forks remain");
-            }
+            slots.remove_unused_copies().await;
             // A timeout is another reason to search.
             let _ = tokio::time::timeout(SEARCH_EVERY, slots.copies.search.notified()).await;
         }
@@ -209,7 +209,15 @@ pub(crate) async fn remove_copies(slots: Arc<DaemonSlots>) {
 }
 
 impl DaemonSlots {
-    async fn remove_unused_copies(&self) -> Result<(), BaselineError> {
+    /// Removes the copies that nothing needs. Those that cannot be removed are found again by a later search.
+    pub(crate) async fn remove_unused_copies(&self) {
+        let _turn = self.copies.turn.lock().await;
+        if let Err(error) = self.search_copies().await {
+            tracing::warn!(error = describe(&error), "copies for forks remain");
+        }
+    }
+
+    async fn search_copies(&self) -> Result<(), BaselineError> {
         self.copies.begin_search();
         for unused in self.shared.store.unused_copies().await? {
             if !self.copies.is_free(&unused.id) {
