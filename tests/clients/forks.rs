@@ -83,6 +83,15 @@ async fn children_share_nothing(world: World, is_stopped: bool) {
     }
     assert_eq!(children.len(), 2);
 
+    // A copy of the stores alone is put under containers that run, as by any rewind.
+    let log = std::fs::read_to_string(world.state_dir().join("arenad.log")).unwrap();
+    for child in started {
+        let reset = format!("{} was reset in", child["episode"]["sites"][0]["instance"].as_str().unwrap());
+        let line =
+            log.lines().rev().find(|line| line.contains(&reset)).unwrap_or_else(|| panic!("no {reset:?}:\n{log}"));
+        assert!(line.contains(if is_stopped { "by recreate" } else { "by rewind" }), "{line}");
+    }
+
     // Each sees what the parent wrote before, and from now on only its own writes.
     let page = |words: &str| (200, format!("{BASELINE}before\n{words}"));
     parent.write("after").await;
