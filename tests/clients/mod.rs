@@ -1,8 +1,9 @@
-//! Episodes as their clients see them: over the API and with `arenad run`, on a site with a single slot.
+//! Episodes as their clients see them: over the API and with `arenad run`, most of them on a site with a single slot.
 
 #![allow(clippy::unwrap_used)]
 
 mod command;
+mod forks;
 mod judged;
 mod leases;
 mod proxied;

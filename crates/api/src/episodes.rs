@@ -58,6 +58,46 @@ pub struct EpisodeStartRequest {
     /// Labels by which the client finds the episode again.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// The id of a running episode, from whose present state the episode starts. It determines the environment, the
+    /// sites and the task; its owner, labels and time to live are the defaults of the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_episode: Option<String>,
+}
+
+/// The maximum number of children of one fork.
+pub const MOST_CHILDREN: u32 = 64;
+
+/// The body of `POST /v1/episodes/{id}/fork`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EpisodeForkRequest {
+    /// The number of children, from 1 to 64. Default: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub children: Option<u32>,
+    /// The time after which a child ends without a heartbeat. Default: that of the parent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl_seconds: Option<u64>,
+    /// The longest time that the children wait for slots. Default: 60.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_seconds: Option<u64>,
+    /// Whether the daemon answers when the state of the parent is copied, without waiting for slots.
+    #[serde(default)]
+    pub detach: bool,
+    /// The person or program that the children are counted for. Default: that of the parent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// Labels of the children, in addition to those of the parent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+}
+
+/// The answer to an [`EpisodeForkRequest`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ForkedEpisodes {
+    /// The id of the episode whose state was copied.
+    pub parent: String,
+    /// The children. Those for which no slot came free in time have ended.
+    pub children: Vec<StartedEpisode>,
 }
 
 /// The answer to an [`EpisodeStartRequest`].
@@ -140,6 +180,9 @@ pub struct ReportedEpisode {
     pub ended_at: Option<String>,
     /// How the episode ended; null before its end.
     pub ending: Option<ReportedEnding>,
+    /// The id of the episode that this one was forked from; null if it was not forked.
+    #[serde(default)]
+    pub forked_from: Option<String>,
     /// The environment variables that benchmarks read, with the addresses of this episode's sites. They are left out of
     /// lists and of episodes without slots.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -337,6 +380,7 @@ mod tests {
             assert!(serde_json::from_value::<EpisodeStartRequest>(body.clone()).is_err(), "{body}");
         }
         assert!(serde_json::from_value::<HeartbeatRequest>(json!({ "ttl_seconds": 5 })).is_err());
+        assert!(serde_json::from_value::<EpisodeForkRequest>(json!({ "sites": [] })).is_err());
         assert!(serde_json::from_value::<EpisodeEvaluationRequest>(json!({ "reply": "x" })).is_err());
     }
 
@@ -356,6 +400,7 @@ mod tests {
             granted_at: None,
             ended_at: None,
             ending: None,
+            forked_from: None,
             variables: BTreeMap::new(),
         };
         let proxy = EpisodeProxy {

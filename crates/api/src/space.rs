@@ -90,7 +90,7 @@ pub struct DfSnapshot {
     pub environment: String,
     /// The name of the site.
     pub site: String,
-    /// The name that a client gave it; null for baselines.
+    /// The name that a client gave it; null for baselines, and for copies that forks start from.
     pub name: Option<String>,
     /// The size of its images, including layers that other images share.
     pub image_bytes: u64,

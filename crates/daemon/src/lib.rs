@@ -237,6 +237,7 @@ pub async fn take_up(shared: &Arc<SharedParts>, environments: &Arc<EnvironmentRe
     environments.restore().await?;
     tasks::spawn(shared, environments);
     environments.keep_slot_numbers();
+    environments.remove_copies();
     Ok(())
 }
 

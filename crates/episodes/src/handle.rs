@@ -13,7 +13,7 @@ use crate::message::{EpisodeReceipt, Message, Reply};
 use crate::published::{EpisodeView, Published};
 use arenad_model::episode::ending::VoidReason;
 use arenad_model::episode::fence::{FenceDecision, TokenHash};
-use arenad_model::episode::ids::{EpisodeId, EpisodeLabels, Owner};
+use arenad_model::episode::ids::{EpisodeId, EpisodeLabels, IdempotencyKey, Owner};
 use arenad_model::episode::queue::QueuePlace;
 use arenad_model::episode::registry::{EpisodeChange, WithdrawalScope};
 use arenad_model::episode::request::{EpisodeRequest, SiteCapacity};
@@ -161,6 +161,12 @@ impl EpisodeHandle {
                 && request.labels.include(&filter.labels)
                 && !(filter.is_live && state.ending().is_some())
         })
+    }
+
+    /// Returns the episode that a request with this owner and key gets, if it repeats an earlier one.
+    pub fn requested_with(&self, owner: &Owner, key: &IdempotencyKey) -> Option<EpisodeView> {
+        let has_key = |request: &EpisodeRequest| request.key.as_ref() == Some(key) && request.owner == *owner;
+        self.published.list(|request, _| has_key(request)).pop()
     }
 
     /// Returns the places of all requests that wait, in order of arrival.

@@ -35,8 +35,6 @@ pub struct SlotPreparation {
     pub start: StartPoint,
     /// The episode that the slot is for.
     pub episode: EpisodeId,
-    /// The slot to copy if the episode starts as a fork. It serves its own episode meanwhile.
-    pub parent: Option<LeasedSlot>,
     /// The permission to change the slot.
     pub permit: ChangePermit,
 }

@@ -242,11 +242,11 @@ async fn insert(transaction: &mut Transaction, episode: &StoredEpisode) -> Resul
         let (start, from) = match &want.start {
             StartPoint::Baseline => ("baseline", None),
             StartPoint::Snapshot(name) => ("snapshot", Some(name.as_str())),
-            StartPoint::Fork(parent) => ("fork", Some(parent.as_str())),
+            StartPoint::Fork { parent, .. } => ("fork", Some(parent.as_str())),
         };
         sqlx::query(
-            "INSERT INTO episode_sites (episode, position, environment, site, wanted, start, start_from) \
-             VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (episode, position) DO NOTHING",
+            "INSERT INTO episode_sites (episode, position, environment, site, wanted, start, start_from, copy) \
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (episode, position) DO NOTHING",
         )
         .bind(id.as_str())
         .bind(position)
@@ -255,6 +255,7 @@ async fn insert(transaction: &mut Transaction, episode: &StoredEpisode) -> Resul
         .bind(want.slot)
         .bind(start)
         .bind(from)
+        .bind(want.start.copy().map(|copy| copy.as_str()))
         .execute(&mut *transaction)
         .await?;
     }

@@ -1,6 +1,6 @@
 //! Arguments of the commands for episodes.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -24,6 +24,8 @@ pub enum EpisodeCommand {
     Freeze(EpisodeIdArgs),
     /// End the freeze of an episode
     Unfreeze(EpisodeIdArgs),
+    /// Start further episodes from the present state of one, which goes on
+    Fork(EpisodeForkArgs),
     /// End episodes, or withdraw their requests; their sites are brought back to their baselines
     End(EpisodeEndArgs),
 }
@@ -103,6 +105,34 @@ pub struct EpisodeExtendArgs {
     /// Time after which the episode ends without another extension [default: its time to live]
     #[arg(value_name = "DURATION", value_parser = duration)]
     pub by: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+pub struct EpisodeForkArgs {
+    /// Id of the episode
+    #[arg(value_name = "EPISODE")]
+    pub episode: String,
+    /// Number of episodes to start
+    #[arg(short, long, value_name = "NUMBER", default_value = "1")]
+    pub n: NonZeroU32,
+    /// Longest wait for slots; 0 fails at once if there are none [default: 60s]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub wait: Option<Duration>,
+    /// Person or program that the episodes are counted for [default: that of the parent]
+    #[arg(long, value_name = "NAME")]
+    pub owner: Option<String>,
+    /// Label of the episodes, in addition to those of the parent; may be repeated
+    #[arg(short, long = "label", value_name = "KEY=VALUE", value_parser = label)]
+    pub labels: Vec<(String, String)>,
+    /// End the episodes after this time without a heartbeat [default: that of the parent]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub ttl: Option<Duration>,
+    /// Key that repetitions of the request have in common; they get the same episodes
+    #[arg(long, value_name = "KEY")]
+    pub key: Option<String>,
+    /// Return before the episodes have their slots
+    #[arg(short, long)]
+    pub detach: bool,
 }
 
 #[derive(Debug, Args)]

@@ -124,6 +124,10 @@ pub fn of(path: &str) -> Option<Examples> {
         "episode extend" => &[("arenad episode extend ep-0123456789abcdef0123 20m", "")],
         "episode freeze" => &[("arenad episode freeze ep-0123456789abcdef0123", "")],
         "episode unfreeze" => &[("arenad episode unfreeze ep-0123456789abcdef0123", "")],
+        "episode fork" => &[
+            ("arenad episode fork ep-0123456789abcdef0123", ""),
+            ("arenad episode fork ep-0123456789abcdef0123 -n 8 --wait 5m --json", "Starts eight episodes at once."),
+        ],
         "episode end" => &[("arenad episode end ep-0123456789abcdef0123", "")],
         "queue" => &[("arenad queue", ""), ("arenad queue --json", "")],
         "tasks" => &[("arenad tasks ls", ""), ("arenad tasks show shopping.order.1", "")],

@@ -5,11 +5,16 @@ pub mod wish;
 
 use reqwest::Method;
 
-use super::args::{EpisodeCommand, EpisodeEndArgs, EpisodeExtendArgs, EpisodeLsArgs, EpisodeStartArgs, Global};
+use super::args::{
+    EpisodeCommand, EpisodeEndArgs, EpisodeExtendArgs, EpisodeForkArgs, EpisodeLsArgs, EpisodeStartArgs, Global,
+};
 use super::client::ApiClient;
 use super::failure::CommandFailure;
 use super::{exit_code, output, say};
-use arenad_api::episodes::{EpisodeList, EpisodeQueueList, HeartbeatRequest, ReportedEpisode, StartedEpisode};
+use arenad_api::episodes::{
+    EpisodeForkRequest, EpisodeList, EpisodeQueueList, ForkedEpisodes, HeartbeatRequest, ReportedEpisode,
+    StartedEpisode,
+};
 
 /// Runs a subcommand of `arenad episode`.
 pub async fn run(global: &Global, command: &EpisodeCommand) -> Result<u8, CommandFailure> {
@@ -24,6 +29,7 @@ pub async fn run(global: &Global, command: &EpisodeCommand) -> Result<u8, Comman
         EpisodeCommand::Extend(args) => extend(global, &client, args).await,
         EpisodeCommand::Freeze(args) => change(global, &client, &args.episode, "freeze").await,
         EpisodeCommand::Unfreeze(args) => change(global, &client, &args.episode, "unfreeze").await,
+        EpisodeCommand::Fork(args) => fork(global, &client, args).await,
         EpisodeCommand::End(args) => end(global, &client, args).await,
     }
 }
@@ -81,6 +87,30 @@ async fn extend(global: &Global, client: &ApiClient, args: &EpisodeExtendArgs) -
 async fn change(global: &Global, client: &ApiClient, id: &str, change: &str) -> Result<u8, CommandFailure> {
     let episode = client.json(Method::POST, &format!("{}/{change}", path(id)?)).await?;
     print(global, &episode)
+}
+
+async fn fork(global: &Global, client: &ApiClient, args: &EpisodeForkArgs) -> Result<u8, CommandFailure> {
+    let request = EpisodeForkRequest {
+        children: Some(args.n.get()),
+        ttl_seconds: args.ttl.map(wish::seconds),
+        wait_seconds: args.wait.map(wish::seconds),
+        detach: args.detach,
+        owner: args.owner.clone(),
+        labels: args.labels.iter().cloned().collect(),
+    };
+    let path = format!("{}/fork", path(&args.episode)?);
+    let forked: ForkedEpisodes = client.send_with_key(&path, &request, args.key.as_deref()).await?;
+    if global.json {
+        output::print_json(&forked)?;
+        return Ok(exit_code::OK);
+    }
+    for child in &forked.children {
+        out!("{}", show::started(child));
+    }
+    if let Some(first) = forked.children.first() {
+        say(global.json, &show::next_steps(&first.episode));
+    }
+    Ok(exit_code::OK)
 }
 
 async fn end(global: &Global, client: &ApiClient, args: &EpisodeEndArgs) -> Result<u8, CommandFailure> {

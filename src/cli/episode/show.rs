@@ -36,6 +36,9 @@ pub fn whole(episode: &ReportedEpisode) -> String {
     for site in &episode.sites {
         line("site", &described(&episode.environment, site));
     }
+    if let Some(parent) = &episode.forked_from {
+        line("fork of", parent);
+    }
     line("owner", &episode.owner);
     if !episode.labels.is_empty() {
         line("labels", &labels(episode));

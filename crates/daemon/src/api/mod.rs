@@ -107,6 +107,7 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/v1/episodes/{id}/heartbeat", post(episodes::heartbeat))
         .route("/v1/episodes/{id}/freeze", post(episodes::freeze))
         .route("/v1/episodes/{id}/unfreeze", post(episodes::unfreeze))
+        .route("/v1/episodes/{id}/fork", post(episodes::fork))
         .route("/v1/episodes/{id}/hold", get(episodes::hold))
         .route("/v1/episodes/{id}/events", get(episodes::events))
         .route("/v1/episodes/{id}/evaluations/begin", post(episodes::begin))

@@ -27,6 +27,8 @@ impl EnvironmentRegistry {
         }
         self.remove_further(&handles).await?;
         let RemovedInstances { gone, left } = self.remove_instances(handles).await?;
+        // A daemon without environments may stop before its own search.
+        self.slots.remove_unused_copies().await;
         if purge {
             self.purge(name, &gone).await?;
         }

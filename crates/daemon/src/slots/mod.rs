@@ -17,12 +17,14 @@
 //! | `mod` | the table of slots, and the implementation of `Slots` |
 //! | `slot_use` | the use of a slot, and who reaches its instance meanwhile |
 //! | `bring` | brings an instance to a snapshot, or finds that it already equals it |
+//! | `fork` | copies of the state of running episodes, and their removal |
 //! | `mark` | the files that mark slots which are to be recycled |
 //! | `watch` | the failures of slots, from the reports of the drivers |
 //! | `scale` | the number of slots of each site, which follows the requests |
 //! | `start` | the start of the episode keeper |
 
 mod bring;
+mod fork;
 mod mark;
 mod scale;
 mod slot_use;
@@ -36,6 +38,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use self::bring::{BringOrder, find_snapshot, has_settled, serves};
+use self::fork::ForkCopies;
 use self::mark::RecycleMark;
 use crate::proxy::{ProxyAccess, ended, frozen};
 use arenad_episodes::{LeasedSlot, PreparedSlot, SlotPreparation, Slots};
@@ -51,6 +54,7 @@ use arenad_model::ids::SiteId;
 use arenad_model::instance::{InstanceId, InstanceState};
 use arenad_seams::ordered_watch as watched;
 
+pub(crate) use fork::{EpisodeCopy, ForkError, remove_copies};
 pub(crate) use scale::keep_numbers;
 pub(crate) use slot_use::{SlotUse, is_public};
 pub(crate) use start::capacity;
@@ -84,13 +88,15 @@ pub struct DaemonSlots {
     access: Arc<ProxyAccess>,
     /// The number of instances that have been entered into the table so far.
     entered: watched::Sender<u64>,
+    /// The copies of running episodes, for their forks.
+    copies: Arc<ForkCopies>,
     origin: Instant,
 }
 
 impl DaemonSlots {
     fn new(shared: Arc<SharedParts>) -> Self {
         let (entered, origin) = (watched::Sender::new(0), Instant::now());
-        Self { shared, table: RwLock::default(), access: Arc::default(), entered, origin }
+        Self { shared, table: RwLock::default(), access: Arc::default(), entered, copies: Arc::default(), origin }
     }
 
     // Every change of the table is one assignment or one insertion, so a panic leaves a valid table.
@@ -236,7 +242,8 @@ impl DaemonSlots {
     async fn bring(&self, instance: InstanceHandle, start: &StartPoint, is_forced: bool) -> Result<u64, VoidReason> {
         has_settled(&instance).await?;
         let to = match start {
-            StartPoint::Baseline | StartPoint::Fork(_) => None,
+            StartPoint::Baseline => None,
+            StartPoint::Fork { copy, .. } => Some(copy.clone()),
             StartPoint::Snapshot(name) => Some(find_snapshot(&self.shared, &instance.id, name).await?),
         };
         let turn = self.read().get(&instance.id).map(|entry| entry.turn.clone()).unwrap_or_default();
@@ -273,11 +280,8 @@ fn check_switch(entry: Option<&SlotEntry>, episode: &EpisodeId, leased: &LeasedS
 #[async_trait::async_trait]
 impl Slots for DaemonSlots {
     async fn prepare(&self, preparation: SlotPreparation) -> Result<PreparedSlot, VoidReason> {
-        let SlotPreparation { slot, start, episode, permit, .. } = preparation;
+        let SlotPreparation { slot, start, episode, permit } = preparation;
         let failed = |detail: String| VoidReason::InstanceFailed { slot: slot.clone(), detail };
-        if let StartPoint::Fork(parent) = &start {
-            return Err(failed(format!("the state of episode {parent} cannot be copied yet")));
-        }
         permit.begin().await.map_err(|refusal| failed(describe(&refusal)))?;
         self.mark(&slot).set().map_err(|error| failed(format!("its use cannot be noted: {error}")))?;
         self.set_use(&slot, SlotUse::Preparing(episode));
@@ -309,6 +313,7 @@ impl Slots for DaemonSlots {
     fn cut(&self, episode: &EpisodeId, ending: &EpisodeEnding, slots: &[InstanceId]) {
         // First, so that a request under way is answered with the reason instead of a closed connection.
         self.access.revoke(episode, ended(ending));
+        self.copies.search();
         for slot in slots {
             let mut table = self.write();
             let Some(entry) = table.get_mut(slot).filter(|entry| entry.slot_use.holder() == Some(episode)) else {
@@ -335,6 +340,7 @@ impl Slots for DaemonSlots {
         self.bring(self.instance_of(slot).await, &StartPoint::Baseline, is_forced).await?;
         mark.clear();
         self.set_use(slot, SlotUse::Idle);
+        self.copies.search();
         Ok(())
     }
 }

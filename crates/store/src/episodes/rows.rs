@@ -9,11 +9,11 @@ use sqlx::sqlite::SqliteRow;
 
 use super::events::ending;
 use super::{StoredEpisode, StoredEpisodeLife, StoredSlot};
-use crate::{DaemonStore, Doing, StoreError, parsed, timestamp, word};
+use crate::{DaemonStore, Doing, StoreError, episode_id, parsed, timestamp, word};
 use arenad_model::episode::EpisodeState;
 use arenad_model::episode::EpisodeStatus;
 use arenad_model::episode::fence::{EpisodeTokens, TokenHash};
-use arenad_model::episode::ids::{EpisodeId, EpisodeLabels, IdempotencyKey, Owner};
+use arenad_model::episode::ids::{EpisodeLabels, IdempotencyKey, Owner};
 use arenad_model::episode::life::{EpisodeTerms, StoredLife};
 use arenad_model::episode::request::{EpisodeRequest, SiteWant, StartPoint};
 use arenad_model::ids::{EnvironmentName, SiteId, SiteName};
@@ -23,10 +23,6 @@ const DOING: &str = "read the episodes";
 
 fn refused(what: &'static str, text: impl ToString) -> StoreError {
     StoreError::Row { what, text: text.to_string() }
-}
-
-fn episode_id(text: &str) -> Result<EpisodeId, StoreError> {
-    parsed("the id of an episode", text, str::parse)
 }
 
 fn duration(row: &SqliteRow, column: &str) -> Duration {
@@ -51,7 +47,11 @@ impl EpisodeParts {
         let start = match (row.get::<&str, _>("start"), from) {
             ("baseline", None) => StartPoint::Baseline,
             ("snapshot", Some(snapshot)) => StartPoint::Snapshot(snapshot.to_owned()),
-            ("fork", Some(parent)) => StartPoint::Fork(episode_id(parent)?),
+            ("fork", Some(parent)) => {
+                let copy: Option<String> = row.get("copy");
+                let copy = copy.ok_or_else(|| refused("the copy that a fork starts from", "nothing"))?.into();
+                StartPoint::Fork { parent: episode_id(parent)?, copy }
+            }
             (other, _) => return Err(refused("the starting point of an episode", other)),
         };
         if let Some(number) = row.get("slot") {

@@ -6,6 +6,7 @@
 //! | File | Endpoints |
 //! |---|---|
 //! | `start` | `POST /v1/episodes` |
+//! | `fork` | forks, and episodes that start from another one |
 //! | `life` | one episode, all of them, the queue, heartbeat, freeze, end |
 //! | `streams` | hold, events |
 //! | `evaluate` | evaluations, on the episode's own slots |
@@ -14,6 +15,7 @@
 //! | `refusal`, `shown` | errors and episodes in their JSON |
 
 mod evaluate;
+mod fork;
 mod life;
 mod refusal;
 mod shown;
@@ -23,6 +25,7 @@ mod streams;
 mod token;
 
 pub(super) use self::evaluate::{begin, evaluate};
+pub(super) use self::fork::fork;
 pub(super) use self::life::{end, freeze, heartbeat, list, one, queue, unfreeze};
 pub(super) use self::slots::{har, storage_state};
 pub(super) use self::start::start;

@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 
 use super::shown;
 use crate::api::error::ApiError;
+use crate::slots::ForkError;
 use arenad_episodes::EpisodeError;
 use arenad_model::episode::EpisodeRefusal;
 use arenad_model::episode::ending::{EpisodeEnding, ExpiryCause};
@@ -46,6 +47,20 @@ impl From<EpisodeError> for ApiError {
     }
 }
 
+impl From<ForkError> for ApiError {
+    fn from(error: ForkError) -> Self {
+        let detail = error.to_string();
+        match error {
+            ForkError::Lost(_) => Self::new(StatusCode::CONFLICT, "busy", detail)
+                .hint("`arenad episode show` shows the state of the episode"),
+            ForkError::Refused(error) => error.into(),
+            ForkError::Failed { hint, .. } => Self::new(StatusCode::BAD_GATEWAY, "not_copied", detail).hint(hint),
+            ForkError::Interrupted(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", detail)
+                .hint("try again when the daemon and the site are up"),
+        }
+    }
+}
+
 fn asked(refusal: &AskRefusal) -> ApiError {
     let said = refusal.to_string();
     match refusal {
@@ -66,7 +81,6 @@ fn asked(refusal: &AskRefusal) -> ApiError {
         AskRefusal::Shared(_) => {
             ApiError::new(StatusCode::BAD_REQUEST, "shared_site", said).hint("name the site alone")
         }
-        AskRefusal::NotForkable(_) => ApiError::new(StatusCode::CONFLICT, "conflict", said),
         AskRefusal::NoQuota(_) => ApiError::new(StatusCode::FORBIDDEN, "no_quota", said).hint("ask as another owner"),
         AskRefusal::KeyReused(_) => ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "key_reused", said)
             .hint("repeat the first request unchanged, or choose a new key"),

@@ -6,6 +6,7 @@ use arenad_api::EpisodeStatus as StatusWord;
 use arenad_api::episodes::{EpisodeSite, EpisodeStateEvent, ReportedEnding, ReportedEpisode};
 use arenad_episodes::EpisodeView;
 use arenad_model::episode::ending::EpisodeEnding;
+use arenad_model::episode::ids::EpisodeId;
 use arenad_model::episode::request::{SiteWant, StartPoint};
 use arenad_model::episode::{EpisodeState, EpisodeStatus};
 use arenad_model::harness_variables::{of_benchmark, of_browsergym};
@@ -95,7 +96,15 @@ fn shown(api: &Api, view: &EpisodeView, definition: Option<&Environment>) -> Rep
         granted_at: view.granted_at.map(|at| at.to_string()),
         ended_at: view.ended_at.map(|at| at.to_string()),
         ending: view.state.ending().map(ending),
+        forked_from: request.sites.iter().find_map(|want| parent(&want.start)).map(EpisodeId::to_string),
         variables: Default::default(),
+    }
+}
+
+fn parent(start: &StartPoint) -> Option<&EpisodeId> {
+    match start {
+        StartPoint::Fork { parent, .. } => Some(parent),
+        StartPoint::Baseline | StartPoint::Snapshot(_) => None,
     }
 }
 
@@ -113,7 +122,7 @@ fn site(view: &EpisodeView, want: &SiteWant, definition: Option<&Environment>, h
         generation: slot.and_then(|slot| slot.generation),
         snapshot: match &want.start {
             StartPoint::Snapshot(snapshot) => Some(snapshot.clone()),
-            StartPoint::Baseline | StartPoint::Fork(_) => None,
+            StartPoint::Baseline | StartPoint::Fork { .. } => None,
         },
         url: reached.filter(|_| slot.is_none_or(|slot| is_public(&slot.instance))).map(|(site, host)| site.url(host)),
         proxy_url: reached.filter(|_| has_proxy).map(|(site, _)| own_url(site)),

@@ -56,6 +56,7 @@ mod tests {
             (Method::POST, "/v1/episodes/ID"),
             (Method::POST, "/v1/episodes/ID/evaluations"),
             (Method::POST, "/v1/episodes/ID/freeze"),
+            (Method::POST, "/v1/episodes/ID/fork"),
             (Method::GET, "/v1/episodes/ID/storage-state/shop"),
             (Method::GET, "/v1/episodes/ID/hold/"),
             (Method::GET, "/v1/episodes/ID/events/../../../status"),
