@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod changed;
 mod command;
 mod judged;
 mod leases;

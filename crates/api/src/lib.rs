@@ -26,8 +26,8 @@ mod words;
 
 pub use self::accounts::{AccountSession, Accounts, ListedAccount, StorageCookie};
 pub use self::changes::{
-    ChangedFile, ChangedItem, ChangedRow, ChangedRows, ChangedSequence, ChangedStore, ChangedTable, Look, Looks,
-    SiteChanges,
+    ChangedFile, ChangedItem, ChangedRow, ChangedRows, ChangedSequence, ChangedStore, ChangedTable, EpisodeChanges,
+    EpisodeLooks, LeftOutSite, Look, Looks, SiteChanges,
 };
 pub use self::doctor::{Doctor, ReportedFinding};
 pub use self::environments::{
@@ -50,8 +50,9 @@ pub use self::space::{
 };
 pub use self::words::{
     ConditionKind, ConditionStatus, DifferenceKind, EpisodeStatus, EpisodeVerdict, Extent, FindingArea, FindingLevel,
-    ImageItemKind, ImageOrigin, ImageOutcome, ImageState, InstanceState, ItemChange, OperationKind, OperationState,
-    ProbeKind, PrunedKind, ResetOutcome, ResetWay, SlotOccupation, SnapshotKind, StandbyState, ValueKind,
+    ImageItemKind, ImageOrigin, ImageOutcome, ImageState, InstanceState, ItemChange, LeftOutReason, OperationKind,
+    OperationState, ProbeKind, PrunedKind, ResetOutcome, ResetWay, SlotOccupation, SnapshotKind, StandbyState,
+    ValueKind,
 };
 
 /// A file as text, with the path that it was read from.

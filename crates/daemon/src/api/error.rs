@@ -80,6 +80,12 @@ impl ApiError {
         self
     }
 
+    /// Puts the object that the error is about in front of the detail.
+    pub(crate) fn about(mut self, object: &str) -> Self {
+        self.detail = format!("{object}: {}", self.detail);
+        self
+    }
+
     /// Returns the error for a request that says something invalid.
     pub(crate) fn bad_request(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "bad_request", detail)

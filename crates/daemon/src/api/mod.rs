@@ -114,6 +114,8 @@ pub fn router(api: Arc<Api>) -> Router {
             "/v1/episodes/{id}/evaluations",
             post(episodes::evaluate).layer(DefaultBodyLimit::max(evaluations::SIZE_MAX)),
         )
+        .route("/v1/episodes/{id}/changes", get(episodes::changes))
+        .route("/v1/episodes/{id}/looks", get(episodes::looks).post(episodes::keep_look))
         .route("/v1/episodes/{id}/storage-state/{site}", get(episodes::storage_state))
         .route("/v1/episodes/{id}/har", get(episodes::har))
         .route("/v1/purge", post(environments::purge))
