@@ -12,7 +12,8 @@ use super::failure::CommandFailure;
 use super::output::{self, age, first_line};
 use super::{exit_code, find};
 use arenad_api::{
-    Compared, ConditionStatus, InstanceState, Reset, ResetOutcome, SiteStatus, StandbyState, Standbys, Status,
+    Compared, ConditionStatus, EpisodeLimitStatus, InstanceState, Reset, ResetOutcome, SiteStatus, StandbyState,
+    Standbys, Status,
 };
 
 /// Prints the sites that are up, their states and hints. Exits with 3 unless every site is ready.
@@ -78,6 +79,7 @@ fn print_human(status: &Status, is_verbose: bool) {
     let is_alone = output::is_alone(sites.iter().map(|site| site.environment.as_str()));
     let name = |site: &SiteStatus| output::site_name(&site.environment, &site.name, is_alone);
     if is_verbose {
+        outln!("{}\n", episode_limits(&status.daemon.episodes));
         sites.iter().for_each(|site| print_site(site));
     } else {
         print_sites(&sites, name);
@@ -219,6 +221,14 @@ fn awaits_use(site: &SiteStatus) -> bool {
         && site.standbys.wanted > 0
         && site.standbys.members.is_empty()
         && site.standbys.lack.is_none()
+}
+
+/// Returns the limits of episodes in one line.
+fn episode_limits(limits: &EpisodeLimitStatus) -> String {
+    let EpisodeLimitStatus { quota, quotas, queue, owner_queue, ttl_seconds } = limits;
+    let own: String = quotas.iter().map(|(owner, most)| format!(", {owner} {most}")).collect();
+    let ttl = humantime::format_duration(Duration::from_secs(*ttl_seconds));
+    format!("episodes at most: {quota} for each owner{own}; {queue} waiting, {owner_queue} of one owner; living {ttl}")
 }
 
 /// Returns a short description of the standbys.

@@ -6,6 +6,7 @@ mod changed;
 mod command;
 mod judged;
 mod leases;
+mod limits;
 mod proxied;
 
 use std::time::Duration;

@@ -31,8 +31,8 @@ pub use self::changes::{
 };
 pub use self::doctor::{Doctor, ReportedFinding};
 pub use self::environments::{
-    Condition, ContainerEntry, DaemonStatus, DownRequest, EntryRequest, EnvironmentStatus, ReadOnlyWrites,
-    SiteContainer, SiteStatus, SitesRequest, SlotStatus, Standby, Standbys, Status, UpRequest,
+    Condition, ContainerEntry, DaemonStatus, DownRequest, EntryRequest, EnvironmentStatus, EpisodeLimitStatus,
+    ReadOnlyWrites, SiteContainer, SiteStatus, SitesRequest, SlotStatus, Standby, Standbys, Status, UpRequest,
 };
 pub use self::evaluations::{Evaluation, EvaluationRequest};
 pub use self::health::{Health, ProbeRounds, Round, SiteHealth};

@@ -25,7 +25,7 @@ pub use episodes::{
     EpisodeStartArgs, EpisodeTermsArgs, RunArgs,
 };
 pub use help::command;
-pub use host::{CompleteArgs, CompletionsArgs, DoctorArgs, ServeArgs};
+pub use host::{CompleteArgs, CompletionsArgs, DoctorArgs, EpisodeQuota, ServeArgs};
 pub use images::{ImagesChoice, ImagesCommand, ImagesWriteArgs};
 pub use reading::{HarArgs, LocateArgs, LoginArgs, SessionFormat};
 pub(crate) use shared::Malformed;

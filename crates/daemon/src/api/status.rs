@@ -11,7 +11,7 @@ use super::Api;
 use super::error::ApiError;
 use super::operations::shown_reset;
 use super::words;
-use crate::slots::{SlotUse, SlotView, is_public};
+use crate::slots::{EpisodeSettings, SlotUse, SlotView, is_public};
 use crate::stranded::Stranded;
 use arenad_api as wire;
 use arenad_instance::InstanceHandle;
@@ -61,11 +61,23 @@ pub(super) async fn status(State(api): State<Arc<Api>>) -> Result<Json<wire::Sta
             started_at: api.started_at.to_string(),
             engine: api.shared.engine.endpoint().to_owned(),
             proxy: api.proxy.server.clone(),
+            episodes: episode_limits(&api.episode_settings),
             notes: api.shared.storage_note.iter().chain(&api.proxy.note).cloned().collect(),
         },
         conditions: vec![host.engine, host.disk],
         environments,
     }))
+}
+
+fn episode_limits(settings: &EpisodeSettings) -> wire::EpisodeLimitStatus {
+    let quotas = settings.quotas.by_owner.iter().map(|(owner, most)| (owner.to_string(), *most));
+    wire::EpisodeLimitStatus {
+        quota: settings.quotas.default,
+        quotas: quotas.collect(),
+        queue: settings.queue.waiting,
+        owner_queue: settings.queue.waiting_of_owner,
+        ttl_seconds: settings.ttl.as_secs(),
+    }
 }
 
 async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::SiteStatus, ApiError> {

@@ -110,6 +110,12 @@ pub enum AskRefusal {
     /// The episode to fork from cannot be forked.
     #[error("cannot fork {0}: it is not active, or does not have the site")]
     NotForkable(EpisodeId),
+    /// The episode would live longer than is allowed.
+    #[error("the time to live is at most {} s on this daemon", most.as_secs())]
+    TtlTooLong {
+        /// The longest time that is allowed.
+        most: Duration,
+    },
     /// The owner may not have any episodes.
     #[error("the quota of {0} allows no episodes")]
     NoQuota(Owner),
@@ -141,7 +147,7 @@ pub enum AskRefusal {
 
 /// Checks a request against the capacity of the sites, so that no request waits for something that never comes.
 ///
-/// Errors: all variants but those about forks, quotas, keys, ids and the queue.
+/// Errors: all variants but those about forks, quotas, times, keys, ids and the queue.
 pub fn check(request: &EpisodeRequest, capacities: &BTreeMap<SiteId, SiteCapacity>) -> Result<(), AskRefusal> {
     let first = request.sites.first().ok_or(AskRefusal::NoSites)?;
     if request.sites.len() > MOST_SITES {
