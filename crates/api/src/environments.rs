@@ -198,7 +198,7 @@ pub struct SiteStatus {
 }
 
 /// One of several slots of a site, and the state of its instance.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SlotStatus {
     /// The number among the slots of the site, from 1. Slot 1 is at the public port.
     pub number: u32,
@@ -218,6 +218,9 @@ pub struct SlotStatus {
     /// The episode that has the slot, or that it is being prepared for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub episode: Option<String>,
+    /// The containers of the serving generation.
+    #[serde(default)]
+    pub containers: Vec<SiteContainer>,
 }
 
 /// Writes to a read-only site.

@@ -83,6 +83,9 @@ pub struct Operation {
     pub environment: String,
     /// The name of the site.
     pub site: String,
+    /// The id of the instance.
+    #[serde(default)]
+    pub instance: String,
     /// The kind of work: `up`, `reset`, `down` or `snapshot`.
     pub kind: OperationKind,
     /// Whether the same work had been requested before, so that this request joined it.

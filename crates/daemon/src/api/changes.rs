@@ -39,7 +39,7 @@ pub(super) async fn changes(
     Path((environment, site)): Path<(String, String)>,
     Query(query): Query<ChangesQuery>,
 ) -> Result<Json<wire::SiteChanges>, ApiError> {
-    let subject = SiteSubject::find(&api, &environment, site).await?;
+    let subject = SiteSubject::find(&api, &environment, &site).await?;
     let request = ChangesRequest { since: query.since, until: query.until, with_values: query.values };
     Ok(Json(of(&api, &subject, request).await?))
 }
@@ -78,7 +78,7 @@ pub(super) async fn keep(
     State(api): State<Arc<Api>>,
     Path((environment, site)): Path<(String, String)>,
 ) -> Result<(StatusCode, Json<wire::Look>), ApiError> {
-    let subject = SiteSubject::find(&api, &environment, site).await?;
+    let subject = SiteSubject::find(&api, &environment, &site).await?;
     let kept = subject.candidate(&api)?.keep_look().await;
     let number = kept.map_err(|error| refused(error, &subject.handle.id))?;
     subject.check_generation()?;
@@ -90,7 +90,7 @@ pub(super) async fn list(
     State(api): State<Arc<Api>>,
     Path((environment, site)): Path<(String, String)>,
 ) -> Result<Json<wire::Looks>, ApiError> {
-    let subject = SiteSubject::find(&api, &environment, site).await?;
+    let subject = SiteSubject::find(&api, &environment, &site).await?;
     let looks = numbers(&api, &subject).await?.into_iter().map(|number| wire::Look { number }).collect();
     Ok(Json(wire::Looks { generation: subject.report.generation, looks }))
 }

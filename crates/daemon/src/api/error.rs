@@ -293,6 +293,9 @@ impl From<EnvironmentError> for ApiError {
                 Self::new(StatusCode::NOT_FOUND, "unknown_environment", detail).hint("bring it up with `arenad up`")
             }
             EnvironmentError::UnknownSite { .. } => Self::new(StatusCode::NOT_FOUND, "unknown_site", detail),
+            EnvironmentError::UnknownSlot { .. } => Self::new(StatusCode::NOT_FOUND, "unknown_slot", detail)
+                .hint("`arenad status` lists the slots; further ones are made when episodes wait for them"),
+            EnvironmentError::InvalidSlotName(_) => Self::bad_request(detail),
             EnvironmentError::PortsTaken(_) => Self::new(StatusCode::CONFLICT, "ports_taken", detail)
                 .hint("stop what holds them, or change `public.port` of the sites"),
             EnvironmentError::DoesNotFit(findings) => {

@@ -1,5 +1,7 @@
 //! Endpoints that report the version and the status of all sites, and stop the daemon.
 
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Json;
@@ -107,15 +109,7 @@ async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Si
         generation: report.generation,
         snapshot: report.snapshot.map(String::from),
         last_passed: report.last_passed.map(|at| at.to_string()),
-        containers: report
-            .containers
-            .into_iter()
-            .map(|(service, (id, address))| wire::SiteContainer {
-                service,
-                id,
-                address: address.map(|address| address.to_string()),
-            })
-            .collect(),
+        containers: containers(report.containers),
         has_stores: !handle.site.stores.is_empty(),
         standbys: wire::Standbys {
             wanted: count_at(&handle.site.reset.schedule, Timestamp::now()).unwrap_or(handle.site.reset.standby),
@@ -145,6 +139,15 @@ async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Si
     })
 }
 
+fn containers(found: BTreeMap<String, (String, Option<IpAddr>)>) -> Vec<wire::SiteContainer> {
+    let container = |(service, (id, address)): (String, (String, Option<IpAddr>))| wire::SiteContainer {
+        service,
+        id,
+        address: address.map(|address| address.to_string()),
+    };
+    found.into_iter().map(container).collect()
+}
+
 /// Returns the slots of a site if there may be several, or several exist still.
 fn slots(api: &Api, site: &SiteId, may_have_several: bool) -> Vec<wire::SlotStatus> {
     let views = api.environments.slots_of(site);
@@ -169,6 +172,7 @@ fn slot(view: SlotView) -> wire::SlotStatus {
             SlotUse::Recycling => wire::SlotOccupation::Recycling,
         },
         episode: slot_use.holder().map(ToString::to_string),
+        containers: containers(report.containers),
     }
 }
 

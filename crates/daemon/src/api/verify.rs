@@ -23,7 +23,7 @@ pub(super) async fn verify(
     State(api): State<Arc<Api>>,
     Path((environment, site)): Path<(String, String)>,
 ) -> Result<Json<wire::Verification>, ApiError> {
-    let subject = SiteSubject::find(&api, &environment, site).await?;
+    let subject = SiteSubject::find(&api, &environment, &site).await?;
     let (handle, report, stored) = (&subject.handle, &subject.report, &subject.snapshot);
     let candidate = subject.candidate(&api)?;
     let looked = candidate.look().await;
@@ -56,10 +56,9 @@ pub(super) struct SiteSubject {
 }
 
 impl SiteSubject {
-    /// Finds a site that is up.
-    pub(super) async fn find(api: &Api, environment: &str, site: String) -> Result<Self, ApiError> {
-        let handles = api.environments.choose(environment, &[site])?;
-        Self::of(api, handles.into_iter().next().ok_or_else(|| ApiError::not_found("this site"))?).await
+    /// Finds a site that is up, or one of its slots.
+    pub(super) async fn find(api: &Api, environment: &str, site: &str) -> Result<Self, ApiError> {
+        Self::of(api, api.environments.choose_slot(environment, site)?).await
     }
 
     /// Finds what an instance serves.
