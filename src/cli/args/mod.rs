@@ -21,8 +21,8 @@ use clap::{Args, Parser, Subcommand};
 pub use definitions::{ConfigArgs, EnvArgs, EnvFormat, EnvReader, InitArgs, SchemaArgs, SchemaFile};
 pub use disk::{DfArgs, PruneArgs, StorageCommand, StorageInitArgs};
 pub use episodes::{
-    EpisodeChangesArgs, EpisodeCommand, EpisodeEndArgs, EpisodeExtendArgs, EpisodeLookArgs, EpisodeLsArgs,
-    EpisodeStartArgs, EpisodeTermsArgs, RunArgs,
+    EpisodeChangesArgs, EpisodeCommand, EpisodeEndArgs, EpisodeExtendArgs, EpisodeLsArgs, EpisodeStartArgs,
+    EpisodeTermsArgs, RunArgs,
 };
 pub use help::command;
 pub use host::{CompleteArgs, CompletionsArgs, DoctorArgs, EpisodeQuota, ServeArgs};

@@ -68,11 +68,9 @@ pub(in crate::api) async fn changes(
     let view = slots::served(&api, &text)?;
     let EpisodeSubjects { subjects, left_out } = subjects(&api, &view, &query.sites).await?;
     let request = ChangesRequest { since: query.since, until: query.until, with_values: query.with_values };
-    let compare = subjects.iter().map(|subject| async {
-        let found = site_changes::of(&api, subject, request).await;
-        found.map_err(|error| error.about(subject.handle.site.name.as_str()))
-    });
-    let found: Result<Vec<SiteChanges>, ApiError> = stream::iter(compare).buffered(AT_ONCE).try_collect().await;
+    // Collected first, because the compiler does not see that a stream of a closure's futures can be sent.
+    let comparisons: Vec<_> = subjects.iter().map(|subject| compare(&api, subject, request)).collect();
+    let found: Result<Vec<SiteChanges>, ApiError> = stream::iter(comparisons).buffered(AT_ONCE).try_collect().await;
     insist_unchanged(&api, &text)?;
     let sites = found?;
     Ok(Json(EpisodeChanges {
@@ -86,6 +84,11 @@ pub(in crate::api) async fn changes(
         sites,
         left_out,
     }))
+}
+
+async fn compare(api: &Api, subject: &SiteSubject, request: ChangesRequest) -> Result<SiteChanges, ApiError> {
+    let found = site_changes::of(api, subject, request).await;
+    found.map_err(|error| error.about(subject.handle.site.name.as_str()))
 }
 
 /// `POST /v1/episodes/{id}/looks`: keeps the states of the episode's sites, all or none, and returns the number under
@@ -102,20 +105,22 @@ pub(in crate::api) async fn keep_look(
 }
 
 async fn read_and_keep(api: &Api, subjects: &[SiteSubject]) -> Result<u64, ApiError> {
-    let read = subjects.iter().map(|subject| async {
-        let read = subject.candidate(api)?.read_look().await;
-        let site = subject.handle.site.name.as_str();
-        let look = read.map_err(|error| site_changes::refused(error, &subject.handle.id).about(site))?;
-        subject.check_generation()?;
-        Ok::<_, ApiError>(look)
-    });
-    let pending: Vec<PendingLook> = stream::iter(read).buffered(AT_ONCE).try_collect().await?;
+    let reads: Vec<_> = subjects.iter().map(|subject| read(api, subject)).collect();
+    let pending: Vec<PendingLook> = stream::iter(reads).buffered(AT_ONCE).try_collect().await?;
     let first = subjects.first().map(|subject| &subject.handle.id);
     let refused = |error| match first {
         Some(id) => site_changes::refused(error, id),
         None => ApiError::not_found("a site of the episode"),
     };
     keep_looks(pending).await.map_err(refused)
+}
+
+async fn read(api: &Api, subject: &SiteSubject) -> Result<PendingLook, ApiError> {
+    let look = subject.candidate(api)?.read_look().await;
+    let site = subject.handle.site.name.as_str();
+    let look = look.map_err(|error| site_changes::refused(error, &subject.handle.id).about(site))?;
+    subject.check_generation()?;
+    Ok(look)
 }
 
 /// `GET /v1/episodes/{id}/looks`: returns the looks that all compared sites of the episode have.
