@@ -12,8 +12,8 @@ use super::failure::CommandFailure;
 use super::output::{self, age, first_line};
 use super::{exit_code, find};
 use arenad_api::{
-    Compared, ConditionStatus, EpisodeLimitStatus, InstanceState, Reset, ResetOutcome, SiteStatus, StandbyState,
-    Standbys, Status,
+    Compared, ConditionStatus, EpisodeLimitStatus, InstanceState, Reset, ResetOutcome, SiteContainer, SiteStatus,
+    SlotStatus, StandbyState, Standbys, Status,
 };
 
 /// Prints the sites that are up, their states and hints. Exits with 3 unless every site is ready.

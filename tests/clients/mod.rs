@@ -7,6 +7,7 @@ mod command;
 mod judged;
 mod leases;
 mod limits;
+mod numbered;
 mod proxied;
 
 use std::time::Duration;
