@@ -12,7 +12,7 @@ use arenad_model::episode::queue::{OwnerQuotas, QueueLimits};
 use arenad_model::episode::registry::EpisodeLimits;
 use arenad_model::episode::request::SiteCapacity;
 use arenad_model::ids::{SiteId, SiteName};
-use arenad_model::site::{ResetStrategyName, Site};
+use arenad_model::site::Site;
 use arenad_store::StoreError;
 
 /// The most requests for episodes that wait, and the most episodes of an owner, unless the operator chooses others.
@@ -71,7 +71,7 @@ fn limits(settings: &EpisodeSettings) -> EpisodeLimits {
 
 /// Returns how many episodes can use a site at once. Sites that are only read are shared.
 pub(crate) fn capacity(site: &Site) -> SiteCapacity {
-    if site.public.refuses_writes || site.reset.strategy == ResetStrategyName::Keep {
+    if site.is_shared() {
         return SiteCapacity::Shared;
     }
     let max = site.slots.max;
