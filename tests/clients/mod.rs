@@ -2,10 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod changed;
 mod command;
 mod forks;
 mod judged;
 mod leases;
+mod limits;
+mod numbered;
 mod proxied;
 
 use std::time::Duration;

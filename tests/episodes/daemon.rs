@@ -8,6 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use arenad_daemon::slots::EpisodeSettings;
 use arenad_daemon::{Daemon, DaemonSettings};
 use arenad_engine::docker::DockerEngine;
 use arenad_episodes::{EpisodeHandle, EpisodeView};
@@ -143,6 +144,7 @@ fn serve() {
         memory_reserve: 512 << 20,
         tcp: None,
         proxy: None,
+        episodes: EpisodeSettings::default(),
         socket_group: None,
         background: false,
     }));

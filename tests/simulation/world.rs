@@ -15,7 +15,7 @@ use arenad_daemon::environments::{self, EnvironmentRegistry};
 use arenad_daemon::host::HostReport;
 use arenad_daemon::operations::Operations;
 use arenad_daemon::proxy::OpenProxy;
-use arenad_daemon::slots::start_episodes;
+use arenad_daemon::slots::{EpisodeSettings, start_episodes};
 use arenad_daemon::{DaemonParts, take_up};
 use arenad_doctor::facts;
 use arenad_doctor::judge::capacity::Resources;
@@ -257,7 +257,8 @@ impl SimulatedWorld {
             state_dir,
         };
         let shared = parts.assemble().await.ok()?;
-        let (slots, episodes) = start_episodes(&shared, RandomBytes::new(|| [0; 32])).await.ok()?;
+        let (slots, episodes) =
+            start_episodes(&shared, RandomBytes::new(|| [0; 32]), &EpisodeSettings::default()).await.ok()?;
         let environments = Arc::new(EnvironmentRegistry::new(shared.clone(), slots, episodes.clone()));
         let report = HostReport { engine: condition(), disk: condition() };
         let (host, listener) = watch::channel(report);
@@ -265,6 +266,7 @@ impl SimulatedWorld {
             shared: shared.clone(),
             environments: environments.clone(),
             episodes,
+            episode_settings: EpisodeSettings::default(),
             proxy: OpenProxy::default(),
             operations: Operations::default(),
             host: listener,

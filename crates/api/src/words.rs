@@ -36,6 +36,15 @@ words! {
         /// Only the earlier state has it.
         Removed = "removed",
     }
+    /// The reason why the changes of an episode leave a site out.
+    LeftOutReason {
+        /// All episodes share the site, so that none of them changes it.
+        Shared = "shared",
+        /// The definition declares no stores of the site.
+        NoStores = "no_stores",
+        /// The snapshot of the site was taken without a state root.
+        NoStateRoot = "no_state_root",
+    }
     /// The state of an instance.
     InstanceState {
         /// It does not exist.

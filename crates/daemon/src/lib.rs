@@ -54,6 +54,7 @@ use self::environments::EnvironmentRegistry;
 use self::operations::Operations;
 use self::proxy::{EpisodeDirectory, ProxyPort};
 use self::server::ListenError;
+use self::slots::EpisodeSettings;
 use arenad_baseline::{BaselineParts, Turns};
 use arenad_engine::Engine;
 use arenad_engine::settled::Settled;
@@ -98,6 +99,8 @@ pub struct DaemonSettings {
     pub tcp: Option<(SocketAddr, Secret)>,
     /// The port of the episode proxy; `None` disables the proxy.
     pub proxy: Option<ProxyPort>,
+    /// The limits of episodes.
+    pub episodes: EpisodeSettings,
     /// The id of the group that may use the socket.
     pub socket_group: Option<u32>,
     /// Whether `arenad up` started the daemon.
@@ -276,7 +279,7 @@ impl Daemon {
             state_dir,
         };
         let shared = parts.assemble().await?;
-        let (slots, episodes) = slots::start_episodes(&shared, RandomBytes::system()).await?;
+        let (slots, episodes) = slots::start_episodes(&shared, RandomBytes::system(), &settings.episodes).await?;
         let environments = Arc::new(EnvironmentRegistry::new(shared.clone(), slots, episodes.clone()));
         // Before the environments are restored: meanwhile, clients of episodes are told to try again.
         let directory = EpisodeDirectory::new(environments.clone(), episodes.clone());
@@ -291,6 +294,7 @@ impl Daemon {
             shared: shared.clone(),
             environments: environments.clone(),
             episodes: episodes.clone(),
+            episode_settings: settings.episodes,
             proxy,
             operations: Operations::default(),
             host: host.subscribe(),

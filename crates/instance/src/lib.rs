@@ -71,7 +71,6 @@ pub use driver::spawn;
 pub use failure::hint;
 pub use gate::{RouteAccess, RouteGate, RouteSuspension};
 pub use pool::StandbyReport;
-pub use standbys::expected_memory;
 
 /// The state of an instance at one moment, for readers outside of the driver.
 #[derive(Debug, Clone)]

@@ -34,6 +34,7 @@ pub mod request_queue;
 pub mod reset;
 pub mod schedule;
 pub mod site;
+pub mod slot_name;
 pub mod snapshot;
 pub mod standby_schedule;
 pub mod store;

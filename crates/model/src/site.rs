@@ -108,6 +108,9 @@ pub struct Site {
     pub baseline_inputs: String,
 }
 
+/// The assumed memory of a service whose definition does not state any, in bytes.
+const USUAL_MEMORY: u64 = 256 << 20;
+
 impl Site {
     /// Returns the URL that harnesses are given. It always has an explicit port and never a slash at its end.
     pub fn url(&self, host: &str) -> String {
@@ -122,6 +125,21 @@ impl Site {
                 _ => None,
             })
         })
+    }
+
+    /// Whether the site is only read, so that all episodes share it and none of them takes a slot.
+    pub fn is_shared(&self) -> bool {
+        self.public.refuses_writes || self.reset.strategy == ResetStrategyName::Keep
+    }
+
+    /// Returns the memory that one more generation of the site is expected to use, in bytes.
+    pub fn expected_memory(&self) -> u64 {
+        self.services.iter().map(|service| service.limits.reserved_memory_bytes.unwrap_or(USUAL_MEMORY)).sum()
+    }
+
+    /// Returns the memory that one more slot of the site is expected to use, in bytes.
+    pub fn slot_memory(&self) -> u64 {
+        self.slots.memory.unwrap_or_else(|| self.expected_memory())
     }
 
     /// Whether a service writes to a folder of the host, so that two generations must never run at the same time.

@@ -20,6 +20,10 @@ pub enum EpisodeCommand {
     Show(EpisodeIdArgs),
     /// Extend the time to live of an episode, from now on
     Extend(EpisodeExtendArgs),
+    /// List what an episode has changed on its sites, with the rows of tables
+    Changes(EpisodeChangesArgs),
+    /// Keep the states of an episode's sites for a later comparison by `changes`
+    Look(EpisodeLookArgs),
     /// Freeze an episode while its sites are judged
     Freeze(EpisodeIdArgs),
     /// End the freeze of an episode
@@ -92,6 +96,36 @@ pub struct EpisodeLsArgs {
 
 #[derive(Debug, Args)]
 pub struct EpisodeIdArgs {
+    /// Id of the episode
+    #[arg(value_name = "EPISODE")]
+    pub episode: String,
+}
+
+/// Compares the sites of a running episode with the states from which it started. Parts that the definition declares
+/// volatile, and sites that all episodes share, are left out.
+#[derive(Debug, Args)]
+pub struct EpisodeChangesArgs {
+    /// Id of the episode
+    #[arg(value_name = "EPISODE")]
+    pub episode: String,
+    /// Sites of the episode [default: all of them]
+    #[arg(value_name = "SITE")]
+    pub sites: Vec<String>,
+    /// Also show the values of rows, and the differences of text files
+    #[arg(long)]
+    pub values: bool,
+    /// Compare with this look instead of the starting points
+    #[arg(long, value_name = "LOOK")]
+    pub since: Option<u64>,
+    /// Compare the states at this look instead of the present states
+    #[arg(long, value_name = "LOOK")]
+    pub until: Option<u64>,
+}
+
+/// Prints the number of the look, for `arenad episode changes --since`. The sites are only read. Looks end with the
+/// episode.
+#[derive(Debug, Args)]
+pub struct EpisodeLookArgs {
     /// Id of the episode
     #[arg(value_name = "EPISODE")]
     pub episode: String,

@@ -122,6 +122,11 @@ pub fn of(path: &str) -> Option<Examples> {
         "episode ls" => &[("arenad episode ls", ""), ("arenad episode ls --label run=7 --all", "")],
         "episode show" => &[("arenad episode show ep-0123456789abcdef0123", "")],
         "episode extend" => &[("arenad episode extend ep-0123456789abcdef0123 20m", "")],
+        "episode changes" => &[
+            ("arenad episode changes ep-0123456789abcdef0123", ""),
+            ("arenad episode changes ep-0123456789abcdef0123 shopping --values --since 1", ""),
+        ],
+        "episode look" => &[("arenad episode look ep-0123456789abcdef0123", "")],
         "episode freeze" => &[("arenad episode freeze ep-0123456789abcdef0123", "")],
         "episode unfreeze" => &[("arenad episode unfreeze ep-0123456789abcdef0123", "")],
         "episode fork" => &[

@@ -6,11 +6,14 @@ pub mod wish;
 use reqwest::Method;
 
 use super::args::{
-    EpisodeCommand, EpisodeEndArgs, EpisodeExtendArgs, EpisodeForkArgs, EpisodeLsArgs, EpisodeStartArgs, Global,
+    EpisodeChangesArgs, EpisodeCommand, EpisodeEndArgs, EpisodeExtendArgs, EpisodeForkArgs, EpisodeLsArgs,
+    EpisodeStartArgs, Global,
 };
+use super::changes as site_changes;
 use super::client::ApiClient;
 use super::failure::CommandFailure;
 use super::{exit_code, output, say};
+use arenad_api::EpisodeChanges;
 use arenad_api::episodes::{
     EpisodeForkRequest, EpisodeList, EpisodeQueueList, ForkedEpisodes, HeartbeatRequest, ReportedEpisode,
     StartedEpisode,
@@ -27,6 +30,10 @@ pub async fn run(global: &Global, command: &EpisodeCommand) -> Result<u8, Comman
             print(global, &episode)
         }
         EpisodeCommand::Extend(args) => extend(global, &client, args).await,
+        EpisodeCommand::Changes(args) => changes(global, &client, args).await,
+        EpisodeCommand::Look(args) => {
+            site_changes::keep(global, &client, &format!("{}/looks", path(&args.episode)?)).await
+        }
         EpisodeCommand::Freeze(args) => change(global, &client, &args.episode, "freeze").await,
         EpisodeCommand::Unfreeze(args) => change(global, &client, &args.episode, "unfreeze").await,
         EpisodeCommand::Fork(args) => fork(global, &client, args).await,
@@ -82,6 +89,22 @@ async fn extend(global: &Global, client: &ApiClient, args: &EpisodeExtendArgs) -
     let path = format!("{}/heartbeat", path(&args.episode)?);
     let episode = client.send(Method::POST, &path, &request).await?;
     print(global, &episode)
+}
+
+async fn changes(global: &Global, client: &ApiClient, args: &EpisodeChangesArgs) -> Result<u8, CommandFailure> {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    query.append_pair("values", &args.values.to_string());
+    query.extend_pairs(args.sites.iter().map(|site| ("site", site)));
+    for (name, look) in [("since", args.since), ("until", args.until)] {
+        query.extend_pairs(look.map(|number| (name, number.to_string())));
+    }
+    let path = format!("{}/changes?{}", path(&args.episode)?, query.finish());
+    let found: EpisodeChanges = client.json(Method::GET, &path).await?;
+    match global.json {
+        true => output::print_json(&found)?,
+        false => site_changes::show_episode(&found, args.values),
+    }
+    Ok(exit_code::OK)
 }
 
 async fn change(global: &Global, client: &ApiClient, id: &str, change: &str) -> Result<u8, CommandFailure> {

@@ -58,7 +58,7 @@ pub(crate) use fork::{EpisodeCopy, ForkError, remove_copies};
 pub(crate) use scale::keep_numbers;
 pub(crate) use slot_use::{SlotUse, is_public};
 pub(crate) use start::capacity;
-pub use start::start_episodes;
+pub use start::{DEFAULT_EPISODE_LIMIT, DEFAULT_TTL_LIMIT, EpisodeSettings, start_episodes, waiting_of_owner};
 pub(crate) use watch::watch;
 
 /// One slot. It exists before its instance if an episode has it since before a restart of the daemon.

@@ -68,6 +68,7 @@ impl FileKeeper {
                 queue: QueueLimits { waiting: 500, waiting_of_owner: 500 },
                 quotas: OwnerQuotas { default: 500, by_owner: BTreeMap::new() },
                 open: 500,
+                ttl: seconds(3600),
                 preparation: seconds(60),
                 remembered: 1000,
                 remember_for: seconds(3600),

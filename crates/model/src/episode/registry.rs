@@ -42,6 +42,8 @@ pub struct EpisodeLimits {
     pub quotas: OwnerQuotas,
     /// The most episodes at once. Episodes on shared sites alone take no slot, so slots do not bound their number.
     pub open: usize,
+    /// The longest time to live that a request or a heartbeat may ask for. Episodes of an earlier daemon keep theirs.
+    pub ttl: Duration,
     /// The time in which the slots of an episode must be prepared.
     pub preparation: Duration,
     /// The most ended episodes that are remembered, to tell late requests how their episode ended.
@@ -131,6 +133,9 @@ impl EpisodeRegistry {
         check(&request, &self.capacities)?;
         if self.limits.quotas.of(&request.owner) == 0 {
             return Err(AskRefusal::NoQuota(request.owner));
+        }
+        if request.terms.ttl() > self.limits.ttl {
+            return Err(AskRefusal::TtlTooLong { most: self.limits.ttl });
         }
         let next = if self.queue.is_full_for(&request.owner) { self.next_estimate() } else { None };
         self.queue.push(self.waiting_request(&id, &request), next)?;
@@ -252,11 +257,14 @@ impl EpisodeRegistry {
 
     /// Changes an episode that goes on.
     ///
-    /// Errors: as the method of [`EpisodeLife`], and [`EpisodeRefusal::Unknown`].
+    /// Errors: as the method of [`EpisodeLife`], [`EpisodeRefusal::TtlTooLong`] and [`EpisodeRefusal::Unknown`].
     pub fn change(&mut self, id: &EpisodeId, change: EpisodeChange, now: Duration) -> Result<(), EpisodeRefusal> {
         let absent = self.absent(id);
         let life = &mut self.live.get_mut(id).ok_or(absent)?.life;
         match change {
+            EpisodeChange::Heartbeat(Some(extension)) if extension > self.limits.ttl => {
+                Err(EpisodeRefusal::TtlTooLong { most: self.limits.ttl })
+            }
             EpisodeChange::Heartbeat(extension) => life.heartbeat(extension, now),
             EpisodeChange::Hold(connection) => life.hold(connection, now),
             EpisodeChange::Freeze => life.freeze(now),

@@ -136,6 +136,12 @@ pub enum AskRefusal {
     /// The name of a snapshot breaks the rule for such names.
     #[error("`{0}` is not the name of a snapshot")]
     InvalidSnapshot(String),
+    /// The episode would live longer than is allowed.
+    #[error("the time to live is at most {} s on this daemon", most.as_secs())]
+    TtlTooLong {
+        /// The longest time that is allowed.
+        most: Duration,
+    },
     /// The owner may not have any episodes.
     #[error("the quota of {0} allows no episodes")]
     NoQuota(Owner),
@@ -167,7 +173,7 @@ pub enum AskRefusal {
 
 /// Checks a request against the capacity of the sites, so that no request waits for something that never comes.
 ///
-/// Errors: all variants but those about quotas, keys, ids and the queue.
+/// Errors: all variants but those about quotas, times, keys, ids and the queue.
 pub fn check(request: &EpisodeRequest, capacities: &BTreeMap<SiteId, SiteCapacity>) -> Result<(), AskRefusal> {
     let first = request.sites.first().ok_or(AskRefusal::NoSites)?;
     if request.sites.len() > MOST_SITES {

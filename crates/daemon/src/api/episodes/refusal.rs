@@ -61,6 +61,9 @@ impl From<ForkError> for ApiError {
     }
 }
 
+/// The hint for a time to live above the limit.
+const TTL_HINT: &str = "ask for a shorter time and send heartbeats; `arenad serve --ttl-limit` sets the limit";
+
 fn asked(refusal: &AskRefusal) -> ApiError {
     let said = refusal.to_string();
     match refusal {
@@ -81,6 +84,7 @@ fn asked(refusal: &AskRefusal) -> ApiError {
         AskRefusal::Shared(_) => {
             ApiError::new(StatusCode::BAD_REQUEST, "shared_site", said).hint("name the site alone")
         }
+        AskRefusal::TtlTooLong { .. } => ApiError::bad_request(said).hint(TTL_HINT),
         AskRefusal::NoQuota(_) => ApiError::new(StatusCode::FORBIDDEN, "no_quota", said).hint("ask as another owner"),
         AskRefusal::KeyReused(_) => ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "key_reused", said)
             .hint("repeat the first request unchanged, or choose a new key"),
@@ -107,6 +111,7 @@ fn refused(refusal: &EpisodeRefusal) -> ApiError {
         EpisodeRefusal::Overdue => ApiError::new(StatusCode::GONE, "ended", said)
             .hint("start another episode; send heartbeats or hold it, or give it a longer time to live"),
         EpisodeRefusal::Ended(ending) => ended(ending),
+        EpisodeRefusal::TtlTooLong { .. } => ApiError::bad_request(said).hint(TTL_HINT),
         EpisodeRefusal::Unknown => ApiError::new(StatusCode::NOT_FOUND, "unknown_episode", said)
             .hint("list the episodes with `arenad episode ls --all`; old ones are forgotten"),
     }

@@ -60,6 +60,19 @@ fn shared(api: &Api, site: &SiteId) -> Result<InstanceHandle, ApiError> {
     handles.into_iter().next().ok_or_else(|| ApiError::not_found("this site"))
 }
 
+/// Returns the instance of a site of an episode.
+pub(super) fn site<'a>(
+    view: &EpisodeView,
+    handles: &'a [InstanceHandle],
+    name: &str,
+) -> Result<&'a InstanceHandle, ApiError> {
+    handles.iter().find(|handle| handle.site.name.as_str() == name).ok_or_else(|| {
+        let known: Vec<&str> = handles.iter().map(|handle| handle.site.name.as_str()).collect();
+        let detail = format!("episode {} has no site {name}; it has {}", view.id, known.join(", "));
+        ApiError::new(StatusCode::NOT_FOUND, "unknown_site", detail)
+    })
+}
+
 #[derive(Deserialize)]
 pub(in crate::api) struct StorageQuery {
     /// The name of the account; by default the only one that can sign in.
@@ -75,11 +88,7 @@ pub(in crate::api) async fn storage_state(
 ) -> Result<Json<StorageState>, ApiError> {
     let view = served(&api, &text)?;
     let handles = instances(&api, &view)?;
-    let handle = handles.iter().find(|handle| handle.site.name.as_str() == site).ok_or_else(|| {
-        let known: Vec<&str> = handles.iter().map(|handle| handle.site.name.as_str()).collect();
-        let detail = format!("episode {} has no site {site}; it has {}", view.id, known.join(", "));
-        ApiError::new(StatusCode::NOT_FOUND, "unknown_site", detail)
-    })?;
+    let handle = self::site(&view, &handles, &site)?;
     let account = match query.account {
         Some(account) => account,
         None => only_account(handle)?,

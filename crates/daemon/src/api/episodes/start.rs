@@ -137,7 +137,7 @@ async fn wanted(
     };
     let sites = handles.iter().zip(starts).map(want).collect();
     let seconds = |given: Option<u64>, default: Duration| given.map_or(default, Duration::from_secs);
-    let ttl = seconds(request.ttl_seconds, DEFAULT_TTL);
+    let ttl = seconds(request.ttl_seconds, DEFAULT_TTL.min(api.episode_settings.ttl));
     let wait = seconds(request.wait_seconds, Duration::from_secs(DEFAULT_WAIT_SECONDS));
     Ok(EpisodeRequest {
         owner: Owner::parse(request.owner.as_deref().unwrap_or(DEFAULT_OWNER)).map_err(invalid)?,

@@ -44,6 +44,7 @@ fn limits() -> EpisodeLimits {
         queue: QueueLimits { waiting: 10, waiting_of_owner: 10 },
         quotas: OwnerQuotas { default: 10, by_owner: BTreeMap::new() },
         open: 10,
+        ttl: seconds(100),
         preparation: seconds(20),
         remembered: 3,
         remember_for: seconds(600),
@@ -183,6 +184,22 @@ fn the_same_owner_and_key_get_the_same_episode() {
     let again = registry.ask(id(5), with_key, token(5), seconds(601));
     assert_eq!(again, Ok(AskedEpisode { id: id(5), is_known: false }), "until it is forgotten");
     assert_eq!(registry.admit_client(&id(1), &token(1), seconds(601)), FenceDecision::Unknown);
+}
+
+#[test]
+fn no_request_and_no_heartbeat_asks_for_more_time_than_is_allowed() {
+    let mut registry = registry();
+    let terms = |ttl| EpisodeTerms::new(seconds(ttl), seconds(30)).expect("valid");
+    let mut ask = |number, ttl| {
+        let request = EpisodeRequest { terms: terms(ttl), ..request(&["shop"]) };
+        registry.ask(id(number), request, token(number), Duration::ZERO)
+    };
+    assert_eq!(ask(1, 101), Err(AskRefusal::TtlTooLong { most: seconds(100) }));
+    assert!(ask(1, 100).is_ok());
+    registry.settle(Duration::ZERO);
+    let mut extend = |by| registry.change(&id(1), EpisodeChange::Heartbeat(Some(seconds(by))), Duration::ZERO);
+    assert_eq!(extend(101), Err(EpisodeRefusal::TtlTooLong { most: seconds(100) }));
+    assert_eq!(extend(100), Ok(()));
 }
 
 #[test]
