@@ -5,6 +5,7 @@
 mod command;
 mod judged;
 mod leases;
+mod ported;
 mod proxied;
 
 use std::time::Duration;

@@ -25,6 +25,7 @@ use super::local::LocalRoute;
 use super::phase::RouteState;
 use super::proxy::SharedProxy;
 use super::route::SharedRoute;
+use super::slot_port::SharedSlotPort;
 
 /// A command to a worker.
 pub(super) enum WorkerOrder {
@@ -53,6 +54,8 @@ pub(super) enum Door {
     Port(Arc<SharedRoute>),
     /// A port of the episode proxy.
     Proxy(Arc<SharedProxy>),
+    /// The own port of a slot.
+    Slot(Arc<SharedSlotPort>),
 }
 
 impl Door {
@@ -60,20 +63,23 @@ impl Door {
         match self {
             Self::Port(route) => &route.name,
             Self::Proxy(_) => "episode proxy",
+            Self::Slot(slot) => &slot.name,
         }
     }
 
     pub(super) fn address(&self) -> SocketAddr {
         match self {
             Self::Port(route) => route.address,
-            Self::Proxy(proxy) => proxy.address,
+            Self::Proxy(proxy) => proxy.port.address,
+            Self::Slot(slot) => slot.port.address,
         }
     }
 
     pub(super) fn each_client(&self, act: impl Fn(&ClientLink)) {
         match self {
             Self::Port(route) => route.each_client(act),
-            Self::Proxy(proxy) => proxy.each_client(act),
+            Self::Proxy(proxy) => proxy.port.each_client(act),
+            Self::Slot(slot) => slot.port.each_client(act),
         }
     }
 }
@@ -161,6 +167,13 @@ impl GatewayWorker {
                 let proxy = Arc::clone(proxy);
                 tokio::task::spawn_local(async move {
                     connection::serve_proxy(stream, proxy, worker).await;
+                    drop(share);
+                });
+            }
+            Door::Slot(slot) => {
+                let slot = Arc::clone(slot);
+                tokio::task::spawn_local(async move {
+                    connection::serve_slot(stream, slot, worker).await;
                     drop(share);
                 });
             }

@@ -288,7 +288,7 @@ impl From<EnvironmentError> for ApiError {
             }
             EnvironmentError::UnknownSite { .. } => Self::new(StatusCode::NOT_FOUND, "unknown_site", detail),
             EnvironmentError::PortsTaken(_) => Self::new(StatusCode::CONFLICT, "ports_taken", detail)
-                .hint("stop what holds them, or change `public.port` of the sites"),
+                .hint("stop what holds them, or change `public.port` or `ports` of the sites"),
             EnvironmentError::DoesNotFit(findings) => {
                 let cures: Vec<&str> = findings.iter().filter_map(|finding| finding.cure.as_deref()).collect();
                 Self::new(StatusCode::CONFLICT, "does_not_fit", detail)
