@@ -40,7 +40,8 @@ struct PortedEpisode {
 impl PortedEpisode {
     async fn start(api: &EpisodeClient) -> Self {
         let started = api.start(json!({ "sites": ["toy"], "wait_seconds": 120 })).await;
-        let url = started["episode"]["sites"][0]["port_url"].as_str().unwrap_or_else(|| panic!("{started:#}")).to_owned();
+        let url =
+            started["episode"]["sites"][0]["port_url"].as_str().unwrap_or_else(|| panic!("{started:#}")).to_owned();
         let client = Client::builder().no_proxy().cookie_store(true).timeout(Duration::from_secs(40)).build().unwrap();
         Self { id: id(&started), url, client, started }
     }
@@ -101,7 +102,7 @@ async fn episodes_at_once_have_their_own_ports_cookies_and_redirects() {
     }
     assert_eq!(world.page(), BASELINE, "the public port is of people");
     let (status, text) = PortedEpisode { url: format!("http://localhost:{base}"), ..one.copy() }.get("page").await;
-    assert_eq!(status, 503, "nobody has slot 1: {text}");
+    assert_eq!(status, 503, "slot 1 is free: {text}");
     assert!(text.contains("no episode has slot 1 of toy"), "{text}");
 
     // The host can name the episode.
@@ -125,24 +126,28 @@ async fn episodes_at_once_have_their_own_ports_cookies_and_redirects() {
     let shown = world.run(&["episode", "show", &one.id]).code(0);
     shown.prints(&one.url);
 
-    // The next episode in the slot is out of reach for a connection of the past.
+    // The next episode in the slot is out of reach for connections of the earlier one.
     let mut kept = KeptConnection::to(&one.url);
     assert!(kept.get("page").contains("of-"));
     let mut unused = KeptConnection::to(&one.url);
     // The gateway accepts connections in their order, so it has accepted the unused one after this.
-    assert_eq!(PortedEpisode { client: Client::builder().no_proxy().build().unwrap(), ..one.copy() }.get("page").await.0, 200);
+    assert_eq!(
+        PortedEpisode { client: Client::builder().no_proxy().build().unwrap(), ..one.copy() }.get("page").await.0,
+        200
+    );
     api.end(&one.id).await;
     let slot = one.started["episode"]["sites"][0]["slot"].clone();
     let body = json!({ "sites": ["toy"], "wait_seconds": 120, "slots": { "toy": slot } });
     let next = api.start(body).await;
     assert_eq!(next["episode"]["sites"][0]["port_url"], one.url);
     for connection in [&mut kept, &mut unused] {
-        let late = connection.get("write?of-the-past");
+        let late = connection.get("write?late");
         assert!(late.starts_with("HTTP/1.1 410"), "{late}");
         assert!(late.contains("has ended (the client released it)"), "{late}");
     }
     assert_eq!(resolved(named(&one, &one)).await, 410, "retried on a new connection, by its name");
-    let (status, text) = PortedEpisode { client: Client::builder().no_proxy().build().unwrap(), ..one.copy() }.get("page").await;
+    let (status, text) =
+        PortedEpisode { client: Client::builder().no_proxy().build().unwrap(), ..one.copy() }.get("page").await;
     assert_eq!((status, text.as_str()), (200, BASELINE), "a new connection is one of the next episode");
     for id in [id(&next), other.id.clone()] {
         api.end(&id).await;

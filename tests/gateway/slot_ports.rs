@@ -116,8 +116,14 @@ fn a_connection_belongs_to_the_lease_at_its_beginning() {
     // Without a lease, the client is told to come back, on another connection.
     let mut early = RawClient::connect(port.local_addr());
     let answer = early.get_at(&port, "/").expect("an answer");
-    assert_eq!((answer.status(), answer.header("retry-after"), answer.header("connection")), (503, Some("2"), Some("close")));
+    assert_eq!(
+        (answer.status(), answer.header("retry-after"), answer.header("connection")),
+        (503, Some("2"), Some("close"))
+    );
     assert!(answer.text().contains("no episode has it"), "{}", answer.text());
+    assert!(early.is_ended());
+    drop(early);
+    eventually("nothing is left", || port.stats().connections == 0);
     let mut waiting = RawClient::connect(port.local_addr());
     eventually("it is accepted", || port.stats().connections == 1);
     slot.grant("e1", 1);
@@ -125,17 +131,24 @@ fn a_connection_belongs_to_the_lease_at_its_beginning() {
     assert!(kept.get_at(&port, "/1").expect("an answer").text().starts_with("first: /1"));
     settled();
     assert_eq!(waiting.get_at(&port, "/").expect("an answer").status(), 503, "it began before the lease");
+    drop(waiting);
+    eventually("one is left", || port.stats().connections == 1);
     let mut unused = RawClient::connect(port.local_addr());
     eventually("both are accepted", || port.stats().connections == 2);
     slot.end();
     route.refuse("it is being reset", Duration::from_secs(1));
     route.serve(target(&second, 2));
     slot.grant("e2", 2);
-    // The clients of the past reach nothing, whether or not they have sent a request before.
+    // Connections of the ended lease reach nothing, whether or not they have sent a request before.
     for client in [&mut kept, &mut unused] {
-        client.send(format!("POST /late HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n\r\n", local(&port))).expect("sent");
+        client
+            .send(format!("POST /late HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n\r\n", local(&port)))
+            .expect("sent");
         let answer = client.answer().expect("an answer");
-        assert_eq!((answer.status(), answer.header("connection"), answer.header("retry-after")), (410, Some("close"), None));
+        assert_eq!(
+            (answer.status(), answer.header("connection"), answer.header("retry-after")),
+            (410, Some("close"), None)
+        );
         assert!(answer.text().contains("has ended (it was released by its client)"), "{}", answer.text());
         assert!(client.is_ended());
     }
@@ -160,7 +173,9 @@ fn requests_under_way_end_with_the_lease() {
         let (port, slot) = slot_of(&gateway, &route, false);
         slot.grant("e1", 1);
         let mut client = RawClient::connect(port.local_addr());
-        client.send(format!("{method} / HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n\r\n", local(&port))).expect("sent");
+        client
+            .send(format!("{method} / HTTP/1.1\r\nHost: {}\r\nContent-Length: 0\r\n\r\n", local(&port)))
+            .expect("sent");
         eventually("the site has it", || taken.load(Ordering::SeqCst) == 1);
         slot.end();
         let next = telling("next");
@@ -259,9 +274,7 @@ fn the_site_sees_canonical_addresses_and_the_client_those_of_its_slots() {
     assert_eq!(answer.header("access-control-allow-origin"), Some("http://localhost:9998"));
     assert!(answer.header("etag").expect("a tag").starts_with("\"v1-arenad-"));
     assert_eq!(answer.header("content-length"), None);
-    let body = format!(
-        "<a href=\"http://localhost:{own}/cart\">x</a> http:\\/\\/localhost:9998 //forge.arena.test/x"
-    );
+    let body = format!("<a href=\"http://localhost:{own}/cart\">x</a> http:\\/\\/localhost:9998 //forge.arena.test/x");
     assert_eq!(answer.text(), body);
 }
 

@@ -109,7 +109,7 @@ impl AddressTable {
 
     /// Returns a number that differs between tables with different addresses.
     pub(super) fn fingerprint(&self) -> u64 {
-        // FNV-1a: the addresses are no secret, and nobody gains by a collision.
+        // FNV-1a suffices, because a client that could find a collision would deceive itself alone.
         let text = self.rows.iter().map(|row| format!("{} {}\n", row.canonical, row.used)).collect::<String>();
         text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
     }
@@ -248,9 +248,8 @@ impl AddressTable {
 
 /// Whether the bytes before two slashes are the end of a scheme that sites have, or no scheme.
 fn may_precede(context: &[u8]) -> bool {
-    let ends_with = |text: &[u8], end: &[u8]| {
-        text.len() >= end.len() && text[text.len() - end.len()..].eq_ignore_ascii_case(end)
-    };
+    let ends_with =
+        |text: &[u8], end: &[u8]| text.len() >= end.len() && text[text.len() - end.len()..].eq_ignore_ascii_case(end);
     let colons = [&b":"[..], b"%3A", b"%253A", b"\\u003A"];
     match colons.into_iter().find(|colon| ends_with(context, colon)) {
         Some(colon) => {
@@ -377,7 +376,10 @@ mod tests {
             ("http://localhost:07770/", "http://127.0.0.1:17780/"),
             // Port 80 is written in some addresses and left out in others.
             ("http://localhost:9999/f", "http://forum.arena.test/f"),
-            ("http://shop.test/ http://shop.test:80/ http://shop.test", "http://127.0.0.1:18080/ http://127.0.0.1:18080/ http://127.0.0.1:18080"),
+            (
+                "http://shop.test/ http://shop.test:80/ http://shop.test",
+                "http://127.0.0.1:18080/ http://127.0.0.1:18080/ http://127.0.0.1:18080",
+            ),
             ("http%3A%2F%2Fshop.test%2Fx", "http%3A%2F%2F127.0.0.1%3A18080%2Fx"),
             ("in http://shop.test.", "in http://127.0.0.1:18080."),
             ("http://archive.test/http://localhost:7770/", "http://archive.test/http://127.0.0.1:17780/"),
@@ -434,9 +436,39 @@ mod tests {
     /// Pieces of text of which many combinations are addresses, or nearly so.
     fn text() -> impl Strategy<Value = Vec<u8>> {
         const PIECES: [&str; 33] = [
-            "http", "https", "ws", ":", "/", "//", "\\/", "\\/\\/", "%2F", "%2f%2F", "%3A", "%252F", "%253A", "\\u002F",
-            "\\u003a", "localhost", "LOCALHOST", "shop.test", "127.0.0.1", "7770", "777", "0", "9999", "80", ".", "@",
-            "-", "x", " ", "\"", "%", "\\", "é",
+            "http",
+            "https",
+            "ws",
+            ":",
+            "/",
+            "//",
+            "\\/",
+            "\\/\\/",
+            "%2F",
+            "%2f%2F",
+            "%3A",
+            "%252F",
+            "%253A",
+            "\\u002F",
+            "\\u003a",
+            "localhost",
+            "LOCALHOST",
+            "shop.test",
+            "127.0.0.1",
+            "7770",
+            "777",
+            "0",
+            "9999",
+            "80",
+            ".",
+            "@",
+            "-",
+            "x",
+            " ",
+            "\"",
+            "%",
+            "\\",
+            "é",
         ];
         vec(proptest::sample::select(&PIECES[..]), 0..24).prop_map(|pieces| pieces.concat().into_bytes())
     }

@@ -16,7 +16,7 @@
 //! proxy, nothing else is changed: a link to the canonical address in a page leads to the same site, but as another
 //! origin with cookies of its own.
 //!
-//! At the own port of a slot, a canonical address would lead to the site of somebody else. There, the addresses of all
+//! At the own port of a slot, a canonical address would lead to the site of another client. There, the addresses of all
 //! sites of the environment are replaced ([`AddressTable`]), and in more places:
 //!
 //! | Direction | Place | Change |
@@ -131,8 +131,8 @@ impl AliasMap {
         let is_done = |name: &HeaderName| [LOCATION, CONTENT_LOCATION, REFRESH, SET_COOKIE].contains(name);
         for (name, value) in headers.iter_mut().filter(|(name, _)| !is_done(name)) {
             // An origin that the client sent is its own.
-            let is_sent = *name == ACCESS_CONTROL_ALLOW_ORIGIN
-                && self.origin.as_ref().is_some_and(|(sent, _)| *value == *sent);
+            let is_sent =
+                *name == ACCESS_CONTROL_ALLOW_ORIGIN && self.origin.as_ref().is_some_and(|(sent, _)| *value == *sent);
             if !is_sent && let Some(mapped) = slots.map_text(value.as_bytes(), AddressDirection::ToClient) {
                 *value = HeaderValue::from_bytes(&mapped).unwrap_or_else(|_| value.clone());
             }

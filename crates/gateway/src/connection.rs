@@ -21,7 +21,7 @@ use super::local::LocalRoute;
 use super::proxied::ProxyConnection;
 use super::proxy::SharedProxy;
 use super::refusal::TOO_MANY_CONNECTIONS;
-use super::slot_port::SharedSlotPort;
+use super::slot_port::{SharedSlotPort, SlotLease};
 use super::slotted::SlotConnection;
 use super::upgrade;
 use super::wire::SharedWriteHalf;
@@ -77,10 +77,14 @@ pub(super) async fn serve_proxy(stream: TcpStream, proxy: Arc<SharedProxy>, work
 }
 
 /// Serves a client of a slot's own port until one side ends the connection.
-pub(super) async fn serve_slot(stream: TcpStream, slot: Arc<SharedSlotPort>, worker: Rc<GatewayWorker>) {
+pub(super) async fn serve_slot(
+    stream: TcpStream,
+    slot: Arc<SharedSlotPort>,
+    lease: Option<SlotLease>,
+    worker: Rc<GatewayWorker>,
+) {
     let settings = Arc::clone(&worker.team.settings);
     let Some((io, client)) = begin(stream, slot.port.draining(), settings.head_limit) else { return };
-    let lease = slot.directory.lease();
     let Some(entry) = slot.port.enter_client(Arc::clone(&client.link), settings.connections_per_route) else {
         let _ = client.link.wire.write_now(TOO_MANY_CONNECTIONS);
         return;

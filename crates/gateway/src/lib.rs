@@ -100,9 +100,7 @@ pub use proxy::{Proxy, ProxyStats};
 pub use recorder::Recorder;
 pub use recording::{AnswerHead, Exchange, Loss, RecordedBody, Recording, RecordingFilter, RequestHead};
 pub use route::RouteStats;
-pub use slot_port::{
-    OtherPlace, OtherSite, SlotLease, SlotPort, SlotPortDecision, SlotPortDirectory, SlotPortSite,
-};
+pub use slot_port::{OtherPlace, OtherSite, SlotLease, SlotPort, SlotPortDecision, SlotPortDirectory, SlotPortSite};
 pub use writes::WriteRules;
 
 /// Maximum number of bytes that hyper buffers for one connection, in each direction.

@@ -93,7 +93,9 @@ impl BodyMap {
         }
         let wide = ["utf-16", "utf-32", "ucs-2", "ucs-4"];
         let kind = text(&CONTENT_TYPE);
-        match wide.into_iter().find(|charset| kind.contains(&format!("charset={charset}")) || kind.contains(&format!("charset=\"{charset}"))) {
+        match wide.into_iter().find(|charset| {
+            kind.contains(&format!("charset={charset}")) || kind.contains(&format!("charset=\"{charset}"))
+        }) {
             Some(charset) => Err(BodyMapError::Charset(charset.to_owned())),
             None => Ok(()),
         }
@@ -164,9 +166,17 @@ mod tests {
 
     #[test]
     fn text_is_mapped_and_everything_else_passes() {
-        for kind in ["text/html; charset=utf-8", "Application/JSON", "image/svg+xml", "application/ld+json", "text/css",
-            "application/javascript", "text/event-stream", "application/xhtml+xml", ""]
-        {
+        for kind in [
+            "text/html; charset=utf-8",
+            "Application/JSON",
+            "image/svg+xml",
+            "application/ld+json",
+            "text/css",
+            "application/javascript",
+            "text/event-stream",
+            "application/xhtml+xml",
+            "",
+        ] {
             let mut mapped = parts(200, &[("content-type", kind), ("content-length", "5"), ("accept-ranges", "bytes")]);
             assert_eq!(map(1).check(&mapped), Ok(()), "{kind}");
             assert!(map(1).map_response(&mut mapped).is_some(), "{kind}");
@@ -174,7 +184,8 @@ mod tests {
         }
         assert!(map(1).map_response(&mut parts(200, &[])).is_some(), "browsers look for HTML in it");
         for kind in ["image/png", "application/pdf", "application/octet-stream", "font/woff2", "video/mp4"] {
-            let mut passed = parts(200, &[("content-type", kind), ("content-length", "5"), ("content-encoding", "gzip")]);
+            let mut passed =
+                parts(200, &[("content-type", kind), ("content-length", "5"), ("content-encoding", "gzip")]);
             assert_eq!(map(1).check(&passed), Ok(()), "{kind}");
             assert!(map(1).map_response(&mut passed).is_none(), "{kind}");
             assert_eq!(passed.headers["content-length"], "5", "{kind}");
@@ -196,13 +207,15 @@ mod tests {
     #[test]
     fn a_page_that_a_client_kept_counts_for_the_same_addresses_only() {
         let kept = |port| {
-            let mut page = parts(200, &[("content-type", "text/html"), ("etag", "W/\"v1\""), ("last-modified", "today")]);
+            let mut page =
+                parts(200, &[("content-type", "text/html"), ("etag", "W/\"v1\""), ("last-modified", "today")]);
             map(port).map_response(&mut page);
             assert!(!page.headers.contains_key("last-modified"));
             page.headers["etag"].clone()
         };
         let asked = |port, tag: &HeaderValue| {
-            let mut headers = HeaderMap::from_iter([(IF_NONE_MATCH, tag.clone()), (RANGE, HeaderValue::from_static("bytes=0-1"))]);
+            let mut headers =
+                HeaderMap::from_iter([(IF_NONE_MATCH, tag.clone()), (RANGE, HeaderValue::from_static("bytes=0-1"))]);
             let mut map = map(port);
             map.map_request(&mut headers);
             assert!(!headers.contains_key(RANGE) && headers[ACCEPT_ENCODING] == "identity");

@@ -197,7 +197,9 @@ impl RefusalResponse {
     /// Refuses a request to the own port of a slot with the reason of the daemon.
     pub(super) fn of_slot(refusal: &ProxyRefusal) -> Self {
         match refusal {
-            ProxyRefusal::Ended { reason } => Self::gone(&format!("the episode of this connection has ended ({reason})")),
+            ProxyRefusal::Ended { reason } => {
+                Self::gone(&format!("the episode of this connection has ended ({reason})"))
+            }
             ProxyRefusal::Credentials => Self::gone("the episode of this connection is not known any more"),
             ProxyRefusal::Unavailable { reason, retry_after } => {
                 Self::refusing(&format!("the episode cannot use its sites at present ({reason})"), *retry_after)

@@ -110,13 +110,7 @@ impl SlotConnection {
         let alias = AliasMap::of_slot(used, &canonical, table).ok_or_else(invalid)?;
         let exchange = self.exchanges.enter(&route.shared, &access);
         let exchange = exchange.map_err(|refusal| RefusalResponse::of_slot(&refusal))?;
-        let proxied = ProxiedRequest {
-            access,
-            generation,
-            door: RequestDoor::Slot,
-            alias: Some(alias),
-            bodies,
-        };
+        let proxied = ProxiedRequest { access, generation, door: RequestDoor::Slot, alias: Some(alias), bodies };
         Ok(RequestPath {
             client: Rc::clone(&self.client),
             route: self.worker.local(&route.shared),

@@ -25,7 +25,7 @@ use super::local::LocalRoute;
 use super::phase::RouteState;
 use super::proxy::SharedProxy;
 use super::route::SharedRoute;
-use super::slot_port::SharedSlotPort;
+use super::slot_port::{SharedSlotPort, SlotLease};
 
 /// A command to a worker.
 pub(super) enum WorkerOrder {
@@ -39,6 +39,8 @@ pub(super) enum WorkerOrder {
         door: Door,
         stream: std::net::TcpStream,
         share: Share,
+        /// The lease that the slot had when the connection was accepted, if the door is a slot's own port.
+        lease: Option<SlotLease>,
     },
     /// The route is closed, so the worker may drop its pool.
     Forget {
@@ -72,6 +74,14 @@ impl Door {
             Self::Port(route) => route.address,
             Self::Proxy(proxy) => proxy.port.address,
             Self::Slot(slot) => slot.port.address,
+        }
+    }
+
+    /// Returns the lease to which a connection belongs that is accepted now.
+    fn lease(&self) -> Option<SlotLease> {
+        match self {
+            Self::Port(_) | Self::Proxy(_) => None,
+            Self::Slot(slot) => slot.directory.lease(),
         }
     }
 
@@ -131,9 +141,9 @@ impl GatewayWorker {
                         let _ = done.send(());
                     });
                 }
-                WorkerOrder::Serve { door, stream, share } => {
+                WorkerOrder::Serve { door, stream, share, lease } => {
                     if let Ok(stream) = TcpStream::from_std(stream) {
-                        self.serve(stream, &door, share);
+                        self.serve(stream, &door, share, lease);
                     }
                 }
                 WorkerOrder::Forget { route } => {
@@ -153,7 +163,7 @@ impl GatewayWorker {
         Rc::clone(self.routes.borrow_mut().entry(route.id).or_insert_with(|| LocalRoute::new(Arc::clone(route))))
     }
 
-    fn serve(self: &Rc<Self>, stream: TcpStream, door: &Door, share: Share) {
+    fn serve(self: &Rc<Self>, stream: TcpStream, door: &Door, share: Share, lease: Option<SlotLease>) {
         let worker = Rc::clone(self);
         match door {
             Door::Port(route) => {
@@ -173,7 +183,7 @@ impl GatewayWorker {
             Door::Slot(slot) => {
                 let slot = Arc::clone(slot);
                 tokio::task::spawn_local(async move {
-                    connection::serve_slot(stream, slot, worker).await;
+                    connection::serve_slot(stream, slot, lease, worker).await;
                     drop(share);
                 });
             }
@@ -187,11 +197,13 @@ impl GatewayWorker {
             return;
         };
         let share = Share::take(&member.connections);
+        // Here, in the order of the connections: the worker that serves this one may be busy.
+        let lease = door.lease();
         if index == self.index {
-            self.serve(stream, door, share);
+            self.serve(stream, door, share, lease);
         } else if let Ok(stream) = stream.into_std() {
             // Fails only while the gateway stops.
-            let _ = member.orders.send(WorkerOrder::Serve { door: door.clone(), stream, share });
+            let _ = member.orders.send(WorkerOrder::Serve { door: door.clone(), stream, share, lease });
         }
     }
 }

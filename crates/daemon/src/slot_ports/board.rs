@@ -78,9 +78,8 @@ impl SlotPortBoard {
         sites: &[&Site],
     ) -> Result<Vec<InstanceId>, Vec<UnopenedPort>> {
         let wanted: BTreeMap<InstanceId, SocketAddr> = sites.iter().flat_map(|site| wanted(definition, site)).collect();
-        let is_chosen = |slot: &InstanceId| {
-            slot.environment == definition.name && sites.iter().any(|site| site.name == slot.site)
-        };
+        let is_chosen =
+            |slot: &InstanceId| slot.environment == definition.name && sites.iter().any(|site| site.name == slot.site);
         self.close_where(|slot, address| is_chosen(slot) && wanted.get(slot) != Some(&address)).await;
         let (mut opened, mut unopened) = (Vec::new(), Vec::new());
         for (slot, address) in wanted {

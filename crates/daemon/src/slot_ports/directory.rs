@@ -57,7 +57,8 @@ impl SlotDirectory {
     }
 
     fn decide(&self, id: &EpisodeId, host: &str, port: u16) -> Result<SlotPortDecision, ProxyRefusal> {
-        let unavailable = |reason: &str| ProxyRefusal::Unavailable { reason: reason.to_owned(), retry_after: RETRY_AFTER };
+        let unavailable =
+            |reason: &str| ProxyRefusal::Unavailable { reason: reason.to_owned(), retry_after: RETRY_AFTER };
         self.check(id)?;
         let table = self.knowledge.slots.proxy_access();
         let access = table.of(id);

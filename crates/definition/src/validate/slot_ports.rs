@@ -103,7 +103,10 @@ pub(super) fn free_ports(context: ValidationContext<'_>, sites: &[Site]) {
             let there = place(other);
             let message = format!("{}, {port}, is {}", own.text(), other.text());
             let draft = place(own).error("conflict", message);
-            draft.related(there.source(), there.span(), format!("`{}` has it here", other.site.name)).help(help).report();
+            draft
+                .related(there.source(), there.span(), format!("`{}` has it here", other.site.name))
+                .help(help)
+                .report();
             break;
         }
     }
