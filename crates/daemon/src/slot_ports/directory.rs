@@ -135,7 +135,7 @@ fn others(definition: &Environment, own: &Site, view: &EpisodeView) -> Vec<Other
 /// Returns the address that takes the place of a site's canonical one; `None` if that leads the client to its own slot,
 /// or to a site that all episodes share.
 ///
-/// Without a slot or a port, the canonical address would lead to somebody else's slot. The name through the episode
+/// Without a slot or a port, the canonical address would lead to another client's slot. The name through the episode
 /// proxy takes its place, which no other resolver knows.
 fn other_place(is_shared: bool, is_public: bool, own_port: Option<u16>, proxied: &str) -> Option<OtherPlace> {
     match own_port {
