@@ -155,18 +155,24 @@ fn print_sites(sites: &[&SiteStatus], name: impl Fn(&SiteStatus) -> String) {
     output::print_fitted(&mut table, headings.len() - 1, output::width().or(Some(WIDTH)));
 }
 
-/// Prints the slots of the sites that have several.
+/// Prints the slots of the sites that have several, or own ports for them.
 fn print_slots(sites: &[&SiteStatus], name: impl Fn(&SiteStatus) -> String) {
-    let mut table = output::table(&["SLOT", "STATE", "SINCE", "USE", "EPISODE"]);
+    let has_ports = sites.iter().flat_map(|site| &site.slots).any(|slot| slot.port.is_some());
+    let mut headings = vec!["SLOT", "STATE", "SINCE", "USE", "EPISODE"];
+    headings.extend(has_ports.then_some("PORT"));
+    let mut table = output::table(&headings);
     for site in sites {
         for slot in &site.slots {
-            table.add_row([
+            let mut row = vec![
                 Cell::new(format!("{}:{}", name(site), slot.number)),
                 output::state_cell(slot.state),
                 age(&slot.since).into(),
                 slot.occupation.word().into(),
                 Cell::new(slot.episode.as_deref().unwrap_or("-")),
-            ]);
+            ];
+            let port = slot.port.map_or_else(|| "-".to_owned(), |port| port.to_string());
+            row.extend(has_ports.then(|| Cell::new(port)));
+            table.add_row(row);
         }
     }
     if table.row_count() > 0 {

@@ -9,6 +9,7 @@ mod judged;
 mod leases;
 mod limits;
 mod numbered;
+mod ported;
 mod proxied;
 
 use std::time::Duration;

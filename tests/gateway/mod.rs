@@ -9,6 +9,7 @@ mod proxy;
 mod proxy_model;
 mod proxy_storm;
 mod recording;
+mod slot_ports;
 mod smuggling;
 mod storm;
 mod support;

@@ -204,6 +204,9 @@ pub struct SlotStatus {
     pub number: u32,
     /// The id of the instance.
     pub instance: String,
+    /// The own port of the slot, at which the client of its episode reaches it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
     /// The state of the instance.
     pub state: InstanceState,
     /// The time at which the instance entered its state.

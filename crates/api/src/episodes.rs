@@ -187,6 +187,10 @@ pub struct ReportedEpisode {
     /// lists and of episodes without slots.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, String>,
+    /// The same variables with the URLs at the slots' own ports, for clients that take no proxy. They are left out as
+    /// well if a site of the episode has neither such a URL nor a public one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub port_variables: BTreeMap<String, String>,
 }
 
 impl ReportedEpisode {
@@ -194,6 +198,12 @@ impl ReportedEpisode {
     /// from one place.
     pub fn is_proxied(&self) -> bool {
         self.sites.iter().any(|site| site.url.is_none() && site.proxy_url.is_some())
+    }
+
+    /// Whether clients reach all sites without the proxy, at least one of them at the own port of its slot.
+    pub fn has_ports(&self) -> bool {
+        self.sites.iter().all(|site| site.direct_url().is_some())
+            && self.sites.iter().any(|site| site.port_url.is_some())
     }
 }
 
@@ -217,6 +227,17 @@ pub struct EpisodeSite {
     /// reach it.
     #[serde(default)]
     pub proxy_url: Option<String>,
+    /// The URL at the own port of the slot, such as `http://localhost:17780`, for clients that take no proxy; null unless
+    /// the client can reach it.
+    #[serde(default)]
+    pub port_url: Option<String>,
+}
+
+impl EpisodeSite {
+    /// Returns the URL of the site without the proxy.
+    pub fn direct_url(&self) -> Option<&String> {
+        self.port_url.as_ref().or(self.url.as_ref())
+    }
 }
 
 /// How an episode ended.
@@ -402,6 +423,7 @@ mod tests {
             ending: None,
             forked_from: None,
             variables: BTreeMap::new(),
+            port_variables: BTreeMap::new(),
         };
         let proxy = EpisodeProxy {
             server: "http://127.0.0.1:7500".to_owned(),

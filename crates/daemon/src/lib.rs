@@ -28,6 +28,7 @@ pub mod proxy;
 mod reconcile;
 mod server;
 mod service_manager;
+mod slot_ports;
 pub mod slots;
 mod space;
 mod stranded;
@@ -284,6 +285,7 @@ impl Daemon {
         // Before the environments are restored: meanwhile, clients of episodes are told to try again.
         let directory = EpisodeDirectory::new(environments.clone(), episodes.clone());
         let proxy = proxy::open(settings.proxy, &shared, directory).await.map_err(StartError::Proxy)?;
+        proxy.server.iter().for_each(|server| environments.set_proxy(server));
         // The folder of the engine's data is unknown until the engine has answered; without an answer, only arenad's
         // own folder is watched.
         let engine_root = shared.engine.version().await.ok().map(|version| version.root);

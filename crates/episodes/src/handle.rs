@@ -181,6 +181,13 @@ impl EpisodeHandle {
         self.published.admit_client(id, token)
     }
 
+    /// Decides on a request that a client sent to a slot's own port, on a connection of the episode.
+    ///
+    /// An end that is not recorded yet is answered with [`FenceDecision::NotReady`].
+    pub fn admit_lease(&self, id: &EpisodeId) -> FenceDecision {
+        self.published.admit_lease(id)
+    }
+
     /// Decides on a visit of the daemon itself, such as a locator.
     pub fn admit_visitor(&self, id: &EpisodeId) -> FenceDecision {
         self.published.admit_visitor(id)

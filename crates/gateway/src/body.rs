@@ -11,6 +11,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
+use super::address_table::AddressMapper;
 use super::client::ClientConnection;
 use super::gather::Gather;
 use super::link::ExchangeLink;
@@ -101,6 +102,15 @@ pub(super) struct PassedBody {
     attached: Option<Arc<ExchangeLink>>,
     visit: Option<InFlight>,
     gather: Option<Box<Gather>>,
+    mapped: Option<MappedFrames>,
+}
+
+/// The frames of a body whose addresses are replaced.
+struct MappedFrames {
+    /// `None` once the last bytes have been mapped.
+    mapper: Option<Box<AddressMapper>>,
+    /// The trailers, while the last bytes precede them.
+    trailers: Option<Frame<Bytes>>,
 }
 
 impl PassedBody {
@@ -111,12 +121,28 @@ impl PassedBody {
         attached: Option<Arc<ExchangeLink>>,
         visit: InFlight,
         gather: Option<Box<Gather>>,
+        mapper: Option<Box<AddressMapper>>,
     ) -> Self {
-        let mut body = Self { incoming, connection: Some(connection), client, attached, visit: Some(visit), gather };
+        let mapped = mapper.map(|mapper| MappedFrames { mapper: Some(mapper), trailers: None });
+        let (connection, visit) = (Some(connection), Some(visit));
+        let mut body = Self { incoming, connection, client, attached, visit, gather, mapped };
         if body.incoming.is_end_stream() {
+            body.mapped = None;
             body.finish();
         }
         body
+    }
+
+    fn is_end_stream(&self) -> bool {
+        let has_more = |mapped: &MappedFrames| mapped.mapper.is_some() || mapped.trailers.is_some();
+        self.incoming.is_end_stream() && !self.mapped.as_ref().is_some_and(has_more)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self.mapped {
+            None => self.incoming.size_hint(),
+            Some(_) => SizeHint::default(),
+        }
     }
 
     fn finish(&mut self) {
@@ -136,6 +162,67 @@ impl PassedBody {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        loop {
+            if let Some(trailers) = self.mapped.as_mut().and_then(|mapped| mapped.trailers.take()) {
+                self.finish();
+                return Poll::Ready(Some(Ok(trailers)));
+            }
+            match &self.mapped {
+                None => return self.poll_incoming(cx),
+                Some(MappedFrames { mapper: None, .. }) => return Poll::Ready(None),
+                Some(MappedFrames { mapper: Some(_), .. }) => {}
+            }
+            let polled = std::task::ready!(self.poll_incoming(cx));
+            let is_last = self.incoming.is_end_stream() || polled.is_none();
+            match self.map_frame(polled, is_last) {
+                // The bytes of the chunk depend on the next one.
+                Some(Ok(frame)) if frame.data_ref().is_some_and(Bytes::is_empty) => {}
+                frame => return Poll::Ready(frame),
+            }
+        }
+    }
+
+    /// Maps the next frame of the body, and finishes with the last one.
+    fn map_frame(
+        &mut self,
+        frame: Option<Result<Frame<Bytes>, hyper::Error>>,
+        is_last: bool,
+    ) -> Option<Result<Frame<Bytes>, hyper::Error>> {
+        let Some(MappedFrames { mapper, trailers }) = &mut self.mapped else { return frame };
+        let (data, after) = match frame {
+            Some(Err(error)) => return Some(Err(error)),
+            Some(Ok(frame)) => match frame.into_data() {
+                Ok(data) => (data, None),
+                Err(frame) => (Bytes::new(), Some(frame)),
+            },
+            None => (Bytes::new(), None),
+        };
+        let is_last = is_last || after.is_some();
+        let text = match is_last {
+            true => mapper.take().map(|mut mapper| mapper.last(&data)),
+            false => mapper.as_mut().map(|mapper| mapper.next(&data)),
+        };
+        let text = text.unwrap_or_default();
+        if !is_last {
+            return Some(Ok(Frame::data(text.into())));
+        }
+        match (text.is_empty(), after) {
+            (true, after) => {
+                self.finish();
+                after.map(Ok)
+            }
+            (false, Some(after)) => {
+                *trailers = Some(after);
+                Some(Ok(Frame::data(text.into())))
+            }
+            (false, None) => {
+                self.finish();
+                Some(Ok(Frame::data(text.into())))
+            }
+        }
+    }
+
+    fn poll_incoming(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let incoming = &mut self.incoming;
         let polled = match &mut self.connection {
             Some(connection) => connection.drive(cx, |cx| Pin::new(&mut *incoming).poll_frame(cx)),
@@ -150,7 +237,8 @@ impl PassedBody {
                 if let (Some(gather), Some(data)) = (&mut self.gather, frame.data_ref()) {
                     gather.add(data);
                 }
-                if self.incoming.is_end_stream() {
+                // A mapped body may have bytes left, and is finished with them.
+                if self.incoming.is_end_stream() && self.mapped.is_none() {
                     self.finish();
                 }
             }
@@ -167,7 +255,8 @@ impl PassedBody {
                     }
                 });
             }
-            Poll::Ready(None) => self.finish(),
+            Poll::Ready(None) if self.mapped.is_none() => self.finish(),
+            Poll::Ready(None) => {}
         }
         polled
     }
@@ -187,14 +276,14 @@ impl Body for AnswerBody {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Own(text) => text.is_none(),
-            Self::Passed(body) => body.incoming.is_end_stream(),
+            Self::Passed(body) => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Own(text) => SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64)),
-            Self::Passed(body) => body.incoming.size_hint(),
+            Self::Passed(body) => body.size_hint(),
         }
     }
 }

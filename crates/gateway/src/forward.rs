@@ -18,10 +18,12 @@ use super::alias::AliasMap;
 use super::authority::HostPort;
 use super::body::{AnswerBody, BodyProgress, PassedBody, RequestBody};
 use super::client::{ClientConnection, Continuation};
+use super::directory::ProxyRefusal;
 use super::gather::{Gather, Track};
 use super::headers;
 use super::link::{BeginDecision, Epoch, ExchangeLink};
 use super::local::{InFlight, LocalRoute};
+use super::mapped_body::BodyMap;
 use super::phase::{RouteState, Target};
 use super::pool::{ConnectError, Reuse, TargetConnection};
 use super::refusal::{RefusalResponse, RefusalSubject};
@@ -53,20 +55,38 @@ pub(super) struct RequestPath {
     pub(super) route: Rc<LocalRoute>,
     /// The part that the route has in the client's connection.
     pub(super) exchange: Arc<ExchangeLink>,
-    /// The further conditions of a request that came through the episode proxy.
+    /// The further conditions of a request of an episode.
     pub(super) proxied: Option<ProxiedRequest>,
     pub(super) connect_timeout: Duration,
 }
 
-/// The conditions under which a request through the episode proxy is forwarded.
+/// The conditions under which a request of an episode is forwarded.
 pub(super) struct ProxiedRequest {
     pub(super) access: EpisodeAccess,
     /// The only generation that may answer; `None` if any may.
     pub(super) generation: Option<u64>,
-    /// The address that the client used, for explanations.
-    pub(super) place: HostPort,
+    pub(super) door: RequestDoor,
     /// The addresses of the site; `None` if the target is outside of the arena.
     pub(super) alias: Option<AliasMap>,
+    /// The addresses in the body of the response, if they are replaced.
+    pub(super) bodies: Option<BodyMap>,
+}
+
+/// The door through which a request of an episode came.
+pub(super) enum RequestDoor {
+    /// The episode proxy, with the address that the client used.
+    Proxy { place: HostPort },
+    /// The own port of a slot.
+    Slot,
+}
+
+impl RequestDoor {
+    fn refusal(&self, refusal: &ProxyRefusal) -> RefusalResponse {
+        match self {
+            Self::Proxy { place } => RefusalResponse::of_proxy(refusal, &place.to_string()),
+            Self::Slot => RefusalResponse::of_slot(refusal),
+        }
+    }
 }
 
 struct Forwarding {
@@ -110,8 +130,7 @@ pub(super) async fn answer(
     forwarding.start(request, |_, _| {}).await
 }
 
-/// Answers one request of a client of the episode proxy, which has been examined. `change` adapts its head to the
-/// target, after the head has been recorded as the client sent it.
+/// Answers one request of a client of an episode, which has been examined. `change` adapts its head to the target.
 pub(super) async fn answer_proxied(
     path: RequestPath,
     request: Request<Incoming>,
@@ -158,14 +177,28 @@ impl Forwarding {
             return Ok(self.own(&RefusalResponse::read_only(request.method(), self.is_upgrade)));
         }
         // The recorder needs the head before it is changed for the target.
+        let mut request = request;
+        let mut change = Some(change);
+        if let Some(proxied) = &mut self.proxied
+            && let RequestDoor::Slot = proxied.door
+        {
+            // Recordings of all slots are to be the same, so they have canonical addresses.
+            change.take().into_iter().for_each(|change| change(proxied, request.headers_mut()));
+            if let Some(mapped) = proxied.alias.as_ref().and_then(|alias| alias.map_target(request.uri())) {
+                *request.uri_mut() = mapped;
+            }
+        }
         let shared = &self.route.shared;
         let track = shared.recorder.as_ref().and_then(|recorder| recorder.hear(&request, shared.address));
         self.track = track.map(Rc::new);
         let (mut parts, incoming) = request.into_parts();
         let mut is_external = false;
         if let Some(proxied) = &mut self.proxied {
-            change(proxied, &mut parts.headers);
+            change.into_iter().for_each(|change| change(proxied, &mut parts.headers));
             is_external = proxied.alias.is_none();
+            if let Some(bodies) = &mut proxied.bodies {
+                bodies.map_request(&mut parts.headers);
+            }
         }
         headers::to_target(&mut parts, (!is_external).then_some(&self.client.origin), self.is_upgrade);
         let body = if incoming.is_end_stream() {
@@ -252,7 +285,7 @@ impl Forwarding {
     /// Returns the answer to a request whose access has been revoked.
     fn revocation(&self) -> Option<RefusalResponse> {
         let proxied = self.proxied.as_ref()?;
-        proxied.access.refusal().map(|refusal| RefusalResponse::of_proxy(&refusal, &proxied.place.to_string()))
+        proxied.access.refusal().map(|refusal| proxied.door.refusal(&refusal))
     }
 
     /// Returns whether the generation of the target may answer the request.
@@ -284,16 +317,25 @@ impl Forwarding {
             return is_current
                 .then(|| self.failed(RefusalResponse::bad_gateway("its answer has a form that cannot be passed on")));
         }
+        let bodies = self.proxied.as_ref().and_then(|proxied| proxied.bodies.as_ref());
+        if let Some(Err(error)) = bodies.map(|bodies| bodies.check(&parts)) {
+            let is_current = self.exchange.withdraw() && !self.is_overtaken(epoch);
+            return is_current.then(|| self.failed(RefusalResponse::bad_gateway(error.to_string())));
+        }
         if !self.exchange.commit(epoch) {
             self.exchange.withdraw();
             return None;
         }
         self.client.begin_writing(&self.exchange);
+        let visit = self.visit.take()?;
+        let is_canonical = self.proxied.as_ref().is_some_and(|proxied| matches!(proxied.door, RequestDoor::Slot));
+        if let Some(track) = self.track.as_ref().filter(|_| is_canonical) {
+            track.answered(parts.status, &parts.headers);
+        }
         if let Some(alias) = self.proxied.as_ref().and_then(|proxied| proxied.alias.as_ref()) {
             alias.map_response(&mut parts.headers);
         }
-        let visit = self.visit.take()?;
-        if let Some(track) = &self.track {
+        if let Some(track) = self.track.as_ref().filter(|_| !is_canonical) {
             track.answered(parts.status, &parts.headers);
         }
         if is_upgraded {
@@ -304,7 +346,9 @@ impl Forwarding {
         self.end_if_last(&mut parts.headers);
         let gather = self.track.as_ref().map(|track| Gather::received(track, &parts.headers));
         let attached = self.proxied.is_some().then(|| Arc::clone(&self.exchange));
-        let body = PassedBody::new(incoming, connection, Rc::clone(&self.client), attached, visit, gather);
+        let bodies = self.proxied.as_ref().and_then(|proxied| proxied.bodies.as_ref());
+        let mapper = bodies.and_then(|bodies| bodies.map_response(&mut parts));
+        let body = PassedBody::new(incoming, connection, Rc::clone(&self.client), attached, visit, gather, mapper);
         Some(Response::from_parts(parts, AnswerBody::Passed(body)))
     }
 

@@ -197,6 +197,9 @@ pub struct RunArgs {
     /// through the episode proxy, except those to this host
     #[arg(long)]
     pub proxy_env: bool,
+    /// Use the URLs at the own ports of the episode's slots in all variables, for clients that take no proxy
+    #[arg(long, conflicts_with = "proxy_env")]
+    pub ports: bool,
     /// Command to run, with its arguments
     #[arg(value_name = "COMMAND", last = true, required = true)]
     pub command: Vec<String>,
@@ -207,11 +210,13 @@ The command has the variables of `arenad env`, with `todo` for sites that the ep
   ARENAD_EPISODE         the id of the episode
   ARENAD_EPISODE_TOKEN   the token with which a client on TCP keeps the episode alive and ends it
   ARENAD_URL_<SITE>      the URL of each site, such as ARENAD_URL_SHOPPING
+  ARENAD_PORT_URL_<SITE> the URL at the own port of the site's slot, if it has one
   ARENAD_RUN             the number of the run, from 1
   ARENAD_PROXY_SERVER, ARENAD_PROXY_USERNAME, ARENAD_PROXY_PASSWORD
                          the episode proxy, for clients that take them apart, such as Playwright
   ARENAD_PROXY_URL       the same in one URL
-If a site has a slot without a public port, all URLs lead through the episode proxy: the command must use it.
+If a site has a slot without a public port, all URLs lead through the episode proxy: the command must use it. With \
+--ports they lead to the own ports of slots instead.
 
 Exit codes:
    75  void: the environment failed the episode; repeat the run

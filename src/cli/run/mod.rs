@@ -38,8 +38,14 @@ pub async fn run(global: &Global, args: &RunArgs) -> Result<u8, CommandFailure> 
     request.detach = true;
     let interruptions = Interruptions::listen()?;
     let runs = (1..=args.n.get()).map(|number| {
-        let (command, has_proxy_env) = (args.command.as_slice(), args.proxy_env);
-        let one = SingleRun { client: &client, command, number, is_alone: args.n.get() == 1, has_proxy_env };
+        let one = SingleRun {
+            client: &client,
+            command: args.command.as_slice(),
+            number,
+            is_alone: args.n.get() == 1,
+            has_proxy_env: args.proxy_env,
+            uses_ports: args.ports,
+        };
         one.run(&request, interruptions.subscribe())
     });
     let ended = tokio::select! {
@@ -80,6 +86,8 @@ struct SingleRun<'a> {
     is_alone: bool,
     /// Whether the command's own HTTP clients use the episode proxy.
     has_proxy_env: bool,
+    /// Whether all URLs are those at the own ports of slots.
+    uses_ports: bool,
 }
 
 impl SingleRun<'_> {
@@ -114,6 +122,12 @@ impl SingleRun<'_> {
             )
             .hint("`arenad status` says why; `arenad serve --proxy ADDRESS` offers it"));
         }
+        if self.uses_ports && !episode.has_ports() {
+            let lacking = episode.sites.iter().find(|site| site.direct_url().is_none());
+            let lacking = lacking.or(episode.sites.first()).map_or("a site", |site| site.site.as_str());
+            return Err(CommandFailure::usage(format!("--ports requires own ports of slots, and {lacking} has none"))
+                .hint("give it `ports` in the environment file, or use the episode proxy"));
+        }
         let mut child = RunningChild::start(self.command, &self.variables(episode, started), self.is_alone)?;
         loop {
             tokio::select! {
@@ -140,10 +154,17 @@ impl SingleRun<'_> {
     }
 
     fn variables(&self, episode: &ReportedEpisode, started: &StartedEpisode) -> BTreeMap<String, String> {
-        let mut variables = episode.variables.clone();
+        let mut variables = if self.uses_ports { episode.port_variables.clone() } else { episode.variables.clone() };
         let is_proxied = episode.is_proxied();
-        let url = |site: &EpisodeSite| if is_proxied { site.proxy_url.clone() } else { site.url.clone() };
-        variables.extend(episode.sites.iter().filter_map(|site| Some((variable(&site.site), url(site)?))));
+        let url = |site: &EpisodeSite| match (self.uses_ports, is_proxied) {
+            (true, _) => site.direct_url().cloned(),
+            (false, true) => site.proxy_url.clone(),
+            (false, false) => site.url.clone(),
+        };
+        let named = |prefix: &str, site: &EpisodeSite, url: Option<String>| Some((variable(prefix, &site.site), url?));
+        variables.extend(episode.sites.iter().filter_map(|site| named("ARENAD_URL", site, url(site))));
+        let ports = episode.sites.iter().filter_map(|site| named("ARENAD_PORT_URL", site, site.port_url.clone()));
+        variables.extend(ports);
         if let Some(proxy) = &started.proxy {
             variables.extend(proxy::variables(proxy));
             if self.has_proxy_env {
@@ -157,10 +178,10 @@ impl SingleRun<'_> {
     }
 }
 
-/// Returns the name of the variable that has the URL of a site.
-fn variable(site: &str) -> String {
+/// Returns the name of a variable that has a URL of a site.
+fn variable(prefix: &str, site: &str) -> String {
     let name = site.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' });
-    format!("ARENAD_URL_{}", name.collect::<String>())
+    format!("{prefix}_{}", name.collect::<String>())
 }
 
 /// Waits until the episode has its slots.
@@ -180,8 +201,8 @@ mod tests {
 
     #[test]
     fn the_variable_of_a_site_can_be_read_by_a_shell() {
-        assert_eq!(variable("shopping_admin"), "ARENAD_URL_SHOPPING_ADMIN");
-        assert_eq!(variable("my-forum"), "ARENAD_URL_MY_FORUM");
+        assert_eq!(variable("ARENAD_URL", "shopping_admin"), "ARENAD_URL_SHOPPING_ADMIN");
+        assert_eq!(variable("ARENAD_PORT_URL", "my-forum"), "ARENAD_PORT_URL_MY_FORUM");
     }
 
     #[test]

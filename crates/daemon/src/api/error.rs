@@ -297,7 +297,7 @@ impl From<EnvironmentError> for ApiError {
                 .hint("`arenad status` lists the slots; further ones are made when episodes wait for them"),
             EnvironmentError::InvalidSlotName(_) => Self::bad_request(detail),
             EnvironmentError::PortsTaken(_) => Self::new(StatusCode::CONFLICT, "ports_taken", detail)
-                .hint("stop what holds them, or change `public.port` of the sites"),
+                .hint("stop what holds them, or change `public.port` or `ports` of the sites"),
             EnvironmentError::DoesNotFit(findings) => {
                 let cures: Vec<&str> = findings.iter().filter_map(|finding| finding.cure.as_deref()).collect();
                 Self::new(StatusCode::CONFLICT, "does_not_fit", detail)

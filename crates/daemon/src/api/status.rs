@@ -19,6 +19,7 @@ use arenad_api as wire;
 use arenad_instance::InstanceHandle;
 use arenad_model::ids::SiteId;
 use arenad_model::instance::InstanceState;
+use arenad_model::site::{Site, SlotPorts};
 use arenad_model::standby_schedule::count_at;
 
 /// `GET /v1/version`: returns the version of the daemon and of the API.
@@ -41,7 +42,7 @@ pub(super) async fn status(State(api): State<Arc<Api>>) -> Result<Json<wire::Sta
         for handle in handles {
             let mut shown = site(&api, &handle, &environment.host).await?;
             let known = environment.sites.iter().find(|site| site.name == handle.site.name);
-            shown.slots = slots(&api, &handle.id.site_id(), known.is_some_and(|site| site.slots.max > 1));
+            shown.slots = slots(&api, &handle.id.site_id(), known);
             sites.push(shown);
         }
         environments.push(wire::EnvironmentStatus {
@@ -148,19 +149,22 @@ fn containers(found: BTreeMap<String, (String, Option<IpAddr>)>) -> Vec<wire::Si
     found.into_iter().map(container).collect()
 }
 
-/// Returns the slots of a site if there may be several, or several exist still.
-fn slots(api: &Api, site: &SiteId, may_have_several: bool) -> Vec<wire::SlotStatus> {
+/// Returns the slots of a site if there may be several, several exist still, or they have own ports. `known` is the
+/// definition of the site.
+fn slots(api: &Api, site: &SiteId, known: Option<&Site>) -> Vec<wire::SlotStatus> {
     let views = api.environments.slots_of(site);
-    let has_several = may_have_several || views.len() > 1;
-    views.into_iter().filter(|_| has_several).map(slot).collect()
+    let is_shown = views.len() > 1 || known.is_some_and(|site| site.slots.max > 1 || site.ports.is_some());
+    let ports = known.and_then(|site| site.ports);
+    views.into_iter().filter(|_| is_shown).map(|view| slot(view, ports)).collect()
 }
 
-fn slot(view: SlotView) -> wire::SlotStatus {
+fn slot(view: SlotView, ports: Option<SlotPorts>) -> wire::SlotStatus {
     let SlotView { instance, slot_use } = view;
     let report = instance.report();
     wire::SlotStatus {
         number: instance.id.number,
         instance: instance.id.to_string(),
+        port: ports.and_then(|ports| ports.of(instance.id.number)),
         state: words::state(&report.state),
         since: report.since.to_string(),
         reason: report.state.trouble().map(|trouble| trouble.reason.clone()),

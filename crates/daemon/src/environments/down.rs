@@ -72,6 +72,7 @@ impl EnvironmentRegistry {
         let id = &handle.id;
         if is_public(id) {
             self.write(|running| running.get_mut(id.environment.as_str())?.instances.remove(&id.site));
+            self.slot_ports.close_site(&id.environment, &id.site).await;
         }
         self.slots.leave(id);
         let mut changes = handle.changes();

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
 
 use super::reconcile::{self, Hands};
+use super::slot_ports::SlotPortBoard;
 use super::slots::DaemonSlots;
 use super::stranded::{AllStranded, Stranded};
 use arenad_definition::{self as definition, DefinitionSources, Diagnostics, SourceFile};
@@ -52,6 +53,7 @@ pub struct EnvironmentRegistry {
     slots: Arc<DaemonSlots>,
     episodes: EpisodeHandle,
     running: RwLock<BTreeMap<String, RunningEnvironment>>,
+    slot_ports: SlotPortBoard,
     stranded: AllStranded,
     change: tokio::sync::Mutex<()>,
     reconciled: tokio::sync::Mutex<reconcile::Memory>,
@@ -60,15 +62,22 @@ pub struct EnvironmentRegistry {
 impl EnvironmentRegistry {
     /// Returns a registry without environments.
     pub fn new(shared: Arc<SharedParts>, slots: Arc<DaemonSlots>, episodes: EpisodeHandle) -> Self {
+        let slot_ports = SlotPortBoard::new(shared.clone(), slots.clone(), episodes.clone());
         Self {
             shared,
             slots,
             episodes,
+            slot_ports,
             running: RwLock::default(),
             stranded: AllStranded::default(),
             change: tokio::sync::Mutex::default(),
             reconciled: tokio::sync::Mutex::default(),
         }
+    }
+
+    /// Sets the address of the episode proxy, which the own ports of slots name in explanations.
+    pub(crate) fn set_proxy(&self, server: &str) {
+        self.slot_ports.set_proxy(server);
     }
 
     fn read<T>(&self, look: impl FnOnce(&BTreeMap<String, RunningEnvironment>) -> T) -> T {

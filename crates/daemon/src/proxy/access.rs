@@ -7,7 +7,8 @@
 //!   end revokes it, and the request ends with it.
 //! - If the end had been published, the fence refuses the request.
 //!
-//! A freeze works in the same way, and an episode that goes on gets a new access with its next request.
+//! A freeze works in the same way, and an episode that goes on gets a new access with its next request. Requests to the
+//! own ports of slots have the same access (`slot_ports`).
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -45,7 +46,7 @@ impl ProxyAccess {
     }
 
     /// Returns the access of an episode whose client the fence has just admitted.
-    pub(super) fn of(&self, episode: &EpisodeId) -> EpisodeAccess {
+    pub(crate) fn of(&self, episode: &EpisodeId) -> EpisodeAccess {
         let mut table = self.table();
         if let Some(access) = table.get(episode) {
             return access.clone();

@@ -10,7 +10,7 @@ use arenad_model::episode::ids::EpisodeId;
 use arenad_model::episode::request::{SiteWant, StartPoint};
 use arenad_model::episode::{EpisodeState, EpisodeStatus};
 use arenad_model::harness_variables::{of_benchmark, of_browsergym};
-use arenad_model::proxy_address::{common_url, own_url};
+use arenad_model::proxy_address::{common_url, own_url, slot_url};
 use arenad_model::site::{Environment, Site};
 use arenad_store::StoredEpisodeEvent;
 
@@ -56,6 +56,14 @@ pub(super) fn whole(api: &Api, view: &EpisodeView) -> ReportedEpisode {
         if is_proxied { own.proxy_url.as_ref().map(|_| common_url(site)) } else { own.url.clone() }
     };
     let variables = of_benchmark(&definition, &url).into_iter().chain(of_browsergym(&definition, &url)).collect();
+    if episode.has_ports() {
+        let url = |site: &Site| {
+            let own = episode.sites.iter().find(|own| own.site == site.name.as_str())?;
+            own.direct_url().cloned()
+        };
+        let variables = of_benchmark(&definition, &url).into_iter().chain(of_browsergym(&definition, &url));
+        episode.port_variables = variables.collect();
+    }
     episode.variables = variables;
     episode
 }
@@ -98,6 +106,7 @@ fn shown(api: &Api, view: &EpisodeView, definition: Option<&Environment>) -> Rep
         ending: view.state.ending().map(ending),
         forked_from: request.sites.iter().find_map(|want| parent(&want.start)).map(EpisodeId::to_string),
         variables: Default::default(),
+        port_variables: Default::default(),
     }
 }
 
@@ -126,5 +135,6 @@ fn site(view: &EpisodeView, want: &SiteWant, definition: Option<&Environment>, h
         },
         url: reached.filter(|_| slot.is_none_or(|slot| is_public(&slot.instance))).map(|(site, host)| site.url(host)),
         proxy_url: reached.filter(|_| has_proxy).map(|(site, _)| own_url(site)),
+        port_url: reached.zip(slot).and_then(|((site, host), slot)| slot_url(site, host, slot.instance.number)),
     }
 }
