@@ -1,6 +1,10 @@
 //! Forks: children that start from the state of a running episode, which goes on.
 
 use std::collections::BTreeSet;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use reqwest::Method;
 use rustix::process::Signal;
@@ -32,6 +36,19 @@ fn world(label: &str, slots: u32) -> World {
 
 fn with_stores(world: World) -> World {
     world.edit("environment", "    baseline:\n", STORES);
+    world
+}
+
+/// Adds a site `other`, which is defined as `toy` is.
+fn with_second_site(world: World) -> World {
+    let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+    for (kind, list) in [("environment", "sites:\n"), ("compose", "services:\n")] {
+        let text = std::fs::read_to_string(world.file(kind)).unwrap();
+        let second = text.split_once(list).unwrap().1;
+        let second = second.replace("  toy:\n", "  other:\n").replace(&world.port.to_string(), &port.to_string());
+        let second = second.replace(", variable: SHOPPING", "").replace(":1\n", "-other:1\n");
+        std::fs::write(world.file(kind), text + &second).unwrap();
+    }
     world
 }
 
@@ -145,6 +162,49 @@ async fn children_share_nothing_if_the_stores_are_copied_while_the_writers_rest(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn children_share_nothing_if_the_site_is_stopped_to_be_copied() {
     children_share_nothing(world("fork-stop", 4), true).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_copies_of_several_sites_fit_together() {
+    let world = with_second_site(with_stores(world("fork-two", 3)));
+    world.up();
+    let api = EpisodeClient::of(&world);
+    let started = api.start(json!({ "wait_seconds": 120 })).await;
+    let server = started["proxy"]["server"].as_str().unwrap().to_owned();
+    let of = |started: &Value| client(&server, &id(started), started["token"].as_str().unwrap());
+    // Each number is written to one site and then to the other, during the fork as well.
+    let is_over = Arc::new(AtomicBool::new(false));
+    let (parent, stop) = (of(&started), is_over.clone());
+    let writer = tokio::spawn(async move {
+        let mut number = 0;
+        while !stop.load(Ordering::Relaxed) {
+            for site in ["toy", "other"] {
+                let written = fetch(&parent, &format!("http://{site}.arena.test/cgi-bin/write?{number}")).await;
+                assert_eq!(written, (200, "written\n".to_owned()), "{number} to {site}: a request was cut");
+            }
+            number += 1;
+            // A moment without requests, in which the slots are held.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        number
+    });
+    let observer = of(&started);
+    while !fetch(&observer, "http://other.arena.test/cgi-bin/page").await.1.contains("\n3\n") {}
+    let (status, forked) = fork(&api, &id(&started), json!({ "wait_seconds": 120 })).await;
+    is_over.store(true, Ordering::Relaxed);
+    let written = writer.await.unwrap();
+    assert_eq!(status, 201, "{forked:#}");
+    let child = of(&forked["children"][0]);
+    let mut counts = Vec::new();
+    for site in ["toy", "other"] {
+        let (status, page) = fetch(&child, &format!("http://{site}.arena.test/cgi-bin/page")).await;
+        let expected: String = (0..page.lines().count() - 2).map(|number| format!("{number}\n")).collect();
+        assert_eq!((status, &page), (200, &format!("{BASELINE}{expected}")));
+        counts.push(page.lines().count() - 2);
+    }
+    assert!(counts[0] - counts[1] <= 1 && counts[1] >= 4 && counts[0] <= written, "{counts:?} of {written}");
+    world.run(&["down"]).code(0);
+    world.assert_down();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
