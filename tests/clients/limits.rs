@@ -19,7 +19,7 @@ const SETTINGS: [(&str, &str); 4] = [
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_daemon_has_the_limits_that_it_was_started_with() {
     let world = World::single("limits");
-    // All episodes share the site, so that slots are no limit.
+    // All episodes share the site, so that only the settings limit their number.
     world.edit("environment", "    baseline:\n", "    reset: { strategy: keep }\n    baseline:\n");
     let mut up = world.command(&["up", &world.name]);
     up.envs(SETTINGS);
