@@ -93,6 +93,8 @@ async fn an_episode_tells_what_it_changed_on_its_own_slots() {
     assert_eq!((status, look), (201, json!({ "number": 2 })));
     write(&world, 1, "latest");
     assert_eq!(diff(&changes(&one, "?since=1&until=2").await), more);
+    let offered = world.run(&["complete", "--", "episode", "changes", &one, "--since", ""]).code(0);
+    assert_eq!(offered.out, "1\n2\n");
     let (_, looks) = api.get(&format!("/v1/episodes/{one}/looks")).await;
     assert_eq!(looks, json!({ "episode": one, "looks": [{ "number": 1 }, { "number": 2 }] }));
     for (query, expected) in [
