@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import threading
 import time
 import unittest
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from scripted import PATIENCE, Line, Reply, ScriptedDaemon, ending, episode, started
@@ -275,6 +277,37 @@ class Forking(ScriptedTest):
             parent.fork(2)
         self.assertEqual(len(self.daemon.asked("DELETE", f"{EPISODES}/ep-2")), 1)
         parent.end()
+
+
+GUIDE = Path(__file__).resolve().parents[3] / "docs/guides/python.md"
+
+
+class Searching(ScriptedTest):
+    def test_the_guides_search_finds_the_actions_and_ends_every_episode(self) -> None:
+        (code,) = [block for block in re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.S) if "def search" in block]
+        guide: dict[str, Any] = {"Arena": None}
+        exec(compile(code, str(GUIDE), "exec"), guide)
+        guide["Arena"] = lambda: self.arena
+        self.daemon.script("POST", EPISODES, Reply(201, started(state="active")))
+        self.daemon.script("POST", f"{ONE}/evaluations/begin", Reply(200, {"task": "t"}))
+        forks = {"ep-1": ["ep-2", "ep-3"], "ep-3": ["ep-4", "ep-5"]}
+        for parent, children in forks.items():
+            reply = Reply(201, {"children": [started(child, "active") for child in children]})
+            self.daemon.script("POST", f"{EPISODES}/{parent}/fork", reply)
+        for id, reward in (("ep-2", None), ("ep-3", 0.0), ("ep-4", 1.0)):
+            verdict = {1.0: "passed", 0.0: "failed", None: "void"}[reward]
+            judged = {"episode": id, "verdict": verdict, "reward": reward, "ending": None if reward is not None else ending()}
+            self.daemon.script("POST", f"{EPISODES}/{id}/evaluations", Reply(200, judged))
+        self.daemon.script("DELETE", f"{EPISODES}/ep-2", Reply.problem(410, "void", ending()))
+
+        def propose(_: Episode, path: list[str]) -> list[str]:
+            return ["left", "right"]
+
+        found = guide["search"]("t", propose, lambda *_: "done", lambda _, path: float(len(path)))
+        self.assertEqual(found, ["right", "left"])
+        for number in range(1, 6):
+            self.assertEqual(len(self.daemon.asked("DELETE", f"{EPISODES}/ep-{number}")), 1, number)
+        self.assertEqual(self.daemon.asked("POST", f"{EPISODES}/ep-4/evaluations")[0][0]["begun"], {"task": "t"})
 
 
 HOLDER = """
