@@ -46,7 +46,7 @@ async def in_own_thread(work: Callable[[], T]) -> T:
         try:
             loop.call_soon_threadsafe(finish, result, failure)
         except RuntimeError:
-            # The loop was closed, so nobody waits.
+            # The loop is closed, so no task waits.
             pass
 
     threading.Thread(target=run, daemon=True).start()

@@ -354,7 +354,7 @@ class EpisodeRequest:
 
 
 def _release(transport: Transport, id: str) -> None:
-    """Ends an episode that nobody will use. Without an answer it ends when its time to live is over."""
+    """Ends an episode that the caller never gets. If the request fails, it ends when its time to live is over."""
     try:
         transport.request("DELETE", f"/v1/episodes/{id}", timeout=10.0)
     except ArenadError:
