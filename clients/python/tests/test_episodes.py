@@ -258,7 +258,9 @@ class Forking(ScriptedTest):
         children = [started(f"ep-{number}", "active") for number in (2, 3)]
         self.daemon.script("POST", f"{ONE}/fork", Reply(201, {"children": children}))
         one, other = parent.fork(2)
-        self.assertEqual(self.daemon.asked("POST", f"{ONE}/fork")[0][0], {"children": 2})
+        ((body, headers),) = self.daemon.asked("POST", f"{ONE}/fork")
+        self.assertEqual(body, {"children": 2, "wait_seconds": 60, "detach": True})
+        self.assertTrue(headers["idempotency-key"])
         lines = [self.daemon.line("ep-2"), self.daemon.line("ep-3")]
         with one:
             self.assertEqual((one.id, one.proxy_url), ("ep-2", "http://ep-2:c0ffee@127.0.0.1:7500"))
@@ -268,6 +270,41 @@ class Forking(ScriptedTest):
         self.assertEqual(self.daemon.asked("DELETE", f"{EPISODES}/ep-3"), [])
         other.end()
         self.assertEqual(len(self.daemon.asked("DELETE", f"{EPISODES}/ep-3")), 1)
+
+    def test_children_are_returned_when_all_have_their_slots(self) -> None:
+        parent, _ = self.begin()
+        children = [started(f"ep-{number}") for number in (2, 3)]
+        self.daemon.script("POST", f"{ONE}/fork", Reply(202, {"children": children}))
+
+        def grant() -> None:
+            for id in ("ep-3", "ep-2"):
+                self.daemon.line(id).tell(episode(id))
+
+        granting = threading.Thread(target=grant)
+        granting.start()
+        forked = parent.fork(2, timeout=5, labels={"depth": "1"})
+        granting.join()
+        self.assertEqual([child.state for child in forked], ["active", "active"])
+        self.assertEqual(self.daemon.asked("POST", f"{ONE}/fork")[0][0]["labels"], {"depth": "1"})
+        for child in [*forked, parent]:
+            child.end()
+
+    def test_there_is_no_child_if_one_gets_no_slot(self) -> None:
+        parent, _ = self.begin()
+        children = [started(f"ep-{number}") for number in (2, 3)]
+        self.daemon.script("POST", f"{ONE}/fork", Reply(202, {"children": children}))
+
+        def refuse() -> None:
+            self.daemon.line("ep-2").tell(episode("ep-2"))
+            self.daemon.line("ep-3").tell(episode("ep-3", state="expired", ending=ending("expired", "wait")))
+
+        refusing = threading.Thread(target=refuse)
+        refusing.start()
+        with self.assertRaises(NoSlot):
+            parent.fork(2, timeout=1)
+        refusing.join()
+        self.assertEqual(len(self.daemon.asked("DELETE", f"{EPISODES}/ep-2")), 1)
+        parent.end()
 
     def test_children_of_a_fork_that_fails_are_ended(self) -> None:
         parent, _ = self.begin()

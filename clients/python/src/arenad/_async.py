@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
@@ -145,9 +146,17 @@ class AsyncEpisode:
         while (event := await in_own_thread(lambda: next(events, None))) is not None:
             yield event
 
-    async def fork(self, children: int = 1) -> list[AsyncEpisode]:
+    async def fork(
+        self,
+        children: int = 1,
+        *,
+        timeout: float = 60.0,
+        owner: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> list[AsyncEpisode]:
         """Returns new episodes whose sites start in the present state of this one; see `Episode.fork`."""
-        return [AsyncEpisode(episode) for episode in await in_own_thread(lambda: self._episode.fork(children))]
+        fork = functools.partial(self._episode.fork, children, timeout=timeout, owner=owner, labels=labels)
+        return [AsyncEpisode(episode) for episode in await in_own_thread(fork)]
 
 
 class AsyncEpisodeStart:

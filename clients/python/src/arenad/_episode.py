@@ -29,6 +29,9 @@ from .types import (
 ATTEMPTS = 3
 """The number of attempts to ask for an episode if the answer is lost."""
 
+FORK_TIMEOUT = 600.0
+"""Seconds within which the state of an episode is copied."""
+
 RETRY_AFTER = 2.0
 """Seconds before the next attempt if a refusal does not say when to try again."""
 
@@ -233,13 +236,25 @@ class Episode:
                 stream.close()
             time.sleep(0.2)
 
-    def fork(self, children: int = 1) -> list[Episode]:
+    def fork(
+        self,
+        children: int = 1,
+        *,
+        timeout: float = 60.0,
+        owner: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> list[Episode]:
         """Returns new episodes whose sites start in the present state of this one, which goes on.
 
         Sessions and everything else in the stores are equal; what is only in the memory of a site's processes is not.
-        Each child is independent: it ends with a block of its own, with `end`, or with the process.
+        Raises `NoSlot` if not all children get their slots within `timeout` seconds; then there is no child. Each child
+        is independent: it ends with a block of its own, with `end`, or with the process.
         """
-        forked = self._ask("POST", "/fork", {"children": children})
+        body: dict[str, Any] = {"children": children, "wait_seconds": round(timeout), "detach": True}
+        body |= {} if owner is None else {"owner": owner}
+        body |= {} if labels is None else {"labels": dict(labels)}
+        path, headers = f"{self._path}/fork", {"Idempotency-Key": f"python-{uuid.uuid4()}"}
+        forked = self._transport.request("POST", path, body, headers, timeout=FORK_TIMEOUT)
         episodes: list[Episode] = []
         try:
             for started in forked["children"]:
