@@ -12,6 +12,7 @@ use super::{client, exit_code, secrets};
 use arenad_daemon::proxy::ProxyPort;
 use arenad_daemon::{Daemon, DaemonSettings, StartError};
 use arenad_engine::docker::DockerEngine;
+use arenad_model::record_retention::RecordRetention;
 use arenad_model::site::Secret;
 
 /// The address of the episode proxy unless the operator chooses another one.
@@ -40,6 +41,7 @@ pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, CommandFailure
         parallel: args.daemon.parallel,
         standby_boots: args.standby_boots,
         memory_reserve: args.memory_reserve,
+        record_retention: RecordRetention { age: args.record_age, total_bytes: args.record_size },
         tcp,
         proxy,
         socket_group: args.socket_group,

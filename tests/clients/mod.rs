@@ -6,6 +6,7 @@ mod command;
 mod judged;
 mod leases;
 mod proxied;
+mod recorded;
 
 use std::time::Duration;
 

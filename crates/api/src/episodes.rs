@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::checks::{Begun, Checked};
-use super::{EpisodeStatus, EpisodeVerdict, Evaluation, EvaluationRequest, SourceText, StorageCookie};
+use super::{EpisodeRecording, EpisodeStatus, EpisodeVerdict, Evaluation, EvaluationRequest, SourceText, StorageCookie};
 
 /// The header that makes repetitions of a request for an episode get the same episode.
 pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -58,6 +58,9 @@ pub struct EpisodeStartRequest {
     /// Labels by which the client finds the episode again.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// The requests that are recorded: `all`, `writes` or `none`. Default: `none`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<EpisodeRecording>,
 }
 
 /// The answer to an [`EpisodeStartRequest`].
@@ -124,6 +127,9 @@ pub struct ReportedEpisode {
     pub owner: String,
     /// The labels that the client gave.
     pub labels: BTreeMap<String, String>,
+    /// The requests that are recorded: `all`, `writes` or `none`; null from daemons that do not record episodes.
+    #[serde(default)]
+    pub record: Option<EpisodeRecording>,
     /// The sites, in the order of the request.
     pub sites: Vec<EpisodeSite>,
     /// The time to live.
@@ -348,6 +354,7 @@ mod tests {
             state: EpisodeStatus::Active,
             owner: DEFAULT_OWNER.to_owned(),
             labels: BTreeMap::new(),
+            record: None,
             sites: Vec::new(),
             ttl_seconds: 600.0,
             left_seconds: 599.5,

@@ -49,7 +49,7 @@ pub use self::space::{
     StorageStatus,
 };
 pub use self::words::{
-    ConditionKind, ConditionStatus, DifferenceKind, EpisodeStatus, EpisodeVerdict, Extent, FindingArea, FindingLevel,
+    ConditionKind, ConditionStatus, DifferenceKind, EpisodeRecording, EpisodeStatus, EpisodeVerdict, Extent, FindingArea, FindingLevel,
     ImageItemKind, ImageOrigin, ImageOutcome, ImageState, InstanceState, ItemChange, OperationKind, OperationState,
     ProbeKind, PrunedKind, ResetOutcome, ResetWay, SlotOccupation, SnapshotKind, StandbyState, ValueKind,
 };

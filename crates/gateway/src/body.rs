@@ -3,15 +3,17 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
 use super::client::ClientConnection;
+use super::episode_recorder::KeptReceipt;
 use super::gather::Gather;
 use super::link::ExchangeLink;
 use super::local::{InFlight, LocalRoute};
@@ -101,6 +103,16 @@ pub(super) struct PassedBody {
     attached: Option<Arc<ExchangeLink>>,
     visit: Option<InFlight>,
     gather: Option<Box<Gather>>,
+    /// The end of the body, from the moment that it has been read until the record of the episode has the exchange.
+    withheld: Option<WithheldEnd>,
+}
+
+/// The end of a body whose exchange is being kept. Until it is handed over, a switch or a revocation takes the response
+/// for one that has not ended, and cuts the client.
+struct WithheldEnd {
+    receipt: KeptReceipt,
+    /// The last chunk or the trailers; `None` if the end follows chunks that have been handed over.
+    frame: Option<Frame<Bytes>>,
 }
 
 impl PassedBody {
@@ -112,15 +124,44 @@ impl PassedBody {
         visit: InFlight,
         gather: Option<Box<Gather>>,
     ) -> Self {
-        let mut body = Self { incoming, connection: Some(connection), client, attached, visit: Some(visit), gather };
+        let (connection, visit) = (Some(connection), Some(visit));
+        let mut body = Self { incoming, connection, client, attached, visit, gather, withheld: None };
         if body.incoming.is_end_stream() {
             body.finish();
         }
         body
     }
 
-    fn finish(&mut self) {
+    /// Hands over the end of the body, or withholds it until the record of the episode has the exchange.
+    fn end(&mut self, cx: &mut Context<'_>, frame: Option<Frame<Bytes>>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         // Before the last bytes leave, so that a client that has read the response finds it recorded.
+        let receipt = self.gather.take().and_then(|mut gather| {
+            gather.end();
+            gather.receipt()
+        });
+        match receipt {
+            Some(receipt) => {
+                self.withheld = Some(WithheldEnd { receipt, frame });
+                self.poll_withheld(cx)
+            }
+            None => {
+                self.finish();
+                Poll::Ready(frame.map(Ok))
+            }
+        }
+    }
+
+    fn poll_withheld(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        if let Some(withheld) = &mut self.withheld {
+            // A keeper that fails drops its end, which resolves the receipt as well.
+            let _ = ready!(Pin::new(&mut withheld.receipt).poll(cx));
+        }
+        let frame = self.withheld.take().and_then(|withheld| withheld.frame);
+        self.finish();
+        Poll::Ready(frame.map(Ok))
+    }
+
+    fn finish(&mut self) {
         if let Some(mut gather) = self.gather.take() {
             gather.end();
         }
@@ -136,13 +177,16 @@ impl PassedBody {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        if self.withheld.is_some() {
+            return self.poll_withheld(cx);
+        }
         let incoming = &mut self.incoming;
         let polled = match &mut self.connection {
             Some(connection) => connection.drive(cx, |cx| Pin::new(&mut *incoming).poll_frame(cx)),
             None => Pin::new(incoming).poll_frame(cx),
         };
-        match &polled {
-            Poll::Pending => {}
+        match polled {
+            Poll::Pending => Poll::Pending,
             Poll::Ready(Some(Ok(frame))) => {
                 if let Some(visit) = &self.visit {
                     visit.route().count_from_site(frame.data_ref().map_or(0, Bytes::len));
@@ -151,10 +195,11 @@ impl PassedBody {
                     gather.add(data);
                 }
                 if self.incoming.is_end_stream() {
-                    self.finish();
+                    return self.end(cx, Some(frame));
                 }
+                Poll::Ready(Some(Ok(frame)))
             }
-            Poll::Ready(Some(Err(_))) => {
+            Poll::Ready(Some(Err(error))) => {
                 // hyper would close the connection in order, which a client that reads until the end takes for a
                 // complete body.
                 self.client.link.cut_telling(|| {
@@ -166,10 +211,10 @@ impl PassedBody {
                         if is_current { shared.counters.target_failed() } else { shared.counters.cut_by_switch() }
                     }
                 });
+                Poll::Ready(Some(Err(error)))
             }
-            Poll::Ready(None) => self.finish(),
+            Poll::Ready(None) => self.end(cx, None),
         }
-        polled
     }
 }
 
@@ -187,7 +232,7 @@ impl Body for AnswerBody {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Own(text) => text.is_none(),
-            Self::Passed(body) => body.incoming.is_end_stream(),
+            Self::Passed(body) => body.withheld.is_none() && body.incoming.is_end_stream(),
         }
     }
 

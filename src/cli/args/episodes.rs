@@ -4,9 +4,11 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::shared::{Malformed, duration};
+use arenad_api::EpisodeRecording;
 
 #[derive(Debug, Subcommand)]
 #[command(disable_help_subcommand = true)]
@@ -24,6 +26,8 @@ pub enum EpisodeCommand {
     Freeze(EpisodeIdArgs),
     /// End the freeze of an episode
     Unfreeze(EpisodeIdArgs),
+    /// Write the recorded requests of an episode that runs or has ended
+    Export(EpisodeExportArgs),
     /// End episodes, or withdraw their requests; their sites are brought back to their baselines
     End(EpisodeEndArgs),
 }
@@ -55,6 +59,18 @@ pub struct EpisodeTermsArgs {
     /// Label by which the episode is found; may be repeated
     #[arg(short, long = "label", value_name = "KEY=VALUE", value_parser = label)]
     pub labels: Vec<(String, String)>,
+    /// Requests to record; the record is kept after the end of the episode [default: none]
+    #[arg(long, value_name = "REQUESTS", value_parser = recording())]
+    pub record: Option<EpisodeRecording>,
+}
+
+/// Returns the parser of the requests to record.
+fn recording() -> impl TypedValueParser<Value = EpisodeRecording> {
+    let all = [EpisodeRecording::All, EpisodeRecording::Writes, EpisodeRecording::Nothing];
+    PossibleValuesParser::new(all.map(EpisodeRecording::word)).map(move |word| {
+        // Only these words are possible.
+        all.into_iter().find(|known| known.word() == word).unwrap_or(EpisodeRecording::Nothing)
+    })
 }
 
 #[derive(Debug, Args)]
@@ -112,6 +128,40 @@ pub struct EpisodeEndArgs {
     pub episodes: Vec<String>,
 }
 
+/// The form in which the requests of an episode are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// A HAR 1.2
+    Har,
+    /// A folder that `webarena-verified eval-tasks` scores
+    WebarenaVerified,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXPORT_NOTES)]
+pub struct EpisodeExportArgs {
+    /// Id of the episode
+    #[arg(value_name = "EPISODE")]
+    pub episode: String,
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t = ExportFormat::Har)]
+    pub format: ExportFormat,
+    /// Folder to write to [default: standard output for a HAR, else the working directory]
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Number of the task, for webarena-verified [default: the label `task`]
+    #[arg(short, long, value_name = "NUMBER")]
+    pub task: Option<u32>,
+    /// File with the agent's response, for webarena-verified
+    #[arg(long, value_name = "FILE")]
+    pub response: Option<PathBuf>,
+}
+
+const EXPORT_NOTES: &str = "\
+`--format webarena-verified` writes DIR/TASK/agent_response.json, network.har and run_config.json. The configuration \
+has all addresses of the sites, so that episodes of all slots are scored together. An agent_response.json that exists \
+is kept if there is no --response.";
+
 /// Runs a command with an episode of its own: pristine sites that no other client uses. The episode ends with the
 /// command, and with this process, however that ends.
 #[derive(Debug, Args)]
@@ -133,6 +183,9 @@ pub struct RunArgs {
     /// through the episode proxy, except those to this host
     #[arg(long)]
     pub proxy_env: bool,
+    /// Record all requests, and write them to DIR/EPISODE.har when the command has ended
+    #[arg(long, value_name = "DIR")]
+    pub har: Option<PathBuf>,
     /// Command to run, with its arguments
     #[arg(value_name = "COMMAND", last = true, required = true)]
     pub command: Vec<String>,

@@ -2,10 +2,11 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use clap::Args;
 
-use super::shared::{DaemonArgs, DefinitionArgs, EngineArgs, container_memory, size};
+use super::shared::{DaemonArgs, DefinitionArgs, EngineArgs, container_memory, duration, size};
 use arenad_model::subnet::Subnet;
 
 #[derive(Debug, Args)]
@@ -41,6 +42,12 @@ pub struct ServeArgs {
     /// Memory limit of each container whose service has no `mem_limit`, such as 4g [default: half of the host's memory]
     #[arg(long, env = "ARENAD_CONTAINER_MEMORY", value_name = "SIZE", value_parser = container_memory)]
     pub container_memory: Option<u64>,
+    /// Remove the records of ended episodes that are older than this, such as 12h or 7d
+    #[arg(long, env = "ARENAD_RECORD_AGE", value_name = "DURATION", value_parser = duration, default_value = "7d")]
+    pub record_age: Duration,
+    /// Remove the oldest records of ended episodes when all records are larger than this, such as 500m or 5g
+    #[arg(long, env = "ARENAD_RECORD_SIZE", value_name = "SIZE", value_parser = size, default_value = "5g")]
+    pub record_size: u64,
     /// Group that may use the socket, in addition to its owner
     #[arg(long, value_name = "GID")]
     pub socket_group: Option<u32>,

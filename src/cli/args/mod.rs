@@ -21,7 +21,7 @@ use clap::{Args, Parser, Subcommand};
 pub use definitions::{ConfigArgs, EnvArgs, EnvFormat, EnvReader, InitArgs, SchemaArgs, SchemaFile};
 pub use disk::{DfArgs, PruneArgs, StorageCommand, StorageInitArgs};
 pub use episodes::{
-    EpisodeCommand, EpisodeEndArgs, EpisodeExtendArgs, EpisodeLsArgs, EpisodeStartArgs, EpisodeTermsArgs, RunArgs,
+    EpisodeCommand, EpisodeEndArgs, EpisodeExportArgs, EpisodeExtendArgs, EpisodeLsArgs, EpisodeStartArgs, EpisodeTermsArgs, ExportFormat, RunArgs,
 };
 pub use help::command;
 pub use host::{CompleteArgs, CompletionsArgs, DoctorArgs, ServeArgs};
@@ -147,7 +147,7 @@ pub enum CliCommand {
     Har(HarArgs),
     /// Run a command with pristine sites of its own, for as long as it runs
     Run(Box<RunArgs>),
-    /// Start, list, show, extend, freeze and end episodes
+    /// Start, list, show, extend, freeze, export and end episodes
     #[command(subcommand)]
     Episode(EpisodeCommand),
     /// Show the requests that wait for slots

@@ -1,5 +1,6 @@
-//! `arenad episode` and `arenad queue`: start, list, show, change and end episodes, and show the requests that wait.
+//! `arenad episode` and `arenad queue`: start, list, show, change, export and end episodes, and show the requests that wait.
 
+pub mod export;
 mod show;
 pub mod wish;
 
@@ -24,6 +25,7 @@ pub async fn run(global: &Global, command: &EpisodeCommand) -> Result<u8, Comman
         EpisodeCommand::Extend(args) => extend(global, &client, args).await,
         EpisodeCommand::Freeze(args) => change(global, &client, &args.episode, "freeze").await,
         EpisodeCommand::Unfreeze(args) => change(global, &client, &args.episode, "unfreeze").await,
+        EpisodeCommand::Export(args) => export::run(global, &client, args).await,
         EpisodeCommand::End(args) => end(global, &client, args).await,
     }
 }

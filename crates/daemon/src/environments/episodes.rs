@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{EnvironmentError, EnvironmentRegistry, RunningEnvironment};
 use crate::proxy::ProxyAccess;
+use crate::records::EpisodeRecords;
 use crate::slots::{self, SlotView, capacity};
 use arenad_episodes::EpisodeError;
 use arenad_gateway::Route;
@@ -74,6 +75,11 @@ impl EnvironmentRegistry {
     /// Returns the access of the clients of episodes through the episode proxy.
     pub(crate) fn proxy_access(&self) -> &Arc<ProxyAccess> {
         self.slots.proxy_access()
+    }
+
+    /// Returns the records of episodes.
+    pub(crate) fn records(&self) -> &Arc<EpisodeRecords> {
+        self.slots.records()
     }
 
     /// Begins to make and remove further slots.

@@ -34,7 +34,7 @@ impl Slots for QuickSlots {
         Ok(PreparedSlot { generation: self.0.fetch_add(1, Ordering::Relaxed) })
     }
 
-    fn switch(&self, _: &EpisodeId, _: &[LeasedSlot]) -> Result<(), VoidReason> {
+    fn switch(&self, _: &EpisodeId, _: &EpisodeRequest, _: &[LeasedSlot]) -> Result<(), VoidReason> {
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::ids::{EpisodeId, EpisodeLabels, IdempotencyKey, Owner};
 use super::life::EpisodeTerms;
 use crate::ids::{SiteId, is_snapshot_name};
+use crate::site::RecordedRequests;
 
 /// The maximum number of sites of one episode.
 pub const MOST_SITES: usize = 32;
@@ -46,12 +47,14 @@ pub struct EpisodeRequest {
     pub terms: EpisodeTerms,
     /// The labels by which the client finds the episode.
     pub labels: EpisodeLabels,
+    /// The requests that are recorded, until long after the end of the episode.
+    pub record: RecordedRequests,
 }
 
 impl EpisodeRequest {
     /// Whether a repetition with the same key asks for the same episode.
     pub fn is_repeated_by(&self, other: &Self) -> bool {
-        self.sites == other.sites && self.terms == other.terms
+        self.sites == other.sites && self.terms == other.terms && self.record == other.record
     }
 }
 
@@ -114,7 +117,7 @@ pub enum AskRefusal {
     #[error("the quota of {0} allows no episodes")]
     NoQuota(Owner),
     /// Another request has the same key.
-    #[error("the idempotency key belongs to {0}, which was requested with other sites or times")]
+    #[error("the idempotency key belongs to {0}, which was requested with other sites, times or recording")]
     KeyReused(EpisodeId),
     /// The id that was made for the episode is taken.
     #[error("the id {0} is taken")]
@@ -202,7 +205,8 @@ mod tests {
         ]);
         let terms = EpisodeTerms::new(Duration::from_secs(60), Duration::ZERO).expect("valid");
         let owner = Owner::parse("ann").expect("valid");
-        check(&EpisodeRequest { owner, key: None, sites, terms, labels: EpisodeLabels::default() }, &capacities)
+        let (labels, record) = (EpisodeLabels::default(), RecordedRequests::Nothing);
+        check(&EpisodeRequest { owner, key: None, sites, terms, labels, record }, &capacities)
     }
 
     #[test]
