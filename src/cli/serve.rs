@@ -16,6 +16,7 @@ use arenad_daemon::slots::{DEFAULT_EPISODE_LIMIT, EpisodeSettings, waiting_of_ow
 use arenad_daemon::{Daemon, DaemonSettings, StartError};
 use arenad_engine::docker::DockerEngine;
 use arenad_model::episode::queue::{OwnerQuotas, QueueLimits};
+use arenad_model::record_retention::RecordRetention;
 use arenad_model::site::Secret;
 
 /// The address of the episode proxy unless the operator chooses another one.
@@ -44,6 +45,7 @@ pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, CommandFailure
         parallel: args.daemon.parallel,
         standby_boots: args.standby_boots,
         memory_reserve: args.memory_reserve,
+        record_retention: RecordRetention { age: args.record_age, total_bytes: args.record_size },
         tcp,
         proxy,
         episodes: episodes(args)?,

@@ -11,6 +11,7 @@ mod limits;
 mod numbered;
 mod ported;
 mod proxied;
+mod recorded;
 
 use std::time::Duration;
 

@@ -30,7 +30,7 @@ fn world(label: &str) -> World {
 }
 
 /// Returns the command of a daemon in the foreground. The world recognizes its daemon by the state directory.
-fn serve(world: &World) -> Command {
+pub(super) fn serve(world: &World) -> Command {
     let mut command = world.command(&["serve", "--engine", "unix:///var/run/docker.sock", "--state-dir"]);
     command.arg(world.state_dir());
     command

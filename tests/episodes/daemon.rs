@@ -142,6 +142,7 @@ fn serve() {
         parallel: None,
         standby_boots: NonZeroUsize::MIN,
         memory_reserve: 512 << 20,
+        record_retention: Default::default(),
         tcp: None,
         proxy: None,
         episodes: EpisodeSettings::default(),
@@ -196,6 +197,7 @@ fn request(environment: &str, sites: &[&str]) -> EpisodeRequest {
         sites: sites.iter().map(want).collect(),
         terms: EpisodeTerms::new(Duration::from_secs(600), Duration::from_secs(120)).unwrap(),
         labels: EpisodeLabels::default(),
+        record: Default::default(),
     }
 }
 

@@ -3,6 +3,7 @@
 mod arena;
 #[macro_use]
 mod doors;
+mod episode_records;
 mod limits;
 mod passing;
 mod proxy;

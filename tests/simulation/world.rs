@@ -253,6 +253,7 @@ impl SimulatedWorld {
             read_definition: self.read_definition.clone(),
             turns: Turns::new(std::num::NonZeroUsize::new(2), std::num::NonZeroUsize::MIN),
             memory_reserve: 0,
+            record_retention: Default::default(),
             block: "10.101.0.0/16".parse().expect("a subnet"),
             state_dir,
         };

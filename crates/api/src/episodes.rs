@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::checks::{Begun, Checked};
-use super::{EpisodeStatus, EpisodeVerdict, Evaluation, EvaluationRequest, SourceText, StorageCookie};
+use super::{
+    EpisodeRecording, EpisodeStatus, EpisodeVerdict, Evaluation, EvaluationRequest, SourceText, StorageCookie,
+};
 
 /// The header that makes repetitions of a request for an episode get the same episode.
 pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -58,6 +60,9 @@ pub struct EpisodeStartRequest {
     /// Labels by which the client finds the episode again.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// The requests that are recorded: `all`, `writes` or `none`. Default: `none`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<EpisodeRecording>,
     /// The id of a running episode, from whose present state the episode starts. It determines the environment, the
     /// sites and the task; its owner, labels and time to live are the defaults of the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,6 +94,9 @@ pub struct EpisodeForkRequest {
     /// Labels of the children, in addition to those of the parent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// The requests of the children that are recorded: `all`, `writes` or `none`. Default: as for the parent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<EpisodeRecording>,
 }
 
 /// The answer to an [`EpisodeForkRequest`].
@@ -164,6 +172,9 @@ pub struct ReportedEpisode {
     pub owner: String,
     /// The labels that the client gave.
     pub labels: BTreeMap<String, String>,
+    /// The requests that are recorded: `all`, `writes` or `none`; null from daemons that do not record episodes.
+    #[serde(default)]
+    pub record: Option<EpisodeRecording>,
     /// The sites, in the order of the request.
     pub sites: Vec<EpisodeSite>,
     /// The time to live.
@@ -413,6 +424,7 @@ mod tests {
             state: EpisodeStatus::Active,
             owner: DEFAULT_OWNER.to_owned(),
             labels: BTreeMap::new(),
+            record: None,
             sites: Vec::new(),
             ttl_seconds: 600.0,
             left_seconds: 599.5,

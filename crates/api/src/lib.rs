@@ -49,10 +49,10 @@ pub use self::space::{
     StorageStatus,
 };
 pub use self::words::{
-    ConditionKind, ConditionStatus, DifferenceKind, EpisodeStatus, EpisodeVerdict, Extent, FindingArea, FindingLevel,
-    ImageItemKind, ImageOrigin, ImageOutcome, ImageState, InstanceState, ItemChange, LeftOutReason, OperationKind,
-    OperationState, ProbeKind, PrunedKind, ResetOutcome, ResetWay, SlotOccupation, SnapshotKind, StandbyState,
-    ValueKind,
+    ConditionKind, ConditionStatus, DifferenceKind, EpisodeRecording, EpisodeStatus, EpisodeVerdict, Extent,
+    FindingArea, FindingLevel, ImageItemKind, ImageOrigin, ImageOutcome, ImageState, InstanceState, ItemChange,
+    LeftOutReason, OperationKind, OperationState, ProbeKind, PrunedKind, ResetOutcome, ResetWay, SlotOccupation,
+    SnapshotKind, StandbyState, ValueKind,
 };
 
 /// A file as text, with the path that it was read from.

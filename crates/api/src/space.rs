@@ -62,6 +62,9 @@ pub struct Df {
     pub archives: Vec<DfFile>,
     /// The files in which snapshots store volumes.
     pub volumes: Vec<DfFile>,
+    /// The records of episodes, by the ids of the episodes.
+    #[serde(default)]
+    pub records: Vec<DfFile>,
 }
 
 /// The place that holds the sites' state.

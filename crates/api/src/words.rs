@@ -92,6 +92,15 @@ words! {
         /// It is being made, or brought back to its baseline.
         Recycling = "recycling",
     }
+    /// The requests of an episode that are recorded.
+    EpisodeRecording {
+        /// Nothing is recorded.
+        Nothing = "none",
+        /// All requests except GET, HEAD and OPTIONS are recorded.
+        Writes = "writes",
+        /// All requests are recorded.
+        All = "all",
+    }
     /// The verdict on an episode.
     EpisodeVerdict {
         /// The agent accomplished the task.

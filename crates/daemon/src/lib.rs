@@ -26,6 +26,7 @@ mod looks;
 pub mod operations;
 pub mod proxy;
 mod reconcile;
+mod records;
 mod server;
 mod service_manager;
 mod slot_ports;
@@ -67,6 +68,7 @@ use arenad_instance::shared::{ReadDefinition, SharedParts, StateDir};
 use arenad_locators::{self as locators, Locators};
 use arenad_model::error::describe;
 use arenad_model::event::EventKind;
+use arenad_model::record_retention::RecordRetention;
 use arenad_model::site::Secret;
 use arenad_model::subnet::Subnet;
 use arenad_probes::Prober;
@@ -96,6 +98,8 @@ pub struct DaemonSettings {
     pub standby_boots: NonZeroUsize,
     /// The memory that standbys leave to everything else on the host, in bytes.
     pub memory_reserve: u64,
+    /// The limits for the records of episodes.
+    pub record_retention: RecordRetention,
     /// The TCP address of the API, with the token that it requires; `None` disables TCP.
     pub tcp: Option<(SocketAddr, Secret)>,
     /// The port of the episode proxy; `None` disables the proxy.
@@ -172,6 +176,8 @@ pub struct DaemonParts {
     pub memory_reserve: u64,
     /// The block of addresses from which instance networks are assigned.
     pub block: Subnet,
+    /// The limits for the records of episodes.
+    pub record_retention: RecordRetention,
     /// The state directory, where all files are kept.
     pub state_dir: StateDir,
 }
@@ -227,6 +233,7 @@ impl DaemonParts {
             tasks: TaskTracker::new(),
             engine,
             block: self.block,
+            record_retention: self.record_retention,
             store: self.store,
             installation,
             copies,
@@ -277,6 +284,7 @@ impl Daemon {
             turns: Turns::new(settings.parallel, settings.standby_boots),
             memory_reserve: settings.memory_reserve,
             block: settings.block,
+            record_retention: settings.record_retention,
             state_dir,
         };
         let shared = parts.assemble().await?;

@@ -19,7 +19,7 @@ use super::authority::HostPort;
 use super::body::{AnswerBody, BodyProgress, PassedBody, RequestBody};
 use super::client::{ClientConnection, Continuation};
 use super::directory::ProxyRefusal;
-use super::gather::{Gather, Track};
+use super::gather::{Gather, RecordedEpisode, Track, TrackPlace};
 use super::headers;
 use super::link::{BeginDecision, Epoch, ExchangeLink};
 use super::local::{InFlight, LocalRoute};
@@ -122,10 +122,10 @@ pub(super) async fn answer(
     let path = RequestPath { client, route, exchange, proxied: None, connect_timeout };
     let mut forwarding = Forwarding::new(path, &request);
     if let Some(fault) = fault {
-        return Ok(forwarding.own(&RefusalResponse::head(fault)));
+        return Ok(forwarding.own(&RefusalResponse::head(fault)).await);
     }
     if let Err(refusal) = headers::examine(&request) {
-        return Ok(forwarding.own(&refusal));
+        return Ok(forwarding.own(&refusal).await);
     }
     forwarding.start(request, |_, _| {}).await
 }
@@ -174,7 +174,7 @@ impl Forwarding {
         change: impl FnOnce(&mut ProxiedRequest, &mut HeaderMap),
     ) -> Result<Response<AnswerBody>, Gone> {
         if self.may_write && self.route.shared.writes.is_refused {
-            return Ok(self.own(&RefusalResponse::read_only(request.method(), self.is_upgrade)));
+            return Ok(self.own(&RefusalResponse::read_only(request.method(), self.is_upgrade)).await);
         }
         // The recorder needs the head before it is changed for the target.
         let mut request = request;
@@ -189,7 +189,8 @@ impl Forwarding {
             }
         }
         let shared = &self.route.shared;
-        let track = shared.recorder.as_ref().and_then(|recorder| recorder.hear(&request, shared.address));
+        let place = TrackPlace { reached: shared.address, site: self.site_name() };
+        let track = Track::of(&request, place, shared.recorder.as_ref(), self.episode_recording());
         self.track = track.map(Rc::new);
         let (mut parts, incoming) = request.into_parts();
         let mut is_external = false;
@@ -215,20 +216,20 @@ impl Forwarding {
     async fn run(&mut self, mut request: Request<RequestBody>) -> Result<Response<AnswerBody>, Gone> {
         loop {
             if let Some(refusal) = self.revocation() {
-                return Ok(self.own(&refusal));
+                return Ok(self.own(&refusal).await);
             }
             let (epoch, state) = self.route.current();
             let target = match &*state {
                 RouteState::Serving { target } if self.is_wanted(target) => target,
-                RouteState::Serving { .. } => return Ok(self.own(&RefusalResponse::replaced())),
+                RouteState::Serving { .. } => return Ok(self.own(&RefusalResponse::replaced()).await),
                 RouteState::Holding { reason } => match self.hold(epoch, reason).await {
                     Ok(()) => continue,
-                    Err(refusal) => return Ok(self.own(&refusal)),
+                    Err(refusal) => return Ok(self.own(&refusal).await),
                 },
                 RouteState::Refusing { reason, retry_after } => {
-                    return Ok(self.own(&RefusalResponse::refusing(reason, *retry_after)));
+                    return Ok(self.own(&RefusalResponse::refusing(reason, *retry_after)).await);
                 }
-                RouteState::Closed => return Ok(self.own(&RefusalResponse::closed())),
+                RouteState::Closed => return Ok(self.own(&RefusalResponse::closed()).await),
             };
             match self.exchange.begin(epoch) {
                 BeginDecision::Begun => {}
@@ -262,7 +263,7 @@ impl Forwarding {
                                 request = again;
                                 continue;
                             }
-                            _ => return Ok(self.failed(refusal)),
+                            _ => return Ok(self.failed(refusal).await),
                         }
                     }
                     again
@@ -276,9 +277,34 @@ impl Forwarding {
                 Some(again) => request = again,
                 None => {
                     let refusal = self.revocation().unwrap_or_else(RefusalResponse::overtaken);
-                    return Ok(self.own(&refusal));
+                    return Ok(self.own(&refusal).await);
                 }
             }
+        }
+    }
+
+    /// Returns the name of the site, for the record of an episode; `None` for a host outside of the arena.
+    fn site_name(&self) -> Option<&str> {
+        let is_external = self.proxied.as_ref().is_some_and(|proxied| proxied.alias.is_none());
+        (!is_external).then_some(self.route.shared.name.as_str())
+    }
+
+    /// Returns the recorder of the episode that the request belongs to, if it is recorded.
+    fn episode_recording(&self) -> Option<RecordedEpisode> {
+        match &self.proxied {
+            Some(ProxiedRequest { access, generation, .. }) => {
+                let recorder = Arc::clone(access.recorder()?);
+                Some(RecordedEpisode { recorder, generation: *generation })
+            }
+            None => self.route.shared.episode_recording(),
+        }
+    }
+
+    /// Waits until the exchange is kept, if it has ended and is recorded for an episode.
+    async fn kept(&self) {
+        if let Some(receipt) = self.track.as_ref().and_then(|track| track.receipt()) {
+            // A keeper that fails drops its end.
+            let _ = receipt.await;
         }
     }
 
@@ -314,13 +340,19 @@ impl Forwarding {
         let is_upgraded = parts.status == StatusCode::SWITCHING_PROTOCOLS;
         if !headers::to_client(&mut parts) || (is_upgraded && !self.is_upgrade) {
             let is_current = self.exchange.withdraw() && !self.is_overtaken(epoch);
-            return is_current
-                .then(|| self.failed(RefusalResponse::bad_gateway("its answer has a form that cannot be passed on")));
+            if !is_current {
+                return None;
+            }
+            let refusal = RefusalResponse::bad_gateway("its answer has a form that cannot be passed on");
+            return Some(self.failed(refusal).await);
         }
         let bodies = self.proxied.as_ref().and_then(|proxied| proxied.bodies.as_ref());
         if let Some(Err(error)) = bodies.map(|bodies| bodies.check(&parts)) {
             let is_current = self.exchange.withdraw() && !self.is_overtaken(epoch);
-            return is_current.then(|| self.failed(RefusalResponse::bad_gateway(error.to_string())));
+            if !is_current {
+                return None;
+            }
+            return Some(self.failed(RefusalResponse::bad_gateway(error.to_string())).await);
         }
         if !self.exchange.commit(epoch) {
             self.exchange.withdraw();
@@ -339,12 +371,21 @@ impl Forwarding {
             track.answered(parts.status, &parts.headers);
         }
         if is_upgraded {
+            if let Some(track) = &self.track {
+                track.end();
+            }
+            self.kept().await;
             // The response never ends, so the link stays committed and a switch cuts the tunnel.
             self.client.continue_with(Continuation::Upgraded(connection.upgrade().await, visit));
             return Some(Response::from_parts(parts, AnswerBody::Own(None)));
         }
         self.end_if_last(&mut parts.headers);
-        let gather = self.track.as_ref().map(|track| Gather::received(track, &parts.headers));
+        let mut gather = self.track.as_ref().map(|track| Gather::received(track, &parts.headers));
+        if let (true, Some(gather)) = (incoming.is_end_stream(), &mut gather) {
+            // There is no last chunk that could be withheld, so the head is.
+            gather.end();
+            self.kept().await;
+        }
         let attached = self.proxied.is_some().then(|| Arc::clone(&self.exchange));
         let bodies = self.proxied.as_ref().and_then(|proxied| proxied.bodies.as_ref());
         let mapper = bodies.and_then(|bodies| bodies.map_response(&mut parts));
@@ -430,15 +471,15 @@ impl Forwarding {
     }
 
     /// Builds the response for a target that failed to answer; the fault may be the client's own body.
-    fn failed(&mut self, refusal: RefusalResponse) -> Response<AnswerBody> {
+    async fn failed(&mut self, refusal: RefusalResponse) -> Response<AnswerBody> {
         if self.progress.as_ref().is_some_and(|progress| progress.is_broken.get()) {
-            return self.own(&RefusalResponse::malformed("a body that ends too early or is badly framed"));
+            return self.own(&RefusalResponse::malformed("a body that ends too early or is badly framed")).await;
         }
         self.route.shared.counters.target_failed();
-        self.own(&refusal)
+        self.own(&refusal).await
     }
 
-    fn own(&mut self, refusal: &RefusalResponse) -> Response<AnswerBody> {
+    async fn own(&mut self, refusal: &RefusalResponse) -> Response<AnswerBody> {
         let subject = RefusalSubject::Site(&self.route.shared.name);
         let (mut parts, text) = refusal.answer(subject, self.wants_html).into_parts();
         if let Some(track) = &self.track {
@@ -447,6 +488,7 @@ impl Forwarding {
             gather.add(&text);
             gather.end();
         }
+        self.kept().await;
         self.end_if_last(&mut parts.headers);
         self.client.end_answer(self.visit.take());
         Response::from_parts(parts, AnswerBody::Own(Some(text)))

@@ -12,6 +12,8 @@ use tokio::time::Instant;
 
 use super::directory::ProxyDirectory;
 use super::egress;
+use super::episode_recorder::EpisodeRecorder;
+use super::gather::RecordedEpisode;
 use super::guests::{self, GuestListener, GuestPort};
 use super::link::ClientLink;
 use super::listener;
@@ -380,6 +382,14 @@ impl Route {
     pub fn fence(&self, reason: impl Into<String>, retry_after: Duration) {
         self.refuse(reason, retry_after);
         self.shared.each_client(ClientLink::cut);
+    }
+
+    /// Records the requests to the public port of a generation for an episode, or for none. Requests through the episode
+    /// proxy belong to the episode whose credentials they bear. The call applies to requests that arrive later.
+    pub fn record_for(&self, episode: Option<(u64, Arc<EpisodeRecorder>)>) {
+        let recording =
+            episode.map(|(generation, recorder)| RecordedEpisode { recorder, generation: Some(generation) });
+        self.shared.record_for(recording);
     }
 
     /// Returns the current state of the route.

@@ -43,6 +43,7 @@
 //! | `upgrade` | WebSocket and other upgraded connections |
 //! | `writes` | which requests may write, and whether they are refused |
 //! | `recorder`, `gather`, `recording` | the traffic log; one request and its bodies in transit; the recorded values |
+//! | `episode_recorder` | the recording of one episode, which the daemon keeps |
 //! | `refusal` | responses that the gateway itself generates |
 //!
 //! The own port of a slot is a third way in, for clients without a proxy: the connection stands for the credentials, and
@@ -64,6 +65,7 @@ mod connection;
 mod direct;
 mod directory;
 mod egress;
+mod episode_recorder;
 mod forward;
 mod gateway;
 mod gather;
@@ -93,6 +95,7 @@ mod writes;
 pub use access::EpisodeAccess;
 pub use direct::{Direct, DirectRequest};
 pub use directory::{ProxyCredentials, ProxyDecision, ProxyDirectory, ProxyRefusal, ProxySite};
+pub use episode_recorder::{EndedExchange, EpisodeRecorder, ExchangeKeeper, UnfinishedExchange};
 pub use gateway::{Gateway, GatewaySettings, OpenError, Route};
 pub use gather::BODY_MAX;
 pub use phase::{HoldLimits, RouteState, Target};

@@ -30,6 +30,7 @@ pub mod probe;
 pub mod proxy_address;
 pub mod prune;
 pub mod reconcile;
+pub mod record_retention;
 pub mod request_queue;
 pub mod reset;
 pub mod schedule;

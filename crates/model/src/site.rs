@@ -226,6 +226,11 @@ impl RecordedRequests {
             Self::All => "all",
         }
     }
+
+    /// Returns the value with a name in definitions.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Nothing, Self::Writes, Self::All].into_iter().find(|known| known.name() == name)
+    }
 }
 
 /// A text that never appears in logs or debug output.

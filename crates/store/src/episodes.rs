@@ -227,7 +227,7 @@ impl DaemonStore {
 async fn insert(transaction: &mut Transaction, episode: &StoredEpisode) -> Result<(), sqlx::Error> {
     let StoredEpisode { id, request, .. } = episode;
     sqlx::query(
-        "INSERT INTO episodes (id, owner, state, ttl_ms, wait_ms, asked_at) VALUES (?, ?, ?, ?, ?, ?) \
+        "INSERT INTO episodes (id, owner, state, ttl_ms, wait_ms, asked_at, record) VALUES (?, ?, ?, ?, ?, ?, ?) \
          ON CONFLICT (id) DO NOTHING",
     )
     .bind(id.as_str())
@@ -236,6 +236,7 @@ async fn insert(transaction: &mut Transaction, episode: &StoredEpisode) -> Resul
     .bind(milliseconds(request.terms.ttl()))
     .bind(milliseconds(request.terms.wait()))
     .bind(time_text(episode.asked_at))
+    .bind(request.record.name())
     .execute(&mut *transaction)
     .await?;
     for (position, want) in (0_i64..).zip(&request.sites) {

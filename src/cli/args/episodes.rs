@@ -4,9 +4,11 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::shared::{Malformed, duration};
+use arenad_api::EpisodeRecording;
 
 #[derive(Debug, Subcommand)]
 #[command(disable_help_subcommand = true)]
@@ -30,6 +32,8 @@ pub enum EpisodeCommand {
     Unfreeze(EpisodeIdArgs),
     /// Start further episodes from the present state of one, which goes on
     Fork(EpisodeForkArgs),
+    /// Write the recorded requests of an episode that runs or has ended
+    Export(EpisodeExportArgs),
     /// End episodes, or withdraw their requests; their sites are brought back to their baselines
     End(EpisodeEndArgs),
 }
@@ -61,6 +65,18 @@ pub struct EpisodeTermsArgs {
     /// Label by which the episode is found; may be repeated
     #[arg(short, long = "label", value_name = "KEY=VALUE", value_parser = label)]
     pub labels: Vec<(String, String)>,
+    /// Requests to record; the record is kept after the end of the episode [default: none]
+    #[arg(long, value_name = "REQUESTS", value_parser = recording())]
+    pub record: Option<EpisodeRecording>,
+}
+
+/// Returns the parser of the requests to record.
+fn recording() -> impl TypedValueParser<Value = EpisodeRecording> {
+    let all = [EpisodeRecording::All, EpisodeRecording::Writes, EpisodeRecording::Nothing];
+    PossibleValuesParser::new(all.map(EpisodeRecording::word)).map(move |word| {
+        // Only these words are possible.
+        all.into_iter().find(|known| known.word() == word).unwrap_or(EpisodeRecording::Nothing)
+    })
 }
 
 #[derive(Debug, Args)]
@@ -158,6 +174,9 @@ pub struct EpisodeForkArgs {
     /// Label of the episodes, in addition to those of the parent; may be repeated
     #[arg(short, long = "label", value_name = "KEY=VALUE", value_parser = label)]
     pub labels: Vec<(String, String)>,
+    /// Requests to record; the record is kept after the end of the episode [default: as for the parent]
+    #[arg(long, value_name = "REQUESTS", value_parser = recording())]
+    pub record: Option<EpisodeRecording>,
     /// End the episodes after this time without a heartbeat [default: that of the parent]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub ttl: Option<Duration>,
@@ -175,6 +194,40 @@ pub struct EpisodeEndArgs {
     #[arg(value_name = "EPISODE", required = true)]
     pub episodes: Vec<String>,
 }
+
+/// The form in which the requests of an episode are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// A HAR 1.2
+    Har,
+    /// A folder that `webarena-verified eval-tasks` scores
+    WebarenaVerified,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXPORT_NOTES)]
+pub struct EpisodeExportArgs {
+    /// Id of the episode
+    #[arg(value_name = "EPISODE")]
+    pub episode: String,
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t = ExportFormat::Har)]
+    pub format: ExportFormat,
+    /// Folder to write to [default: standard output for a HAR, else the working directory]
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Number of the task, for webarena-verified [default: the label `task`]
+    #[arg(short, long, value_name = "NUMBER")]
+    pub task: Option<u32>,
+    /// File with the agent's response, for webarena-verified
+    #[arg(long, value_name = "FILE")]
+    pub response: Option<PathBuf>,
+}
+
+const EXPORT_NOTES: &str = "\
+`--format webarena-verified` writes DIR/TASK/agent_response.json, network.har and run_config.json. The configuration \
+has all addresses of the sites, so that episodes of all slots are scored together. An agent_response.json that exists \
+is kept if there is no --response.";
 
 /// Runs a command with an episode of its own: pristine sites that no other client uses. The episode ends with the
 /// command, and with this process, however that ends.
@@ -200,6 +253,9 @@ pub struct RunArgs {
     /// Use the URLs at the own ports of the episode's slots in all variables, for clients that take no proxy
     #[arg(long, conflicts_with = "proxy_env")]
     pub ports: bool,
+    /// Record all requests, and write them to DIR/EPISODE.har when the command has ended
+    #[arg(long, value_name = "DIR")]
+    pub har: Option<PathBuf>,
     /// Command to run, with its arguments
     #[arg(value_name = "COMMAND", last = true, required = true)]
     pub command: Vec<String>,

@@ -58,6 +58,12 @@ pub struct ServeArgs {
     /// Longest time to live that an episode may ask for, from 1m to 30d
     #[arg(long, env = "ARENAD_TTL_LIMIT", value_name = "DURATION", value_parser = ttl_limit, default_value = "24h")]
     pub ttl_limit: Duration,
+    /// Remove the records of ended episodes that are older than this, such as 12h or 7d
+    #[arg(long, env = "ARENAD_RECORD_AGE", value_name = "DURATION", value_parser = duration, default_value = "7d")]
+    pub record_age: Duration,
+    /// Remove the oldest records of ended episodes when all records are larger than this, such as 500m or 5g
+    #[arg(long, env = "ARENAD_RECORD_SIZE", value_name = "SIZE", value_parser = size, default_value = "5g")]
+    pub record_size: u64,
     /// Group that may use the socket, in addition to its owner
     #[arg(long, value_name = "GID")]
     pub socket_group: Option<u32>,

@@ -21,8 +21,8 @@ use clap::{Args, Parser, Subcommand};
 pub use definitions::{ConfigArgs, EnvArgs, EnvFormat, EnvReader, InitArgs, SchemaArgs, SchemaFile};
 pub use disk::{DfArgs, PruneArgs, StorageCommand, StorageInitArgs};
 pub use episodes::{
-    EpisodeChangesArgs, EpisodeCommand, EpisodeEndArgs, EpisodeExtendArgs, EpisodeForkArgs, EpisodeLsArgs,
-    EpisodeStartArgs, EpisodeTermsArgs, RunArgs,
+    EpisodeChangesArgs, EpisodeCommand, EpisodeEndArgs, EpisodeExportArgs, EpisodeExtendArgs, EpisodeForkArgs,
+    EpisodeLsArgs, EpisodeStartArgs, EpisodeTermsArgs, ExportFormat, RunArgs,
 };
 pub use help::command;
 pub use host::{CompleteArgs, CompletionsArgs, DoctorArgs, EpisodeQuota, ServeArgs};
@@ -148,7 +148,7 @@ pub enum CliCommand {
     Har(HarArgs),
     /// Run a command with pristine sites of its own, for as long as it runs
     Run(Box<RunArgs>),
-    /// Start, list, show, compare, extend, freeze, fork and end episodes
+    /// Start, list, show, compare, extend, freeze, fork, export and end episodes
     #[command(subcommand)]
     Episode(EpisodeCommand),
     /// Show the requests that wait for slots

@@ -1,5 +1,6 @@
-//! `arenad episode` and `arenad queue`: start, list, show, change and end episodes, and show the requests that wait.
+//! `arenad episode` and `arenad queue`: start, list, show, change, export and end episodes, and show the requests that wait.
 
+pub mod export;
 mod show;
 pub mod wish;
 
@@ -37,6 +38,7 @@ pub async fn run(global: &Global, command: &EpisodeCommand) -> Result<u8, Comman
         EpisodeCommand::Freeze(args) => change(global, &client, &args.episode, "freeze").await,
         EpisodeCommand::Unfreeze(args) => change(global, &client, &args.episode, "unfreeze").await,
         EpisodeCommand::Fork(args) => fork(global, &client, args).await,
+        EpisodeCommand::Export(args) => export::run(global, &client, args).await,
         EpisodeCommand::End(args) => end(global, &client, args).await,
     }
 }
@@ -120,6 +122,7 @@ async fn fork(global: &Global, client: &ApiClient, args: &EpisodeForkArgs) -> Re
         detach: args.detach,
         owner: args.owner.clone(),
         labels: args.labels.iter().cloned().collect(),
+        record: args.record,
     };
     let path = format!("{}/fork", path(&args.episode)?);
     let forked: ForkedEpisodes = client.send_with_key(&path, &request, args.key.as_deref()).await?;

@@ -12,6 +12,7 @@ mod proxy;
 mod signals;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use futures_util::future::join_all;
 
@@ -20,11 +21,11 @@ use self::hold::{EpisodeHold, HeldState};
 use self::signals::{Interruption, Interruptions};
 use super::args::{Global, RunArgs};
 use super::client::ApiClient;
-use super::episode::wish;
+use super::episode::{export, wish};
 use super::exit_code;
 use super::failure::CommandFailure;
-use arenad_api::EpisodeStatus;
 use arenad_api::episodes::{EpisodeSite, EpisodeStartRequest, ReportedEpisode, StartedEpisode};
+use arenad_api::{EpisodeRecording, EpisodeStatus};
 
 /// The time to live of an episode that loses its connection to this process without notice, in seconds.
 const TTL_SECONDS: u64 = 60;
@@ -36,6 +37,14 @@ pub async fn run(global: &Global, args: &RunArgs) -> Result<u8, CommandFailure> 
     request.ttl_seconds = Some(args.ttl.map_or(TTL_SECONDS, wish::seconds));
     // Answered at once, so that the request is held while it waits.
     request.detach = true;
+    if args.har.is_some() {
+        match request.record {
+            Some(EpisodeRecording::Nothing) => {
+                return Err(CommandFailure::usage("--har requires a record, and --record none asks for no record"));
+            }
+            record => request.record = Some(record.unwrap_or(EpisodeRecording::All)),
+        }
+    }
     let interruptions = Interruptions::listen()?;
     let runs = (1..=args.n.get()).map(|number| {
         let one = SingleRun {
@@ -45,6 +54,7 @@ pub async fn run(global: &Global, args: &RunArgs) -> Result<u8, CommandFailure> 
             is_alone: args.n.get() == 1,
             has_proxy_env: args.proxy_env,
             uses_ports: args.ports,
+            har: args.har.as_deref(),
         };
         one.run(&request, interruptions.subscribe())
     });
@@ -88,6 +98,8 @@ struct SingleRun<'a> {
     has_proxy_env: bool,
     /// Whether all URLs are those at the own ports of slots.
     uses_ports: bool,
+    /// The folder to which the requests of the episode are written.
+    har: Option<&'a Path>,
 }
 
 impl SingleRun<'_> {
@@ -98,14 +110,32 @@ impl SingleRun<'_> {
             granted = granted(&mut hold) => granted,
             _ = interruptions.next() => Err(CommandFailure::interrupted()),
         };
+        let was_granted = granted.is_ok();
         let ended = match granted {
             Ok(episode) => self.attend(&episode, &started, &mut hold, &mut interruptions).await,
             Err(failure) => Err(failure),
         };
         let given_back = self.give_back(&hold).await;
-        let code = ended?;
+        // Also if the command has failed, and if the episode is void: the requests may tell why.
+        let written = self.write_har(&started.episode.id, was_granted).await;
         // The command may have ended just before this process was told that the episode is void.
-        given_back.map(|()| code)
+        let outcome = ended.and_then(|code| given_back.map(|()| code));
+        match (outcome, written) {
+            (Ok(exit_code::OK), Err(failure)) => Err(failure),
+            (outcome, Err(failure)) => {
+                failure.print();
+                outcome
+            }
+            (outcome, Ok(())) => outcome,
+        }
+    }
+
+    /// Writes the requests of the episode, if they are asked for and the episode has begun.
+    async fn write_har(&self, episode: &str, was_granted: bool) -> Result<(), CommandFailure> {
+        match self.har {
+            Some(folder) if was_granted => export::write_har(self.client, episode, folder).await,
+            _ => Ok(()),
+        }
     }
 
     /// Runs the command to its end.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{EnvironmentError, EnvironmentRegistry, RunningEnvironment};
 use crate::proxy::ProxyAccess;
+use crate::records::EpisodeRecords;
 use crate::slots::{self, EpisodeCopy, ForkError, SlotView, capacity};
 use arenad_episodes::{EpisodeError, EpisodeView};
 use arenad_gateway::Route;
@@ -84,6 +85,11 @@ impl EnvironmentRegistry {
     /// Begins to remove copies that no fork needs.
     pub(crate) fn remove_copies(&self) {
         self.shared.tasks.spawn(slots::remove_copies(self.slots.clone()));
+    }
+
+    /// Returns the records of episodes.
+    pub(crate) fn records(&self) -> &Arc<EpisodeRecords> {
+        self.slots.records()
     }
 
     /// Begins to make and remove further slots.

@@ -113,6 +113,7 @@ pub fn request(sites: &[&str]) -> EpisodeRequest {
         sites: sites.iter().map(want).collect(),
         terms: EpisodeTerms::new(seconds(60), seconds(30)).expect("valid"),
         labels: EpisodeLabels::default(),
+        record: Default::default(),
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::ids::{EpisodeId, EpisodeLabels, IdempotencyKey, Owner};
 use super::life::EpisodeTerms;
 use crate::ids::{SiteId, is_snapshot_name};
+use crate::site::RecordedRequests;
 use crate::snapshot::SnapshotId;
 
 /// The maximum number of sites of one episode.
@@ -70,6 +71,8 @@ pub struct EpisodeRequest {
     pub terms: EpisodeTerms,
     /// The labels by which the client finds the episode.
     pub labels: EpisodeLabels,
+    /// The requests that are recorded, until long after the end of the episode.
+    pub record: RecordedRequests,
 }
 
 impl EpisodeRequest {
@@ -81,6 +84,7 @@ impl EpisodeRequest {
         self.sites.len() == other.sites.len()
             && self.sites.iter().zip(&other.sites).all(is_same)
             && self.terms == other.terms
+            && self.record == other.record
     }
 }
 
@@ -146,7 +150,7 @@ pub enum AskRefusal {
     #[error("the quota of {0} allows no episodes")]
     NoQuota(Owner),
     /// Another request has the same key.
-    #[error("the idempotency key belongs to {0}, which was requested with other sites or times")]
+    #[error("the idempotency key belongs to {0}, which was requested with other sites, times or recording")]
     KeyReused(EpisodeId),
     /// The id that was made for the episode is taken.
     #[error("the id {0} is taken")]
@@ -234,7 +238,8 @@ mod tests {
         ]);
         let terms = EpisodeTerms::new(Duration::from_secs(60), Duration::ZERO).expect("valid");
         let owner = Owner::parse("ann").expect("valid");
-        check(&EpisodeRequest { owner, key: None, sites, terms, labels: EpisodeLabels::default() }, &capacities)
+        let (labels, record) = (EpisodeLabels::default(), RecordedRequests::Nothing);
+        check(&EpisodeRequest { owner, key: None, sites, terms, labels, record }, &capacities)
     }
 
     #[test]
@@ -257,6 +262,7 @@ mod tests {
             sites: vec![SiteWant { start, ..want("shop") }],
             terms,
             labels: EpisodeLabels::default(),
+            record: RecordedRequests::Nothing,
         };
         let first = request(fork(1, "a"));
         assert!(first.is_repeated_by(&request(fork(1, "b"))));

@@ -18,6 +18,7 @@ use arenad_model::episode::life::{EpisodeTerms, StoredLife};
 use arenad_model::episode::request::{EpisodeRequest, SiteWant, StartPoint};
 use arenad_model::ids::{EnvironmentName, SiteId, SiteName};
 use arenad_model::instance::InstanceId;
+use arenad_model::site::RecordedRequests;
 
 const DOING: &str = "read the episodes";
 
@@ -107,9 +108,10 @@ fn from_row(row: &SqliteRow, parts: EpisodeParts, now: Timestamp) -> Result<Stor
     };
     let labels = EpisodeLabels::parse(parts.labels).map_err(|_| refused("the labels of an episode", &id))?;
     let owner = parsed("the owner of an episode", row.get("owner"), Owner::parse)?;
+    let record = word("the recording of an episode", row.get("record"), RecordedRequests::named)?;
     Ok(StoredEpisode {
         id,
-        request: EpisodeRequest { owner, key: parts.key, sites: parts.sites, terms, labels },
+        request: EpisodeRequest { owner, key: parts.key, sites: parts.sites, terms, labels, record },
         tokens: EpisodeTokens::restored(parts.tokens),
         slots: parts.slots,
         life,

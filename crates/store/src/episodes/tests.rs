@@ -15,6 +15,7 @@ use arenad_model::episode::ids::{EpisodeLabels, IdempotencyKey, Owner};
 use arenad_model::episode::life::EpisodeTerms;
 use arenad_model::episode::request::SiteWant;
 use arenad_model::ids::{EnvironmentName, SiteId, SiteName};
+use arenad_model::site::RecordedRequests;
 use arenad_model::snapshot::Snapshot;
 use arenad_seams::wall_clock::WallClock;
 
@@ -93,6 +94,7 @@ fn queued(number: u8) -> StoredEpisode {
             ],
             terms: EpisodeTerms::new(TTL, TTL).expect("valid"),
             labels: EpisodeLabels::parse(labels.into()).expect("valid"),
+            record: RecordedRequests::Writes,
         },
         tokens: EpisodeTokens::new(TokenHash::new([number; 32])),
         slots: Vec::new(),

@@ -13,7 +13,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use futures_util::future::try_join_all;
 
-use super::start::{Unanswered, invalid, key, started, status};
+use super::start::{Unanswered, invalid, key, recorded, started, status};
 use super::{id, refusal, shown, slots};
 use crate::api::Api;
 use crate::api::environments::{JsonRequest, body};
@@ -62,6 +62,7 @@ pub(super) async fn start(
         detach: request.detach,
         owner: request.owner,
         labels: request.labels,
+        record: request.record,
     };
     let order = ForkOrder { parent: id(&from_episode.unwrap_or_default())?, key, slots, request };
     let child = order.execute(&api).await?.pop();
@@ -114,8 +115,9 @@ impl ForkOrder {
                 (wants.collect(), Some(copy))
             }
         };
-        let request =
-            EpisodeRequest { owner, key: None, sites, terms: self.terms(&parent)?, labels: self.labels(&parent)? };
+        let record = self.request.record.map_or(parent.request.record, recorded);
+        let (terms, labels) = (self.terms(&parent)?, self.labels(&parent)?);
+        let request = EpisodeRequest { owner, key: None, sites, terms, labels, record };
         let receipts = ask_all(api, &request, keys).await?;
         let views: Vec<EpisodeView> = match self.request.detach {
             true => receipts.iter().map(|receipt| api.episodes.get(&receipt.id)).collect::<Result<_, _>>()?,

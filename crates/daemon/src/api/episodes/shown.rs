@@ -2,6 +2,7 @@
 
 use crate::api::Api;
 use crate::slots::is_public;
+use arenad_api::EpisodeRecording;
 use arenad_api::EpisodeStatus as StatusWord;
 use arenad_api::episodes::{EpisodeSite, EpisodeStateEvent, ReportedEnding, ReportedEpisode};
 use arenad_episodes::EpisodeView;
@@ -11,7 +12,7 @@ use arenad_model::episode::request::{SiteWant, StartPoint};
 use arenad_model::episode::{EpisodeState, EpisodeStatus};
 use arenad_model::harness_variables::{of_benchmark, of_browsergym};
 use arenad_model::proxy_address::{common_url, own_url, slot_url};
-use arenad_model::site::{Environment, Site};
+use arenad_model::site::{Environment, RecordedRequests, Site};
 use arenad_store::StoredEpisodeEvent;
 
 pub(super) fn status(status: EpisodeStatus) -> StatusWord {
@@ -23,6 +24,14 @@ pub(super) fn status(status: EpisodeStatus) -> StatusWord {
         EpisodeStatus::Released => StatusWord::Released,
         EpisodeStatus::Expired => StatusWord::Expired,
         EpisodeStatus::Void => StatusWord::Void,
+    }
+}
+
+fn recording(record: RecordedRequests) -> EpisodeRecording {
+    match record {
+        RecordedRequests::Nothing => EpisodeRecording::Nothing,
+        RecordedRequests::Writes => EpisodeRecording::Writes,
+        RecordedRequests::All => EpisodeRecording::All,
     }
 }
 
@@ -96,6 +105,7 @@ fn shown(api: &Api, view: &EpisodeView, definition: Option<&Environment>) -> Rep
         state: status(view.state.status()),
         owner: request.owner.to_string(),
         labels: request.labels.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
+        record: Some(recording(request.record)),
         sites: request.sites.iter().map(|want| site(view, want, definition, has_proxy)).collect(),
         ttl_seconds: request.terms.ttl().as_secs_f64(),
         left_seconds: view.left.as_secs_f64(),

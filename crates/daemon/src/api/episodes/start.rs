@@ -13,6 +13,7 @@ use crate::api::environments::{JsonRequest, body};
 use crate::api::error::ApiError;
 use crate::api::which::{self, RequestSubject};
 use crate::api::{Api, checks};
+use arenad_api::EpisodeRecording;
 use arenad_api::episodes::{
     DEFAULT_OWNER, DEFAULT_WAIT_SECONDS, EpisodeProxy, EpisodeStartRequest, IDEMPOTENCY_KEY, StartedEpisode, TASK_LABEL,
 };
@@ -22,7 +23,7 @@ use arenad_model::episode::ids::{EpisodeId, EpisodeLabels, IdempotencyKey, Inval
 use arenad_model::episode::life::{DEFAULT_TTL, EpisodeTerms};
 use arenad_model::episode::request::{EpisodeRequest, SiteWant, StartPoint};
 use arenad_model::ids::SiteId;
-use arenad_model::site::Environment;
+use arenad_model::site::{Environment, RecordedRequests};
 use arenad_model::task::Task;
 
 /// `POST /v1/episodes`: requests an episode, and answers when its client can reach the sites. A detached request is
@@ -145,7 +146,17 @@ async fn wanted(
         sites,
         terms: EpisodeTerms::new(ttl, wait).map_err(invalid)?,
         labels: labels(request.labels, task.as_ref())?,
+        record: request.record.map_or(RecordedRequests::Nothing, recorded),
     })
+}
+
+/// Returns the requests that are recorded.
+pub(super) fn recorded(word: EpisodeRecording) -> RecordedRequests {
+    match word {
+        EpisodeRecording::Nothing => RecordedRequests::Nothing,
+        EpisodeRecording::Writes => RecordedRequests::Writes,
+        EpisodeRecording::All => RecordedRequests::All,
+    }
 }
 
 /// Returns the environment that the request names, or the one that has its task or its sites.

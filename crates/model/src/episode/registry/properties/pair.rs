@@ -244,6 +244,7 @@ impl Pair {
                     sites: wants.iter().chain(&shared).map(want).collect(),
                     terms: EpisodeTerms::new(Duration::from_secs(ttl), Duration::from_secs(wait)).expect("valid"),
                     labels: EpisodeLabels::default(),
+                    record: Default::default(),
                 };
                 self.ask(request, owner, wants);
             }
