@@ -80,7 +80,6 @@ impl TestKeeper {
         self.held.lock().expect("no panic").len()
     }
 
-    /// Gives all receipts.
     fn release(&self) {
         let held = std::mem::take(&mut *self.held.lock().expect("no panic"));
         drop(held);
@@ -161,7 +160,7 @@ fn a_switch_cuts_a_client_whose_response_is_withheld() {
         eventually("the exchange is handed over", || keeper.held() == 1);
         route.serve(target(&new, 2));
         keeper.release();
-        assert!(client.answer().is_err(), "{path}: a response of the past was completed");
+        assert!(client.answer().is_err(), "{path}: the response of the earlier target was completed");
         route.record_for(None);
     }
 }

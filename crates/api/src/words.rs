@@ -94,7 +94,7 @@ words! {
     }
     /// The requests of an episode that are recorded.
     EpisodeRecording {
-        /// Nothing is recorded.
+        /// No requests are recorded.
         Nothing = "none",
         /// All requests except GET, HEAD and OPTIONS are recorded.
         Writes = "writes",

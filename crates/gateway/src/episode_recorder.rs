@@ -7,7 +7,7 @@
 //! ```
 //! The gateway withholds the end of a response until its exchange is kept, so a client that has read a response to its
 //! end finds the exchange in the record, whatever happens to the daemon afterwards. An exchange whose client goes away
-//! early is handed over as well, and nobody waits for it.
+//! early is handed over as well.
 //!
 //! The bodies and heads that are in transit or wait for the keeper are bounded. When their room is used up, bodies are
 //! left out, and then whole exchanges, of which the keeper is told.

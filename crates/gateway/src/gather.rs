@@ -105,7 +105,7 @@ impl EpisodeTrack {
 
 impl Drop for EpisodeTrack {
     fn drop(&mut self) {
-        // The client is gone, so nobody waits for the receipt.
+        // The client is gone, so no response waits for the receipt.
         self.finish();
     }
 }

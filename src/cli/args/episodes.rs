@@ -198,7 +198,7 @@ pub struct EpisodeEndArgs {
 /// The form in which the requests of an episode are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
-    /// A HAR 1.2
+    /// One file in the format HAR 1.2
     Har,
     /// A folder that `webarena-verified eval-tasks` scores
     WebarenaVerified,

@@ -28,11 +28,11 @@ struct ExportedHar {
 #[derive(Debug, Deserialize)]
 struct ExportedLog {
     #[serde(rename = "_arenad")]
-    own: RecordedEpisode,
+    own: ExportedRecord,
 }
 
 #[derive(Debug, Deserialize)]
-struct RecordedEpisode {
+struct ExportedRecord {
     sites: Vec<ExportedSite>,
 }
 

@@ -21,7 +21,7 @@ pub(super) struct RecordFile {
 }
 
 impl RecordFile {
-    /// Opens a file, or creates it with its folder. Nobody but the owner can read it.
+    /// Opens a file, or creates it with its folder. Only its owner can read it.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         if let Some(folder) = path.parent() {
             folders::make_private(folder)?;
@@ -43,20 +43,6 @@ impl RecordFile {
         self.file.write_all_at(line, self.length)?;
         self.length += line.len() as u64;
         Ok(())
-    }
-
-    /// Returns the last line without its end, or `None` if there is none or it is too long to be a short one.
-    pub(super) fn last_short_line(&self) -> io::Result<Option<String>> {
-        let size = CHUNK.min(usize::try_from(self.length).unwrap_or(CHUNK));
-        let mut bytes = vec![0; size];
-        self.file.read_exact_at(&mut bytes, self.length - size as u64)?;
-        let text = String::from_utf8_lossy(&bytes);
-        let Some(text) = text.strip_suffix('\n') else { return Ok(None) };
-        let line = match text.rsplit_once('\n') {
-            Some((_, line)) => Some(line),
-            None => (size as u64 == self.length).then_some(text),
-        };
-        Ok(line.map(str::to_owned))
     }
 
     /// Waits until the lines would outlive a failure of the host.
@@ -93,7 +79,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("ep-1/exchanges.jsonl");
         let mut file = RecordFile::open(&path).expect("a new file");
-        assert_eq!((file.len(), file.last_short_line().expect("read")), (0, None));
+        assert_eq!(file.len(), 0);
         file.append(b"{\"a\":1}\n").expect("written");
         file.append(b"{\"b\":2}\n").expect("written");
         drop(file);
@@ -104,20 +90,9 @@ mod tests {
             assert_eq!(file.len(), whole.len() as u64);
             file.append(b"{\"d\":4}\n").expect("written");
             assert_eq!(fs::read_to_string(&path).expect("a file"), format!("{whole}{{\"d\":4}}\n"));
-            assert_eq!(file.last_short_line().expect("read").as_deref(), Some("{\"d\":4}"));
         }
         fs::write(&path, "no line at all").expect("written");
         assert_eq!(RecordFile::open(&path).expect("opened again").len(), 0);
-    }
-
-    #[test]
-    fn a_long_last_line_is_not_taken_for_a_short_one() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut file = RecordFile::open(&folder.path().join("lines")).expect("a new file");
-        file.append(format!("{}\n", "x".repeat(CHUNK + 1)).as_bytes()).expect("written");
-        assert_eq!(file.last_short_line().expect("read"), None);
-        file.append(b"short\n").expect("written");
-        assert_eq!(file.last_short_line().expect("read").as_deref(), Some("short"));
     }
 
     #[test]

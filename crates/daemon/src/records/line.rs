@@ -65,7 +65,7 @@ pub(crate) struct RecordedSite {
 pub(super) struct LeftOut {
     /// The number of exchanges.
     pub requests: u64,
-    /// The reason.
+    /// The reason for which they are not.
     pub because: LeftOutReason,
     /// The time at which this was noted.
     pub at: Timestamp,

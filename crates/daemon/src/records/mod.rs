@@ -5,7 +5,7 @@
 //!      ▲                                              │                                        │
 //!      └── the end of the response ◄── written ───────┘                       RecordContent ◄──┘ ──► HAR
 //! ```
-//! What a record guarantees:
+//! The guarantees of a record:
 //!
 //! - An exchange is in the file before its client has read the response to its end, so it survives a `kill -9` of the
 //!   daemon. A failure of the host may lose the last seconds of a record that is not closed.

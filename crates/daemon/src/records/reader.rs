@@ -176,7 +176,7 @@ impl RecordGaps {
             ));
         }
         if self.not_written > 0 {
-            reasons.push(format!("{} requests are missing, because they could not be written", self.not_written));
+            reasons.push(format!("requests that could not be written are missing: {}", self.not_written));
         }
         if let Some(at) = self.resumed {
             let at = time(at);

@@ -16,7 +16,7 @@ const ROOM_WITHOUT_BODIES: u64 = 4;
 /// The size that exchanges leave to lines about the record itself, in bytes.
 const ROOM_FOR_NOTES: u64 = 16 * 1024;
 
-/// Writes one record.
+/// Writes the record of one episode.
 pub(super) struct RecordWriter {
     path: PathBuf,
     head: RecordHead,
