@@ -195,7 +195,9 @@ async fn a_site_whose_addresses_cannot_be_mapped_names_the_proxy() {
 async fn a_port_that_is_taken_is_named_before_anything_starts() {
     let (world, base) = world("taken", "unchanged");
     let listener = std::net::TcpListener::bind(("127.0.0.1", base + 2)).unwrap();
-    world.run(&["up"]).code(1).says(&format!("127.0.0.1:{}", base + 2));
+    let refused = world.run(&["up", &world.name]).says(&format!("127.0.0.1:{}", base + 2));
+    assert_ne!(refused.code, 0);
+    assert!(TcpStream::connect(("127.0.0.1", base)).is_err(), "none of the ports is opened");
     world.assert_down();
     drop(listener);
     world.up();
