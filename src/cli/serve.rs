@@ -161,10 +161,10 @@ mod tests {
             owner: owner.map(|owner| Owner::parse(owner).expect("valid")),
             most,
         };
-        let both = quotas(&[quota(Some("ann"), 3), quota(None, 2)]).ok().expect("valid");
+        let both = quotas(&[quota(Some("ann"), 3), quota(None, 2)]).expect("valid");
         let of = |name: &str| both.of(&Owner::parse(name).expect("valid"));
         assert_eq!((of("ann"), of("bob")), (3, 2));
-        assert_eq!(quotas(&[]).ok().expect("valid").default, DEFAULT_EPISODE_LIMIT.get());
+        assert_eq!(quotas(&[]).expect("valid").default, DEFAULT_EPISODE_LIMIT.get());
         assert!(quotas(&[quota(None, 2), quota(None, 2)]).is_err());
         assert!(quotas(&[quota(Some("ann"), 2), quota(Some("ann"), 3)]).is_err());
     }

@@ -234,7 +234,10 @@ fn episode_limits(limits: &EpisodeLimitStatus) -> String {
     let EpisodeLimitStatus { quota, quotas, queue, owner_queue, ttl_seconds } = limits;
     let own: String = quotas.iter().map(|(owner, most)| format!(", {owner} {most}")).collect();
     let ttl = humantime::format_duration(Duration::from_secs(*ttl_seconds));
-    format!("episodes at most: {quota} for each owner{own}; {queue} waiting, {owner_queue} of one owner; living {ttl}")
+    format!(
+        "limits of episodes: {quota} at once for each owner{own}; {queue} waiting, {owner_queue} of one owner; time to live \
+         {ttl}"
+    )
 }
 
 /// Returns a short description of the standbys.

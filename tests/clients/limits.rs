@@ -30,7 +30,7 @@ async fn a_daemon_has_the_limits_that_it_was_started_with() {
         "quota": 2, "quotas": { "bob": 1, "eve": 0 }, "queue": 3, "owner_queue": 2, "ttl_seconds": 120
     });
     assert_eq!(status["daemon"]["episodes"], limits);
-    world.run(&["status", "--verbose"]).code(0).prints("2 for each owner").prints("eve 0").prints("2m");
+    world.run(&["status", "--verbose"]).code(0).prints("2 at once for each owner, bob 1, eve 0").prints("2m");
 
     // Times to live: the default is the limit if that is shorter, and no heartbeat exceeds it.
     let start = async |body: Value| api.ask(Method::POST, "/v1/episodes", Some(body)).await;

@@ -110,8 +110,9 @@ pub(super) fn refused(error: ChangesError, id: &InstanceId) -> ApiError {
     let detail = describe(&error);
     match error {
         ChangesError::Proof(error) => unproven(error, id),
-        ChangesError::UnknownLook(_) => ApiError::new(StatusCode::NOT_FOUND, "unknown_look", detail)
-            .hint("looks end with a reset; `arenad look SITE` takes one"),
+        ChangesError::UnknownLook(_) => ApiError::new(StatusCode::NOT_FOUND, "unknown_look", detail).hint(
+            "looks end with a reset and with their episode; `arenad look SITE` or `arenad episode look ID` takes one",
+        ),
         ChangesError::TooManyLooks => ApiError::new(StatusCode::CONFLICT, "too_many_looks", detail)
             .hint("compare with one of them; a reset of the site removes them"),
         ChangesError::File { .. } => ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "look_file", detail)
