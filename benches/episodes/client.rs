@@ -21,7 +21,7 @@ pub struct EpisodeApi {
 
 /// An episode that was granted.
 pub struct Grant {
-    /// Its id.
+    /// The id of the episode.
     pub id: String,
     /// The answer to the request.
     pub started: Value,

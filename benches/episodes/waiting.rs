@@ -1,4 +1,4 @@
-//! Many clients that ask at once for two of five sites each: the order per site, and that nobody starves.
+//! Many clients that ask at once for two of five sites each: whether the order per site holds, and how long they wait.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
