@@ -53,9 +53,9 @@ impl PortedEpisode {
 }
 
 /// A connection to a port that is kept between requests.
-struct KeptConnection(TcpStream, String);
+struct PortConnection(TcpStream, String);
 
-impl KeptConnection {
+impl PortConnection {
     fn to(url: &str) -> Self {
         let host = url.strip_prefix("http://").unwrap().to_owned();
         let stream = TcpStream::connect(host.replace("localhost", "127.0.0.1")).unwrap();
@@ -127,9 +127,9 @@ async fn episodes_at_once_have_their_own_ports_cookies_and_redirects() {
     shown.prints(&one.url);
 
     // The next episode in the slot is out of reach for connections of the earlier one.
-    let mut kept = KeptConnection::to(&one.url);
+    let mut kept = PortConnection::to(&one.url);
     assert!(kept.get("page").contains("of-"));
-    let mut unused = KeptConnection::to(&one.url);
+    let mut unused = PortConnection::to(&one.url);
     // The gateway accepts connections in their order, so it has accepted the unused one after this.
     assert_eq!(
         PortedEpisode { client: Client::builder().no_proxy().build().unwrap(), ..one.copy() }.get("page").await.0,

@@ -230,7 +230,7 @@ fn mapped_policy(value: &HeaderValue, place_of: &impl Fn(&HostPort) -> Option<Ho
     let mut mapped = String::with_capacity(text.len());
     for part in text.split_inclusive(is_separator) {
         let source = part.trim_end_matches(is_separator);
-        let (scheme, rest) = source.split_once("://").map_or(("", source), |(scheme, rest)| (scheme, rest));
+        let (scheme, rest) = source.split_once("://").unwrap_or(("", source));
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let is_plain = scheme.is_empty() || scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("ws");
         let place = HostPort::of(authority).filter(|_| is_plain).and_then(|place| place_of(&place));
