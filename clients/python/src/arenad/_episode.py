@@ -173,13 +173,11 @@ class Episode:
         profiles: Iterable[str] = ("compat",),
         begun: Begun | None = None,
         data: str | os.PathLike[str] | None = None,
-        certificate: bool = True,
     ) -> EpisodeEvaluation:
         """Judges the episode by the present state of its sites. It is frozen meanwhile.
 
         By default it is judged by the native task that it was started with. With `benchmark`, `task` is a task of it, or
-        its number in the file `data`, as for `Arena.evaluate`. `arenad verdict verify` verifies the `certificate` of the
-        answer, which names the content of every store; without it the stores are not read.
+        its number in the file `data`, as for `Arena.evaluate`.
         """
         body: dict[str, Any]
         if benchmark is None:
@@ -192,7 +190,6 @@ class Episode:
             if har is not None:
                 judged["traffic"] = {"har": har}
             body = {"benchmark": judged}
-        body["certificate"] = certificate
         evaluation: EpisodeEvaluation = self._ask("POST", "/evaluations", body)
         if evaluation["verdict"] == "void" and evaluation["ending"] is not None:
             raise ended(evaluation["ending"])
@@ -227,7 +224,7 @@ class Episode:
                 for _, event in stream:
                     if "seq" not in event:
                         # The daemon keeps only a number of events.
-                        raise ArenadError(event["message"], code="events_gone")
+                        raise ArenadError(event["message"], code="not_found")
                     after = event["seq"]
                     yield event
                     if event["ending"] is not None:
