@@ -9,10 +9,12 @@
 //! | `life` | one episode, all of them, the queue, heartbeat, freeze, end |
 //! | `streams` | hold, events |
 //! | `evaluate` | evaluations, on the episode's own slots |
+//! | `certify` | the certificates of evaluations |
 //! | `slots` | storage states and traffic of the episode's slots; how other files find those slots |
 //! | `token` | the endpoints that an episode's token opens over TCP |
 //! | `refusal`, `shown` | errors and episodes in their JSON |
 
+mod certify;
 mod evaluate;
 mod life;
 mod refusal;
