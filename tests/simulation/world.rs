@@ -16,7 +16,7 @@ use arenad_daemon::environments::{self, EnvironmentRegistry};
 use arenad_daemon::host::HostReport;
 use arenad_daemon::operations::Operations;
 use arenad_daemon::proxy::OpenProxy;
-use arenad_daemon::slots::start_episodes;
+use arenad_daemon::slots::{EpisodeSettings, start_episodes};
 use arenad_daemon::{DaemonParts, take_up};
 use arenad_doctor::facts;
 use arenad_doctor::judge::capacity::Resources;
@@ -254,11 +254,13 @@ impl SimulatedWorld {
             read_definition: self.read_definition.clone(),
             turns: Turns::new(std::num::NonZeroUsize::new(2), std::num::NonZeroUsize::MIN),
             memory_reserve: 0,
+            record_retention: Default::default(),
             block: "10.101.0.0/16".parse().expect("a subnet"),
             state_dir,
         };
         let shared = parts.assemble().await.ok()?;
-        let (slots, episodes) = start_episodes(&shared, RandomBytes::new(|| [0; 32])).await.ok()?;
+        let (slots, episodes) =
+            start_episodes(&shared, RandomBytes::new(|| [0; 32]), &EpisodeSettings::default()).await.ok()?;
         let environments = Arc::new(EnvironmentRegistry::new(shared.clone(), slots, episodes.clone()));
         let report = HostReport { engine: condition(), disk: condition() };
         let (host, listener) = watch::channel(report);
@@ -267,6 +269,7 @@ impl SimulatedWorld {
             environments: environments.clone(),
             episodes,
             certifier: Certifier::unkept().expect("random numbers"),
+            episode_settings: EpisodeSettings::default(),
             proxy: OpenProxy::default(),
             operations: Operations::default(),
             host: listener,
