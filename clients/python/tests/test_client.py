@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 import unittest
+import urllib.error
 import urllib.request
 from urllib.parse import urljoin
 
@@ -18,6 +19,21 @@ def page(url: str) -> str:
         return answer.read().decode()
 
 
+def serving(arena: Arena) -> str:
+    """Returns the URL of the site when it serves. It answers 503 while a slot that an episode gave back is restored."""
+    url = arena.urls()["toy"]
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            page(url)
+            return url
+        except urllib.error.HTTPError as error:
+            with error:
+                if error.code != 503 or time.monotonic() > deadline:
+                    raise
+        time.sleep(0.05)
+
+
 def write(url: str, word: str) -> None:
     # The site writes before the end of its answer, but not before its beginning.
     with urllib.request.urlopen(urljoin(url, f"/cgi-bin/write?{word}")) as answer:
@@ -27,7 +43,7 @@ def write(url: str, word: str) -> None:
 class Resetting(unittest.TestCase):
     def test_what_was_written_is_gone_after_a_reset(self) -> None:
         with Arena() as arena:
-            url = arena.urls()["toy"]
+            url = serving(arena)
             before = page(url)
             write(url, "scribble")
             self.assertIn("scribble", page(url))
@@ -43,7 +59,7 @@ class Resetting(unittest.TestCase):
 
     def test_a_snapshot_is_taken_and_gone_back_to(self) -> None:
         with Arena() as arena:
-            url = arena.urls()["toy"]
+            url = serving(arena)
             write(url, "kept")
             taken = arena.take_snapshot("toy", "with-kept")
             self.assertEqual((taken["name"], taken["site"]), ("with-kept", "toy"))
@@ -67,7 +83,7 @@ class Resetting(unittest.TestCase):
 
     def test_an_episode_is_begun_and_checked(self) -> None:
         with Arena() as arena:
-            url = arena.urls()["toy"]
+            url = serving(arena)
             begun = arena.begin("toy.write", reset=True)
             self.assertEqual(begun["intent"], "Make the site remember pears")
             self.assertEqual(arena.check(begun)["report"]["verdict"], "failed")
@@ -98,7 +114,7 @@ time.sleep(600)
 class Episodes(unittest.TestCase):
     def test_a_site_is_pristine_and_judged_and_given_back(self) -> None:
         with Arena() as arena:
-            write(arena.urls()["toy"], "people")
+            write(serving(arena), "people")
             with arena.episode(task="toy.write", owner="ann", labels={"run": "7"}) as episode:
                 url = episode.urls["toy"]
                 self.assertNotIn("people", page(url))

@@ -16,7 +16,7 @@ from typing import Any
 
 from scripted import PATIENCE, Line, Reply, ScriptedDaemon, ending, episode, started
 
-from arenad import Arena, ArenadError, AsyncArena, Episode, EpisodeEnded, EpisodeVoid, NoSlot
+from arenad import Arena, ArenadError, AsyncArena, Episode, EpisodeEnded, EpisodeVoid, NoSlot, Unreachable
 
 EPISODES = "/v1/episodes"
 ONE = "/v1/episodes/ep-1"
@@ -238,6 +238,18 @@ class Ending(ScriptedTest):
             with self.assertRaises(EpisodeVoid):
                 ask()
         found.end()
+
+    def test_an_end_that_was_told_explains_why_no_daemon_answers(self) -> None:
+        found, line = self.begin()
+        self.daemon.script("POST", f"{ONE}/freeze", Reply(None))
+        self.daemon.script("DELETE", ONE, Reply(None))
+        with self.assertRaises(Unreachable):
+            found.freeze()
+        line.tell(episode(state="void", ending=ending()))
+        for call in (found.freeze, found.end):
+            with self.assertRaises(EpisodeVoid) as caught:
+                call()
+            self.assertEqual(caught.exception.reason, "void, because of container_died")
 
     def test_states_are_told_until_the_end(self) -> None:
         found, _ = self.begin()

@@ -283,7 +283,14 @@ class Episode:
         return f"/v1/episodes/{self.id}"
 
     def _ask(self, method: str, path: str, body: object = None) -> Any:
-        return self._transport.request(method, self._path + path, body)
+        try:
+            return self._transport.request(method, self._path + path, body)
+        except Unreachable as error:
+            # The daemon that `Arena.up` started stops when the last environment goes down, which ends the episode.
+            told = self._hold.told_end()
+            if told is None:
+                raise
+            raise ended(told) from error
 
     def _granted(self) -> Episode:
         """Waits until the client can reach the sites."""

@@ -11,13 +11,16 @@ from collections.abc import Callable
 
 from ._errors import ArenadError, EpisodeEnded, Unreachable
 from ._transport import ServerEvents, Transport
-from .types import ReportedEpisode
+from .types import EpisodeEnding, ReportedEpisode
 
 HOLD_AGAIN_WITHIN = 15.0
 """Seconds that a restarted daemon waits for the clients of its episodes."""
 
 PAUSE = 0.2
 """Seconds between two attempts to hold an episode again."""
+
+READ_WITHIN = 1.0
+"""Seconds within which the thread reads what a daemon sent before it stopped."""
 
 
 class Hold:
@@ -52,6 +55,12 @@ class Hold:
                 self._changed.wait()
             return self._latest
 
+    def told_end(self) -> EpisodeEnding | None:
+        """Returns how the episode ended, if the daemon told it. Waits until all that a stopped daemon sent is read."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._latest["ending"] or self._events is None, READ_WITHIN)
+            return self._latest["ending"]
+
     def close(self) -> None:
         """Gives the episode up, which ends it."""
         with self._changed:
@@ -74,6 +83,7 @@ class Hold:
                     return
             with self._changed:
                 self._events = None
+                self._changed.notify_all()
             try:
                 events = self._again()
             except ArenadError as error:
