@@ -211,7 +211,7 @@ fn remove_files(client: &ApiClient) -> Result<(), CommandFailure> {
             _ => {}
         }
     }
-    for name in ["volumes", "locators", "copies", "pristine", "looks"] {
+    for name in ["volumes", "locators", "copies", "pristine", "looks", "records"] {
         match std::fs::remove_dir_all(folder.join(name)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
