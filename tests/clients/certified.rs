@@ -125,4 +125,6 @@ async fn a_certificate_is_verified_here_and_elsewhere_and_no_change_of_it_is() {
     let seed = &std::fs::read(&key_file).unwrap()[16..48];
     let digits: String = seed.iter().map(|byte| format!("{byte:02x}")).collect();
     assert!(!log.windows(seed.len()).any(|part| part == seed) && !String::from_utf8_lossy(&log).contains(&digits));
+    world.run(&["down", "--purge", "--yes"]).code(0);
+    assert!(!world.state_dir().exists(), "the key is removed with the rest");
 }
