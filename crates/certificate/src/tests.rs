@@ -18,7 +18,8 @@ use serde_json::{Value as Json, json};
 use super::*;
 
 /// A recording whose text no JSON writer would produce.
-const HAR: &str = r#"{"log" : {"version":"1.2","creator":{"name":"x","version":"1"},"entries":[], "_x":1.20}}"#;
+const HAR: &str = r#"{"log" : {"version":"1.2","creator":{"name":"x","version":"1"},"entries":[
+    {"request":{"method":"GET","url":"http://h:7770/","headers":[]},"response":{"status":200}}], "_x":1.20}}"#;
 
 /// The day of all judgements, which is not the present one.
 const DAY: arenad_evaluation::Day = (2024, 2, 29);
