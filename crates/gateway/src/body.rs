@@ -89,7 +89,7 @@ pub(super) enum AnswerBody {
     /// A body that the gateway itself generated; `None` once it has been sent.
     Own(Option<Bytes>),
     /// A body that the gateway forwards from the target.
-    Passed(PassedBody),
+    Passed(Box<PassedBody>),
 }
 
 /// A target's body, with the connection from which it is read.

@@ -390,7 +390,7 @@ impl Forwarding {
         let bodies = self.proxied.as_ref().and_then(|proxied| proxied.bodies.as_ref());
         let mapper = bodies.and_then(|bodies| bodies.map_response(&mut parts));
         let body = PassedBody::new(incoming, connection, Rc::clone(&self.client), attached, visit, gather, mapper);
-        Some(Response::from_parts(parts, AnswerBody::Passed(body)))
+        Some(Response::from_parts(parts, AnswerBody::Passed(Box::new(body))))
     }
 
     async fn attempt(&self, target: &Target, epoch: Epoch, request: Request<RequestBody>) -> ForwardAttempt {
