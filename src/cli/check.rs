@@ -78,7 +78,7 @@ fn again(global: &Global, args: &CheckArgs, file: &Path) -> Result<u8, CommandFa
     let sights: Vec<Sight> =
         readings.filter_map(|reading| kept.seen.iter().find_map(|seen| sight(seen, reading))).collect();
     let episode = Episode { answer: &kept.answer, url: kept.url.as_deref(), no_url: None, captured: &captured };
-    let report = native::judge(&task, &episode, &sights);
+    let report = native::judge(&task.criterion, &episode, &sights);
     let duration_ms = begun.elapsed().as_secs_f64() * 1e3;
     let CheckEvidence { environment, at, answer, url, .. } = kept;
     print(global, &Checked { task: task.name, environment, at, answer, url, report, duration_ms, evidence: None })

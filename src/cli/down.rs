@@ -205,13 +205,14 @@ fn confirmed(client: &ApiClient) -> Result<bool, CommandFailure> {
 /// Removes only files that arenad created: a state directory with foreign files is kept.
 fn remove_files(client: &ApiClient) -> Result<(), CommandFailure> {
     let folder = client.state_dir();
-    for name in ["arenad.db", "arenad.db-wal", "arenad.db-shm", "arenad.log", "arenad.sock", "lock"] {
+    let files = ["arenad.db", "arenad.db-wal", "arenad.db-shm", "arenad.log", "arenad.sock", "lock"];
+    for name in files.into_iter().chain(["certificate.key", "certificate.partial"]) {
         match std::fs::remove_file(folder.join(name)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
         }
     }
-    for name in ["volumes", "locators", "copies", "pristine", "looks"] {
+    for name in ["volumes", "locators", "copies", "pristine", "episodes", "looks", "records"] {
         match std::fs::remove_dir_all(folder.join(name)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}

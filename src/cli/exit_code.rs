@@ -16,6 +16,10 @@ pub const NOT_DONE: u8 = 5;
 /// `check`, `eval`: there is no verdict, because the environment failed, a judge is missing, or the check is not
 /// supported.
 pub const UNDECIDED: u8 = 6;
+/// `verdict verify`: the signature does not belong to the certificate and the trusted key.
+pub const BAD_SIGNATURE: u8 = 7;
+/// `verdict verify`: the evidence of the certificate leads to another verdict.
+pub const OTHER_VERDICT: u8 = 8;
 /// The episode is void: the environment failed it, so that its result means nothing. The code is that of a temporary
 /// failure in `sysexits.h`, which few programs use, because `run` also ends with the codes of commands.
 pub const VOID: u8 = 75;

@@ -48,6 +48,7 @@ mod storage;
 mod tasks;
 mod transfer;
 mod up;
+mod verdict;
 mod verify;
 
 use clap::FromArgMatches;
@@ -102,6 +103,7 @@ async fn dispatch(cli: &Cli) -> Result<u8, CommandFailure> {
         CliCommand::Queue => episode::queue(global).await,
         CliCommand::Tasks(command) => tasks::run(global, command).await,
         CliCommand::Images(command) => images::run(global, command).await,
+        CliCommand::Verdict(command) => verdict::run(global, command).await,
         CliCommand::Df(args) => df::run(global, args).await,
         CliCommand::Prune(args) => prune::run(global, args).await,
         CliCommand::Storage(command) => storage::run(global, command).await,

@@ -245,6 +245,7 @@ fn a_command_leaves_the_requests_of_its_episode_behind() {
     export(&["--task", "21"]).code(0);
     assert_eq!(read("agent_response.json"), answer);
     world.run(&["episode", "export", "ep-00000000000000000000"]).code(2).says("the episode is unknown");
-    world.run(&["down"]).code(0);
+    world.run(&["down", "--purge", "--yes"]).code(0);
     world.assert_down();
+    assert!(!world.state_dir().exists(), "the record is removed with the rest");
 }

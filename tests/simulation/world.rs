@@ -11,6 +11,7 @@ use std::time::Duration;
 use arenad_api::{Condition, SourceText, UpRequest};
 use arenad_baseline::Turns;
 use arenad_daemon::api::{self, Api};
+use arenad_daemon::certificates::Certifier;
 use arenad_daemon::environments::{self, EnvironmentRegistry};
 use arenad_daemon::host::HostReport;
 use arenad_daemon::operations::Operations;
@@ -267,6 +268,7 @@ impl SimulatedWorld {
             shared: shared.clone(),
             environments: environments.clone(),
             episodes,
+            certifier: Certifier::unkept().expect("random numbers"),
             episode_settings: EpisodeSettings::default(),
             proxy: OpenProxy::default(),
             operations: Operations::default(),

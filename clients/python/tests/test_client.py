@@ -127,6 +127,8 @@ class Episodes(unittest.TestCase):
                 write(url, "pears")
                 judged = episode.evaluate(answer="done", url=url)
                 self.assertEqual((judged["verdict"], judged["reward"]), ("passed", 1.0))
+                self.assertEqual(judged["certificate"]["statement"]["episode"]["id"], episode.id)
+                self.assertNotIn("certificate", episode.evaluate(certificate=False))
                 episode.freeze()
                 with self.assertRaises(ArenadError) as caught:
                     episode.storage_state("toy")

@@ -171,9 +171,10 @@ class Living(ScriptedTest):
         self.assertEqual(found.evaluate(answer="5", url="http://x/")["reward"], 1.0)
         ((body, _),) = self.daemon.asked("POST", f"{ONE}/evaluations")
         self.assertEqual((body["begun"], body["answer"], body["url"]), ({"task": "t"}, "5", "http://x/"))
-        found.evaluate({"task_id": 3}, benchmark="webarena", answer="5", profiles=["strict"], har={"log": {}})
+        self.assertTrue(body["certificate"])
+        found.evaluate({"task_id": 3}, benchmark="webarena", answer="5", profiles=["strict"], har={"log": {}}, certificate=False)
         body = self.daemon.asked("POST", f"{ONE}/evaluations")[1][0]
-        self.assertEqual(list(body), ["benchmark"])
+        self.assertEqual((list(body), body["certificate"]), (["benchmark", "certificate"], False))
         self.assertEqual((body["benchmark"]["task"], body["benchmark"]["profiles"]), ({"task_id": 3}, ["strict"]))
         self.assertEqual(body["benchmark"]["traffic"], {"har": {"log": {}}})
         found.end()

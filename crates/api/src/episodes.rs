@@ -365,6 +365,9 @@ pub struct EpisodeEvaluationRequest {
     /// The task of a benchmark, with the results of the agent.
     #[serde(default)]
     pub benchmark: Option<EvaluationRequest>,
+    /// Whether the answer includes a certificate. Default: true. Without one, the stores of the sites are not read.
+    #[serde(default)]
+    pub certificate: Option<bool>,
 }
 
 /// The answer to an [`EpisodeEvaluationRequest`].
@@ -385,6 +388,18 @@ pub struct EpisodeEvaluation {
     /// The judgement on a task of a benchmark.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evaluation: Option<Evaluation>,
+    /// The signed certificate of the verdict; left out if it is `void`, or the request wanted none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<Json>,
+}
+
+/// The answer to `GET /v1/certificates/key`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CertificateKey {
+    /// The algorithm of the signatures: `ed25519`.
+    pub algorithm: String,
+    /// The public key of the installation, in 64 hexadecimal digits.
+    pub key: String,
 }
 
 /// The answer to `GET /v1/episodes/{id}/storage-state/{site}`, in the form of Playwright's `storageState`.

@@ -96,6 +96,14 @@ pub(crate) struct EpisodeEnd {
     pub captured: BTreeMap<String, Value>,
 }
 
+impl EpisodeEnd {
+    /// Returns the facts that the evaluator is given.
+    pub(crate) fn episode(&self) -> Episode<'_> {
+        let (url, no_url) = (self.url.as_deref(), self.no_url.as_deref());
+        Episode { answer: &self.answer, url, no_url, captured: &self.captured }
+    }
+}
+
 impl TaskChecker<'_> {
     /// Captures the values that a task's check will need.
     pub(crate) async fn begin(&self, task: &Task) -> Result<Beginning, BeginError> {
@@ -138,9 +146,7 @@ impl TaskChecker<'_> {
         });
         let looks: Vec<_> = looks.collect();
         let sights: Vec<Sight> = stream::iter(looks).buffered(AT_ONCE).collect().await;
-        let (url, no_url) = (ended.url.as_deref(), ended.no_url.as_deref());
-        let episode = Episode { answer: &ended.answer, url, no_url, captured: &ended.captured };
-        (native::judge(task, &episode, &sights), sights)
+        (native::judge(&task.criterion, &ended.episode(), &sights), sights)
     }
 
     /// Returns the URL of the page that the agent's browser shows; `None` if no browser was named.

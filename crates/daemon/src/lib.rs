@@ -14,6 +14,7 @@
 
 mod answers;
 pub mod api;
+pub mod certificates;
 mod checks;
 mod closed;
 pub mod environments;
@@ -52,6 +53,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::api::Api;
+use self::certificates::{Certifier, CertifierError};
 use self::environments::EnvironmentRegistry;
 use self::operations::Operations;
 use self::proxy::{EpisodeDirectory, ProxyPort};
@@ -135,6 +137,9 @@ pub enum StartError {
     /// An operation of the store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The key that signs certificates could not be read or made.
+    #[error(transparent)]
+    Certifier(#[from] CertifierError),
     /// The gateway's threads could not be started.
     #[error("start the gateway")]
     Gateway(#[source] std::io::Error),
@@ -270,6 +275,7 @@ impl Daemon {
         locators::end_remains(&state_dir.locators());
         let clock = WallClock::system();
         let store = DaemonStore::open(&state_dir.database(), clock.clone()).await?;
+        let certifier = Certifier::open(&state_dir.certificate_key())?;
         let (storage, storage_note) = open_state_root(&state_dir);
         let parts = DaemonParts {
             engine: settings.engine,
@@ -304,6 +310,7 @@ impl Daemon {
             shared: shared.clone(),
             environments: environments.clone(),
             episodes: episodes.clone(),
+            certifier,
             episode_settings: settings.episodes,
             proxy,
             operations: Operations::default(),

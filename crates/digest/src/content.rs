@@ -86,6 +86,13 @@ pub struct StoreContent {
 }
 
 impl StoreContent {
+    /// Returns the SHA-256 (hex) over the content. It is equal for equal contents.
+    pub fn total(&self) -> String {
+        let mut hash = Sha256::new();
+        self.each(&mut |kind, name, value| hash.update(format!("{kind} {name:?} {value}\n")));
+        hex(&hash.finalize())
+    }
+
     /// Calls `visit` with each item that is compared: its kind, its name, and its value on one line.
     pub(super) fn each(&self, visit: &mut dyn FnMut(&str, &str, &dyn fmt::Display)) {
         self.tables.iter().for_each(|(name, rows)| visit("table", name, &format_args!("{} {}", rows.count, rows.hash)));

@@ -3,7 +3,7 @@
 use arenad_evaluators::ground_truth;
 use arenad_evaluators::visualwebarena;
 use arenad_evaluators::webarena::{self, EpisodeContext, TaskError, WebArenaTask};
-use arenad_evaluators::webarena_verified::{self as verified, Submission};
+use arenad_evaluators::webarena_verified::{self as verified, Day, Submission, today};
 use arenad_verdict::question::{KnownAnswers, Question};
 use arenad_verdict::{Profile, Report};
 
@@ -75,6 +75,15 @@ impl EvaluationCase {
             }
         };
         Ok(Self { id: evidence.id.clone(), kind })
+    }
+
+    /// Judges as of a day, from which the code of WebArena-Verified completes dates; by default as of the present day.
+    #[must_use]
+    pub(crate) fn on(mut self, day: Day) -> Self {
+        if let CaseKind::Verified { submission, .. } = &mut self.kind {
+            submission.today = day;
+        }
+        self
     }
 
     /// Returns the instruction that the agent was given.
@@ -157,13 +166,23 @@ impl EvaluationCase {
     }
 }
 
-/// Judges an episode by its evidence, and by nothing else.
+/// Judges an episode by its evidence, and by nothing else but the present day.
 ///
 /// # Errors
 ///
 /// Returns an error if the task is at fault.
 pub fn evaluate(evidence: &EpisodeEvidence, profiles: &[Profile]) -> Result<EpisodeReports, CaseError> {
-    let case = EvaluationCase::of(evidence)?;
+    evaluate_on(today(), evidence, profiles)
+}
+
+/// Judges an episode as of a day, by its evidence and by nothing else: WebArena-Verified completes dates from the day of
+/// the evaluation.
+///
+/// # Errors
+///
+/// Returns an error if the task is at fault.
+pub fn evaluate_on(day: Day, evidence: &EpisodeEvidence, profiles: &[Profile]) -> Result<EpisodeReports, CaseError> {
+    let case = EvaluationCase::of(evidence)?.on(day);
     let reports = profiles.iter().map(|profile| case.report(&evidence.told, *profile));
     let mut warnings = case.warnings();
     warnings.extend(elsewhere(evidence));

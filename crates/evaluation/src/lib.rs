@@ -20,7 +20,8 @@ pub mod results;
 mod summary;
 mod tasks;
 
-pub use case::{CaseError, EvaluationCase, evaluate};
+pub use arenad_evaluators::webarena_verified::{Day, today};
+pub use case::{CaseError, EvaluationCase, evaluate, evaluate_on};
 pub use placeholders::{of_environment, placeholder, speaks_of};
 pub use summary::{Summary, VerdictTally};
 pub use tasks::{TaskFiles, TaskFilesError};

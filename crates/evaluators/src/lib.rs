@@ -43,3 +43,6 @@ pub mod text;
 pub mod visualwebarena;
 pub mod webarena;
 pub mod webarena_verified;
+
+/// The version of the evaluators, which certificates name.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -224,6 +224,15 @@ impl ProofCandidate<'_> {
         }
     }
 
+    /// Returns the digest of the snapshot, and that of the present state.
+    ///
+    /// Cancellation: safe.
+    pub async fn digests(&self) -> Result<(Arc<Digest>, Digest), ProofError> {
+        let reference = self.needed_reference().await?;
+        let taken = self.take(Known::default(), &StoreConnections::passing(), None).await?;
+        Ok((reference, taken.digest))
+    }
+
     /// Computes the digest, and its differences from the snapshot's.
     pub async fn look(&self) -> Result<(Taken, ContentDifferences), ProofError> {
         let reference = self.needed_reference().await?;

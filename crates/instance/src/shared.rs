@@ -89,6 +89,11 @@ impl StateDir {
         LookFolder::new(self.0.join("looks"))
     }
 
+    /// The private key that signs certificates.
+    pub fn certificate_key(&self) -> PathBuf {
+        self.0.join("certificate.key")
+    }
+
     /// The folder of files that locators need while they run.
     pub fn locators(&self) -> PathBuf {
         self.0.join("locators")

@@ -56,6 +56,18 @@ pub fn of(path: &str) -> Option<Examples> {
             ("arenad events shopping -n 10", "Shows the last ten events of one site."),
             ("arenad events --follow --json", ""),
         ],
+        "verdict" => &[
+            ("arenad verdict verify certificate.json", ""),
+            ("arenad verdict key > key.hex", "Keeps the public key, which verifies the certificates elsewhere."),
+        ],
+        "verdict verify" => &[
+            ("arenad verdict verify certificate.json", ""),
+            (
+                "arenad verdict verify certificate.json --key key.hex",
+                "Verifies it on another machine, without a daemon.",
+            ),
+        ],
+        "verdict key" => &[("arenad verdict key", "")],
         "open" => &[("arenad open shopping", ""), ("arenad open shopping --print", "Only prints the URL.")],
         "exec" => &[
             ("arenad exec shopping -- ls -l /data", ""),

@@ -12,6 +12,7 @@ mod shared;
 mod sites;
 mod snapshots;
 mod tasks;
+mod verdicts;
 mod watching;
 
 use std::path::PathBuf;
@@ -38,6 +39,7 @@ pub use snapshots::{DiffArgs, ExportArgs, ImportArgs, RmArgs, SnapshotCommand, S
 pub use tasks::{
     CheckArgs, CheckBeginArgs, CheckCommand, TaskChoice, TasksCommand, TasksLintArgs, TasksLsArgs, TasksShowArgs,
 };
+pub use verdicts::{VerdictCommand, VerdictVerifyArgs};
 pub use watching::{EventsArgs, HealthArgs, LogsArgs, PsArgs, StatusArgs};
 
 /// Runs the sites that web agents are tested on, and resets them to proven snapshots between episodes.
@@ -62,6 +64,8 @@ Exit codes:
     4  busy: another operation must finish first; no slot came free in time (run, episode)
     5  the agent did not accomplish the task (check, eval)
     6  undecided (check, eval)
+    7  the signature is not that of the trusted key (verdict verify)
+    8  the evidence leads to another verdict (verdict verify)
    75  void: the environment failed the episode; repeat it (run, episode)
   124  --wait-timeout expired; the work continues
   130  interrupted with Ctrl-C; the work continues
@@ -160,6 +164,9 @@ pub enum CliCommand {
     Check(CheckArgs),
     /// Judge episodes by a benchmark's rules
     Eval(Box<super::eval::args::EvalArgs>),
+    /// Verify certificates of verdicts, and print the key that verifies them
+    #[command(subcommand)]
+    Verdict(VerdictCommand),
     /// Show the disk usage of snapshots, instances, images and archives
     Df(DfArgs),
     /// Remove unused snapshots, images and kept containers; named snapshots are kept

@@ -62,7 +62,11 @@ fn open() -> InputCheck {
             let _ = readings(task);
             let captured = BTreeMap::new();
             let episode = Episode { answer: &answer, url: Some(&task.start), no_url: None, captured: &captured };
-            assert_eq!(judge(task, &episode, &[]), judge(task, &episode, &[]), "two verdicts on one episode");
+            assert_eq!(
+                judge(&task.criterion, &episode, &[]),
+                judge(&task.criterion, &episode, &[]),
+                "two verdicts on one episode"
+            );
         }
         match &loaded.problems {
             None => format!("{} tasks", loaded.tasks.len().min(9)),

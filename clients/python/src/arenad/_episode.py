@@ -173,11 +173,13 @@ class Episode:
         profiles: Iterable[str] = ("compat",),
         begun: Begun | None = None,
         data: str | os.PathLike[str] | None = None,
+        certificate: bool = True,
     ) -> EpisodeEvaluation:
         """Judges the episode by the present state of its sites. It is frozen meanwhile.
 
         By default it is judged by the native task that it was started with. With `benchmark`, `task` is a task of it, or
-        its number in the file `data`, as for `Arena.evaluate`.
+        its number in the file `data`, as for `Arena.evaluate`. `arenad verdict verify` verifies the `certificate` of the
+        answer, which names the content of every store; without it the stores are not read.
         """
         body: dict[str, Any]
         if benchmark is None:
@@ -190,6 +192,7 @@ class Episode:
             if har is not None:
                 judged["traffic"] = {"har": har}
             body = {"benchmark": judged}
+        body["certificate"] = certificate
         evaluation: EpisodeEvaluation = self._ask("POST", "/evaluations", body)
         if evaluation["verdict"] == "void" and evaluation["ending"] is not None:
             raise ended(evaluation["ending"])

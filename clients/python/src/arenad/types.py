@@ -372,7 +372,10 @@ class _EpisodeEvaluation(TypedDict):
 
 
 class EpisodeEvaluation(_EpisodeEvaluation, total=False):
-    """The judgement on an episode: `check` for a native task, `evaluation` for the task of a benchmark."""
+    """The judgement on an episode: `check` for a native task, `evaluation` for the task of a benchmark. `certificate` is
+    left out if the caller wants none."""
 
     check: Checked
     evaluation: Evaluation
+    certificate: dict[str, Any]
+    """The signed certificate, which `arenad verdict verify` verifies."""

@@ -20,6 +20,7 @@ use arenad_api::SourceText;
 use arenad_api::checks::{
     BeginRequest, Begun, BegunSite, BegunValue, CheckEvidence, CheckRequest, Checked, SeenReading, Sighted,
 };
+use arenad_certificate::NativeEvidence;
 use arenad_definition::{SourceFile, tasks};
 use arenad_evaluators::native::{ReadingOutcome, Sight};
 use arenad_instance::{InstanceHandle, OperationOutcome};
@@ -102,16 +103,16 @@ pub(super) async fn check_found(
 
 async fn checked(api: &Api, environment: String, request: CheckRequest) -> Result<Json<Checked>, ApiError> {
     let (definition, handles) = open(api, &environment)?;
-    checked_on(api, &definition, &handles, request).await.map(Json)
+    checked_on(api, &definition, &handles, request).await.map(|(checked, _)| Json(checked))
 }
 
-/// Judges an episode by the state of these instances.
+/// Judges an episode by the state of these instances. Returns the evidence as well, from which it can be judged again.
 pub(super) async fn checked_on(
     api: &Api,
     definition: &Environment,
     handles: &[InstanceHandle],
     request: CheckRequest,
-) -> Result<Checked, ApiError> {
+) -> Result<(Checked, NativeEvidence), ApiError> {
     let since = Instant::now();
     let environment = definition.name.to_string();
     let task = task(definition, request.task, request.file).await?;
@@ -147,6 +148,7 @@ pub(super) async fn checked_on(
         captured: captured(&task, request.begun.as_ref())?,
     };
     let (report, sights) = desk.check(&task, &ended).await;
+    let judged = NativeEvidence::of(&task, &ended.episode(), &sights);
     let at = Timestamp::now().to_string();
     let evidence = request.evidence.then(|| CheckEvidence {
         task: task.name.clone(),
@@ -157,7 +159,7 @@ pub(super) async fn checked_on(
         captured: ended.captured.iter().map(|(name, value)| (name.clone(), values::typed(value))).collect(),
         seen: sights.iter().map(seen_reading).collect(),
     });
-    Ok(Checked {
+    let checked = Checked {
         task: task.name,
         environment,
         at,
@@ -166,7 +168,8 @@ pub(super) async fn checked_on(
         report,
         duration_ms: since.elapsed().as_secs_f64() * 1e3,
         evidence,
-    })
+    };
+    Ok((checked, judged))
 }
 
 /// Returns the environment that a task belongs to: the one that its file names, or the one that has a task of that

@@ -18,7 +18,7 @@ use crate::answers::Witness;
 use crate::evaluate::{self, EvaluatingError};
 use crate::traffic::SiteTraffic;
 use arenad_api::{Evaluation, EvaluationRequest};
-use arenad_evaluation::{CaseError, TaskFiles, of_environment, speaks_of};
+use arenad_evaluation::{CaseError, Day, TaskFiles, evaluate_on, of_environment, speaks_of, today};
 use arenad_instance::InstanceHandle;
 use arenad_model::error::describe;
 use arenad_model::site::Environment;
@@ -53,16 +53,22 @@ pub(super) async fn evaluate_found(
 
 async fn evaluated(api: &Api, environment: &str, request: EvaluationRequest) -> Result<Evaluation, ApiError> {
     let handles = api.environments.choose(environment, &[])?;
-    evaluated_on(api, environment, &handles, request).await
+    evaluated_on(api, environment, &handles, request).await.map(|(evaluation, _)| evaluation)
 }
 
-/// Judges an episode by the state of these instances, which are of one environment.
+/// Returns the profiles to judge by, of those that a request names.
+pub(super) fn profiles(named: &[Profile]) -> Vec<Profile> {
+    if named.is_empty() { vec![Profile::Compat] } else { named.to_vec() }
+}
+
+/// Judges an episode by the state of these instances, which are of one environment. Returns the day of the judgement as
+/// well, which it may depend on.
 pub(super) async fn evaluated_on(
     api: &Api,
     environment: &str,
     handles: &[InstanceHandle],
     request: EvaluationRequest,
-) -> Result<Evaluation, ApiError> {
+) -> Result<(Evaluation, Day), ApiError> {
     let begun = Instant::now();
     let listed = api.environments.list();
     let definition = listed.iter().map(|(definition, _)| definition).find(|it| it.name.as_str() == environment);
@@ -96,17 +102,17 @@ pub(super) async fn evaluated_on(
         traffic,
         looked_at: Vec::new(),
     };
-    let profiles = if request.profiles.is_empty() { vec![Profile::Compat] } else { request.profiles };
+    let profiles = profiles(&request.profiles);
     let host = api.environments.host(environment).unwrap_or_default();
     let witness = Witness::new(&api.shared, handles, &host, request.cdp.as_deref(), &request.accounts);
     evaluate::look(&witness, &mut evidence, &profiles).await?;
+    let day = today();
     // Traffic can be large, and comparing pictures takes time.
-    let judged =
-        tokio::task::spawn_blocking(move || (arenad_evaluation::evaluate(&evidence, &profiles), evidence)).await;
+    let judged = tokio::task::spawn_blocking(move || (evaluate_on(day, &evidence, &profiles), evidence)).await;
     let (evaluated, evidence) = judged
         .map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", format!("judge: {error}")))?;
     let evaluated = evaluated.map_err(EvaluatingError::from)?;
-    Ok(Evaluation { evaluated, evidence, duration_ms: begun.elapsed().as_secs_f64() * 1e3 })
+    Ok((Evaluation { evaluated, evidence, duration_ms: begun.elapsed().as_secs_f64() * 1e3 }, day))
 }
 
 /// Returns the id of the task and the task itself, as sent or from the benchmark's files.

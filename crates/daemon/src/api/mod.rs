@@ -4,6 +4,7 @@
 //! of the daemon, which opens everything, or that of an episode, which opens the life of this episode.
 
 mod accounts;
+mod certificates;
 mod changes;
 mod checks;
 mod entries;
@@ -39,6 +40,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use self::error::ApiError;
+use super::certificates::Certifier;
 use super::environments::EnvironmentRegistry;
 use super::host::HostReport;
 use super::operations::Operations;
@@ -55,6 +57,8 @@ pub struct Api {
     pub environments: Arc<EnvironmentRegistry>,
     /// The episodes, and the queue of those that wait.
     pub episodes: EpisodeHandle,
+    /// Signs certificates of verdicts.
+    pub certifier: Certifier,
     /// The limits of the episodes.
     pub episode_settings: EpisodeSettings,
     /// The address of the episode proxy, or the reason why there is none.
@@ -122,6 +126,7 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/v1/episodes/{id}/looks", get(episodes::looks).post(episodes::keep_look))
         .route("/v1/episodes/{id}/storage-state/{site}", get(episodes::storage_state))
         .route("/v1/episodes/{id}/har", get(episodes::har))
+        .route("/v1/certificates/key", get(certificates::key))
         .route("/v1/purge", post(environments::purge))
         .route("/v1/df", get(space::df))
         .route("/v1/prune", post(space::prune))

@@ -75,12 +75,12 @@ pub fn readings(task: &Task) -> Vec<&Reading> {
     found
 }
 
-/// Judges an episode by its readings.
+/// Judges an episode by its readings and the criterion of its task.
 #[must_use]
-pub fn judge(task: &Task, episode: &Episode<'_>, sights: &[Sight]) -> Report {
-    let judged = EpisodeJudge { episode, sights }.judge(&task.criterion);
+pub fn judge(criterion: &Criterion, episode: &Episode<'_>, sights: &[Sight]) -> Report {
+    let judged = EpisodeJudge { episode, sights }.judge(criterion);
     // The parts of a top-level `all` are shown without a line for the combination.
-    let is_plain_all = judged.name.is_none() && matches!(task.criterion.kind, CriterionKind::All(_));
+    let is_plain_all = judged.name.is_none() && matches!(criterion.kind, CriterionKind::All(_));
     let checks = if is_plain_all { judged.parts } else { vec![judged] };
     Report::of(Profile::Strict, checks)
 }
@@ -238,7 +238,7 @@ mod tests {
 
     fn verdict(criterion: Criterion, sights: &[Sight]) -> Report {
         let captured = BTreeMap::from([("orders".to_owned(), Value::Integer(3))]);
-        judge(&task(criterion), &Episode { answer: "", url: None, no_url: None, captured: &captured }, sights)
+        judge(&criterion, &Episode { answer: "", url: None, no_url: None, captured: &captured }, sights)
     }
 
     #[test]

@@ -6,7 +6,8 @@
 mod calendar;
 mod lexer;
 
-pub(crate) use calendar::{Day, days_in, today};
+pub(crate) use calendar::days_in;
+pub use calendar::{Day, today};
 
 use calendar::with_century;
 use lexer::NumberToken;

@@ -44,6 +44,7 @@ mod values;
 
 use serde_json::{Map, Value, json as object};
 
+pub use super::text::dates::{Day, today};
 pub use agent_response::retrieved_data;
 pub use compare::ValueMismatch;
 pub use failure::ReadingFailure;

@@ -7,6 +7,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 
+use super::certify::certified;
 use super::{shown, slots};
 use crate::api::environments::{JsonRequest, body};
 use crate::api::error::ApiError;
@@ -14,12 +15,13 @@ use crate::api::{Api, checks, evaluations};
 use arenad_api::checks::{Begun, CheckRequest};
 use arenad_api::episodes::{EpisodeBeginRequest, EpisodeEvaluation, EpisodeEvaluationRequest, TASK_LABEL};
 use arenad_api::{EpisodeVerdict, EvaluationRequest};
+use arenad_certificate::{JudgedEvidence, Judgement};
 use arenad_episodes::{EpisodeError, EpisodeView};
 use arenad_instance::InstanceHandle;
 use arenad_model::episode::EpisodeRefusal;
 use arenad_model::episode::ending::EpisodeEnding;
 use arenad_model::site::{Environment, RecordedRequests};
-use arenad_verdict::{Benchmark, Report, Traffic, Verdict};
+use arenad_verdict::{Benchmark, Traffic, Verdict};
 
 /// The time limit of an evaluation, for which the episode is frozen.
 const LIMIT: Duration = Duration::from_secs(600);
@@ -89,6 +91,7 @@ fn void(view: &EpisodeView, ending: Option<&EpisodeEnding>) -> EpisodeEvaluation
         ending: ending.map(shown::ending),
         check: None,
         evaluation: None,
+        certificate: None,
     }
 }
 
@@ -100,7 +103,8 @@ async fn judge(
     // Read again: the episode may have got its slots since the request began.
     let view = &api.episodes.get(&view.id)?;
     let (definition, handles) = sites(api, view)?;
-    let (report, check, evaluation) = match request.benchmark {
+    let is_certified = request.certificate.unwrap_or(true);
+    let (check, evaluation, certificate) = match request.benchmark {
         Some(benchmark) => {
             if request.task.is_some() || request.begun.is_some() || !request.answer.is_empty() {
                 return Err(ApiError::bad_request(
@@ -109,8 +113,19 @@ async fn judge(
             }
             let environment = definition.name.as_str();
             let benchmark = with_record(api, view, benchmark).await?;
-            let evaluation = evaluations::evaluated_on(api, environment, &handles, benchmark).await?;
-            (evaluation.evaluated.reports.first().cloned(), None, Some(evaluation))
+            let profiles = evaluations::profiles(&benchmark.profiles);
+            let (mut evaluation, day) = evaluations::evaluated_on(api, environment, &handles, benchmark).await?;
+            let mut certificate = None;
+            if is_certified {
+                let evidence = JudgedEvidence::Benchmark { day, profiles, evidence: Box::new(evaluation.evidence) };
+                let judgement = Judgement::Benchmark(evaluation.evaluated.clone());
+                let (signed, evidence) = certified(api, view, &handles, evidence, judgement).await?;
+                certificate = signed;
+                // Moved there and back, because recorded traffic is large.
+                let JudgedEvidence::Benchmark { evidence, .. } = evidence else { return Err(no_report()) };
+                evaluation.evidence = *evidence;
+            }
+            (None, Some(evaluation), certificate)
         }
         None => {
             let check = CheckRequest {
@@ -122,21 +137,38 @@ async fn judge(
                 cdp: request.cdp,
                 evidence: request.evidence,
             };
-            let checked = checks::checked_on(api, &definition, &handles, check).await?;
-            (Some(checked.report.clone()), Some(checked), None)
+            let (checked, evidence) = checks::checked_on(api, &definition, &handles, check).await?;
+            let certificate = match is_certified {
+                true => {
+                    let evidence = JudgedEvidence::Native(Box::new(evidence));
+                    let judgement = Judgement::Native(checked.report.clone());
+                    certified(api, view, &handles, evidence, judgement).await?.0
+                }
+                false => None,
+            };
+            (Some(checked), None, certificate)
         }
     };
+    let report = match (&check, &evaluation) {
+        (Some(checked), _) => Some(&checked.report),
+        (None, Some(evaluation)) => evaluation.evaluated.reports.first(),
+        (None, None) => None,
+    };
     // Without a profile in the request there is a report of the default one.
-    let report: Report = report
-        .ok_or_else(|| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the evaluation has no report"))?;
+    let (verdict, reward) = report.map(|report| (word(report.verdict), report.score)).ok_or_else(no_report)?;
     Ok(EpisodeEvaluation {
         episode: view.id.to_string(),
-        verdict: word(report.verdict),
-        reward: report.score,
+        verdict,
+        reward,
         ending: None,
         check,
         evaluation,
+        certificate,
     })
+}
+
+fn no_report() -> ApiError {
+    ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the evaluation has no report")
 }
 
 /// Returns the request with the record of the episode, if the benchmark reads traffic and the request has none. A

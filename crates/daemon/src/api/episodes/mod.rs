@@ -10,11 +10,13 @@
 //! | `life` | one episode, all of them, the queue, heartbeat, freeze, end |
 //! | `streams` | hold, events |
 //! | `evaluate` | evaluations, on the episode's own slots |
+//! | `certify` | the certificates of evaluations |
 //! | `changes` | the changes that the episode made, and looks to compare with |
 //! | `slots` | storage states and traffic of the episode's slots; how other files find those slots |
 //! | `token` | the endpoints that an episode's token opens over TCP |
 //! | `refusal`, `shown` | errors and episodes in their JSON |
 
+mod certify;
 mod changes;
 mod evaluate;
 mod fork;

@@ -1,12 +1,12 @@
 //! Days, months and centuries of the Gregorian calendar.
 
 /// A date: year, month and day.
-pub(crate) type Day = (u32, u32, u32);
+pub type Day = (u32, u32, u32);
 
 /// Returns the current day in local time, as `datetime.now()` does.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "the benchmarks' own code fills dates in from the present day")]
-pub(crate) fn today() -> Day {
+pub fn today() -> Day {
     let today = jiff::Zoned::now();
     let part = |number: i8| u32::try_from(number).unwrap_or(1);
     (u32::try_from(today.year()).unwrap_or(1), part(today.month()), part(today.day()))
