@@ -19,6 +19,6 @@ mod directory;
 mod port;
 
 pub(crate) use access::{ProxyAccess, ended, frozen};
-pub(crate) use directory::EpisodeDirectory;
+pub use directory::EpisodeDirectory;
 pub(crate) use port::open;
 pub use port::{OpenProxy, ProxyPort};
