@@ -54,9 +54,9 @@ docs: ## Write the generated pages of the documents anew
 schemas: ## Write the JSON Schemas of the definition files anew
 	scripts/check-schemas.sh --write
 
-test: prepare check ## Run every test, real engine included
-	@scripts/test-tools.sh
-	scripts/test.sh
+test: ## Check the code and run every test, real engine included
+	@scripts/toolchain.sh
+	@scripts/test-all.sh
 
 test-differential: ## Compare the evaluators with the benchmarks' own code, from PyPI
 	@scripts/toolchain.sh

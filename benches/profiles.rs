@@ -9,6 +9,7 @@
 #[path = "../tests/support/arena.rs"]
 #[expect(dead_code, reason = "the tests use the rest")]
 mod arena;
+#[expect(dead_code, reason = "other benchmarks use the rest")]
 #[path = "reset/figures.rs"]
 mod figures;
 #[path = "reset/resetter.rs"]

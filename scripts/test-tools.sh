@@ -5,7 +5,7 @@
 # busybox-static   the program of the toy sites' images
 # iproute2, procps network namespaces and processes of the engines that tests start
 # xfsprogs         file systems with reflinks
-# nginx-light, wrk the proxy that the benchmark compares the gateway with, and the load generator
+# nginx-light, tinyproxy-bin, wrk  the proxies that the benchmark compares the gateway with, and the load generator
 # mmdebstrap       the bare Debian in which the scripts are tested
 # chromium         the browser that uses the sites, and its headless shell, with which arenad opens their pages
 # bubblewrap       hides the host's networks from the browser, because tests constantly add and remove some
@@ -31,6 +31,7 @@ need /bin/busybox busybox-static
 need ip iproute2
 need pgrep procps
 need nginx nginx-light
+need tinyproxy tinyproxy-bin
 need wrk wrk
 need docker-compose docker-compose
 need mkfs.xfs xfsprogs

@@ -8,6 +8,8 @@
 set -eu
 
 cd "$(dirname -- "$0")/.."
+# shellcheck source=scripts/lib/images.sh
+. scripts/lib/images.sh
 : "${CARGO:=cargo}" "${PROFILE:=quick}"
 # A shell that was open when rustup was installed may not have rustup's folder on its PATH.
 [ -x "${CARGO_HOME:-$HOME/.cargo}/bin/cargo" ] && PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
@@ -45,12 +47,6 @@ trap 'exit 143' TERM HUP
 
 # Counts the crates that a build from nothing compiles, for the progress line.
 crates() { "$CARGO" tree --locked --prefix none --edges normal,build --no-dedupe --format '{p}' 2>/dev/null | sort -u | wc -l; }
-
-images_are_here() {
-    for image in $(awk '$1 == "image:" { print $2 }' compose/mini.yaml | sort -u); do
-        docker image inspect "$image" >/dev/null 2>&1 || return 1
-    done
-}
 
 # Host tools, the engine and the base images, in this order: each needs the one before it. dpkg allows one installation
 # at a time.

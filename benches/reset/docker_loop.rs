@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::BenchedSite;
+use crate::sites::BenchedSite;
 
 /// The interval of the loop's readiness probe. arenad uses the interval of the definition.
 const LOOK: Duration = Duration::from_millis(10);

@@ -1,4 +1,6 @@
-//! Settings of benchmarks, quantiles, and the processor time of a process.
+//! Settings of benchmarks, quantiles, and the processor time of a process and of the machine.
+
+use procfs::{CurrentSI, KernelStats};
 
 /// Reads a number from a variable of the process's environment, or returns `usual`.
 pub fn setting(name: &str, usual: usize) -> usize {
@@ -21,4 +23,11 @@ pub fn processor_time(pid: u64) -> f64 {
     let ticks: f64 = times.map(|text| text.parse::<f64>().expect("a number")).sum();
     // The kernel counts in hundredths of a second.
     ticks * 10.0
+}
+
+/// Returns the time for which the machine's processors have been busy since boot, in seconds.
+pub fn busy_seconds() -> f64 {
+    let total = KernelStats::current().expect("the kernel's statistics").total;
+    let busy = total.user + total.nice + total.system + total.irq.unwrap_or(0) + total.softirq.unwrap_or(0);
+    busy as f64 / procfs::ticks_per_second() as f64
 }

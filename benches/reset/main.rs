@@ -12,6 +12,7 @@ mod cost;
 mod docker_loop;
 mod figures;
 mod resetter;
+mod sites;
 mod sustained;
 
 use std::collections::BTreeSet;
@@ -22,26 +23,7 @@ use arena::Arena;
 use docker_loop::DockerLoop;
 use figures::{quantile, setting};
 use resetter::{Resetter, TimedReset};
-
-/// A site and the page by which a client without arenad would recognize that it is ready.
-pub struct BenchedSite {
-    /// Its name in the definition.
-    pub name: &'static str,
-    /// The path of the page that is requested.
-    path: &'static str,
-    /// The text of the page once the site is ready.
-    marker: &'static str,
-}
-
-/// The sites to which clients write. The map's two containers and the encyclopaedia are read-only.
-const SITES: [BenchedSite; 6] = [
-    BenchedSite { name: "shopping", path: "/healthz", marker: "\"ok\": true" },
-    BenchedSite { name: "shopping_admin", path: "/healthz", marker: "\"ok\": true" },
-    BenchedSite { name: "reddit", path: "/healthz", marker: "\"ok\": true" },
-    BenchedSite { name: "turkle", path: "/healthz", marker: "\"ok\": true" },
-    BenchedSite { name: "homepage", path: "/healthz", marker: "\"ok\": true" },
-    BenchedSite { name: "gitlab", path: "/healthz", marker: "\"ok\":true" },
-];
+use sites::{BenchedSite, SITES};
 
 fn main() {
     let swaps = setting("ARENAD_BENCH_RESETS", 200);

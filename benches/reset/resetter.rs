@@ -68,36 +68,7 @@ impl Resetter {
 
     /// Opens a shop as a browser on its first visit, puts a product into the basket, and opens the basket.
     pub fn shop(&self, site: &str) {
-        let between = |text: &str, before: &str, after: &str| -> String {
-            let (_, rest) = text.split_once(before).unwrap_or_else(|| panic!("no {before} in {text}"));
-            rest.split_once(after).expect("its end").0.to_owned()
-        };
-        self.runtime.block_on(async {
-            let origin = reqwest::Url::parse(site).and_then(|url| url.join("/")).expect("a URL");
-            let visitor = &self.visitor;
-            let page = visitor.get(origin.clone()).send().await.expect("an answer");
-            let cookies = |answer: &reqwest::Response| -> Vec<String> {
-                let all = answer.headers().get_all("set-cookie").into_iter().filter_map(|cookie| cookie.to_str().ok());
-                all.filter_map(|cookie| cookie.split(';').next().map(str::to_owned)).collect()
-            };
-            let mut known = cookies(&page);
-            let page = page.text().await.expect("a page");
-            let product = between(&page, "action=\"/basket/add/", "\"");
-            let token = between(&page, "name=\"csrfmiddlewaretoken\" value=\"", "\"");
-            let added = visitor
-                .post(origin.join(&format!("/basket/add/{product}")).expect("a URL"))
-                .header("cookie", known.join("; "))
-                .header("content-type", "application/x-www-form-urlencoded")
-                .body(format!("csrfmiddlewaretoken={token}&quantity=1"))
-                .send()
-                .await
-                .expect("an answer");
-            assert!(added.status().is_redirection(), "the product was not added: {}", added.status());
-            known.extend(cookies(&added));
-            let basket = visitor.get(origin.join("/basket/").expect("a URL")).header("cookie", known.join("; "));
-            let basket = basket.send().await.expect("an answer").text().await.expect("a page");
-            assert!(!basket.contains("Your basket is empty"), "the basket is empty");
-        });
+        self.runtime.block_on(shop(&self.visitor, site));
     }
 
     fn ask(&self, wish: &Value) -> (f64, Vec<TimedReset>) {
@@ -158,6 +129,37 @@ impl Resetter {
             snapshots["snapshots"].as_array().and_then(|all| all.iter().find(|it| it["id"] == snapshot.as_str()));
         taken.and_then(|taken| taken["images"][site].as_str()).expect("an image").to_owned()
     }
+}
+
+/// Opens a shop as a browser on its first visit, puts a product into the basket, and opens the basket.
+pub async fn shop(visitor: &reqwest::Client, site: &str) {
+    let between = |text: &str, before: &str, after: &str| -> String {
+        let (_, rest) = text.split_once(before).unwrap_or_else(|| panic!("no {before} in {text}"));
+        rest.split_once(after).expect("its end").0.to_owned()
+    };
+    let origin = reqwest::Url::parse(site).and_then(|url| url.join("/")).expect("a URL");
+    let page = visitor.get(origin.clone()).send().await.expect("an answer");
+    let cookies = |answer: &reqwest::Response| -> Vec<String> {
+        let all = answer.headers().get_all("set-cookie").into_iter().filter_map(|cookie| cookie.to_str().ok());
+        all.filter_map(|cookie| cookie.split(';').next().map(str::to_owned)).collect()
+    };
+    let mut known = cookies(&page);
+    let page = page.text().await.expect("a page");
+    let product = between(&page, "action=\"/basket/add/", "\"");
+    let token = between(&page, "name=\"csrfmiddlewaretoken\" value=\"", "\"");
+    let added = visitor
+        .post(origin.join(&format!("/basket/add/{product}")).expect("a URL"))
+        .header("cookie", known.join("; "))
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body(format!("csrfmiddlewaretoken={token}&quantity=1"))
+        .send()
+        .await
+        .expect("an answer");
+    assert!(added.status().is_redirection(), "the product was not added: {}", added.status());
+    known.extend(cookies(&added));
+    let basket = visitor.get(origin.join("/basket/").expect("a URL")).header("cookie", known.join("; "));
+    let basket = basket.send().await.expect("an answer").text().await.expect("a page");
+    assert!(!basket.contains("Your basket is empty"), "the basket is empty");
 }
 
 fn done(operation: &Value) -> TimedReset {

@@ -5,13 +5,12 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use procfs::{CurrentSI, KernelStats};
-
 use crate::arena::Arena;
 use crate::cost::Held;
 use crate::docker_loop::DockerLoop;
+use crate::figures::{busy_seconds, quantile};
 use crate::resetter::Resetter;
-use crate::{BenchedSite, quantile};
+use crate::sites::BenchedSite;
 
 /// The number of resets before resources are first counted: the first ones fill pools and caches.
 const BEFORE: usize = 10;
@@ -74,11 +73,4 @@ pub fn compare(arena: &Arena, resetter: &Resetter, site: &BenchedSite, time: Dur
 
 fn per_minute(count: usize, time: Duration) -> f64 {
     count as f64 * 60.0 / time.as_secs_f64()
-}
-
-/// The time that the machine's processors have been busy since boot, in seconds.
-fn busy_seconds() -> f64 {
-    let total = KernelStats::current().expect("the kernel's statistics").total;
-    let busy = total.user + total.nice + total.system + total.irq.unwrap_or(0) + total.softirq.unwrap_or(0);
-    busy as f64 / procfs::ticks_per_second() as f64
 }

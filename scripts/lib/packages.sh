@@ -28,13 +28,18 @@ install_packages() { # prefix of the messages, packages…
     said=$(mktemp)
     if (
         export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
-        # If the lists cannot be updated, the existing ones may suffice.
-        update_lists || true
-        apt-get install -y --no-install-recommends "$@" || {
-            # Lists up to an hour old may name versions that no longer exist.
-            apt-get update && apt-get install -y --no-install-recommends "$@"
-        }
-    ) >"$said" 2>&1 </dev/null; then
+        # Two scripts may install at the same time; apt-get itself would fail instead of waiting. Its own processes do
+        # not inherit the lock.
+        flock 9
+        {
+            # If the lists cannot be updated, the existing ones may suffice.
+            update_lists || true
+            apt-get install -y --no-install-recommends "$@" || {
+                # Lists up to an hour old may name versions that no longer exist.
+                apt-get update && apt-get install -y --no-install-recommends "$@"
+            }
+        } 9>&-
+    ) >"$said" 2>&1 </dev/null 9</var/lib/dpkg; then
         rm -f "$said"
         return 0
     fi

@@ -6,7 +6,9 @@ use super::args::{ChangesArgs, Global, LookArgs};
 use super::client::ApiClient;
 use super::failure::CommandFailure;
 use super::{exit_code, find, output};
-use arenad_api::{ChangedRow, ChangedRows, ChangedStore, ChangedTable, ItemChange, Look, SiteChanges, SiteStatus};
+use arenad_api::{
+    ChangedRow, ChangedRows, ChangedStore, ChangedTable, EpisodeChanges, ItemChange, LeftOutSite, Look, SiteChanges,
+};
 
 /// The number of keys that the table of changes names of one table.
 const KEYS_SHOWN: usize = 20;
@@ -21,22 +23,21 @@ pub async fn run(global: &Global, args: &ChangesArgs) -> Result<u8, CommandFailu
             query.push_str(&format!("&{name}={number}"));
         }
     }
-    let mut chosen: Vec<&SiteStatus> = Vec::new();
-    for (environment, names) in find::sites(&status, args.environment.as_deref(), &args.sites)? {
-        let sites = status.environments.iter().filter(|known| known.name == environment).flat_map(|known| &known.sites);
-        let is_meant = |site: &&SiteStatus| if names.is_empty() { site.has_stores } else { names.contains(&site.name) };
-        chosen.extend(sites.filter(is_meant));
+    let mut chosen: Vec<(String, String)> = Vec::new();
+    for (environment, names) in find::slots(&status, args.environment.as_deref(), &args.sites)? {
+        let names = find::to_compare(&status, &environment, names);
+        chosen.extend(names.into_iter().map(|name| (environment.clone(), name)));
     }
     if chosen.len() > 1 && (args.since.is_some() || args.until.is_some()) {
         let error = anyhow::anyhow!("looks belong to one site, and {} sites are named", chosen.len());
         return Err(CommandFailure::new(exit_code::USAGE, error).hint("name one site"));
     }
     let mut found = Vec::new();
-    for site in &chosen {
-        let path = format!("/v1/environments/{}/sites/{}/changes?{query}", site.environment, site.name);
+    for (environment, name) in &chosen {
+        let path = format!("/v1/environments/{environment}/sites/{name}/changes?{query}");
         let changes: SiteChanges = client.json(Method::GET, &path).await?;
         if !global.json {
-            show(&changes, args.values);
+            show(&changes, "snapshot", args.values);
         }
         found.push(changes);
     }
@@ -48,13 +49,28 @@ pub async fn run(global: &Global, args: &ChangesArgs) -> Result<u8, CommandFailu
     Ok(exit_code::OK)
 }
 
+/// Prints the changes of an episode.
+pub fn show_episode(changes: &EpisodeChanges, with_values: bool) {
+    for site in &changes.sites {
+        show(site, "starting point", with_values);
+    }
+    for LeftOutSite { site, reason, .. } in &changes.left_out {
+        outln!("{} is left out: {reason}", visible(site));
+    }
+}
+
 /// Keeps the state of a site, and prints the number of the look.
 pub async fn look(global: &Global, args: &LookArgs) -> Result<u8, CommandFailure> {
     let client = ApiClient::new(global)?;
     let status = client.status().await?;
-    let site = find::site(&status, args.environment.as_deref(), &args.site)?;
-    let path = format!("/v1/environments/{}/sites/{}/looks", site.environment, site.name);
-    let look: Look = client.send(Method::POST, &path, &serde_json::json!({})).await?;
+    let (site, name) = find::slot(&status, args.environment.as_deref(), &args.site)?;
+    let path = format!("/v1/environments/{}/sites/{name}/looks", site.environment);
+    keep(global, &client, &path).await
+}
+
+/// Keeps a state, and prints the number of the look.
+pub async fn keep(global: &Global, client: &ApiClient, path: &str) -> Result<u8, CommandFailure> {
+    let look: Look = client.send(Method::POST, path, &serde_json::json!({})).await?;
     match global.json {
         true => output::print_json(&look)?,
         false => outln!("{}", look.number),
@@ -62,13 +78,15 @@ pub async fn look(global: &Global, args: &LookArgs) -> Result<u8, CommandFailure
     Ok(exit_code::OK)
 }
 
-fn show(changes: &SiteChanges, with_values: bool) {
+/// Prints the changes of a site. `origin` is the word for the snapshot that the site started from.
+fn show(changes: &SiteChanges, origin: &str, with_values: bool) {
     let took = output::milliseconds(changes.duration_ms);
     let point = |look: Option<u64>, other: String| look.map_or(other, |number| format!("look {number}"));
-    let before = point(changes.since, format!("its snapshot {}", changes.snapshot));
+    let before = point(changes.since, format!("its {origin} {}", changes.snapshot));
+    let name = output::slot_name(&changes.site, &changes.instance);
     let subject = match changes.until {
-        Some(number) => format!("{} at look {number}", changes.site),
-        None => changes.site.clone(),
+        Some(number) => format!("{name} at look {number}"),
+        None => name.clone(),
     };
     if changes.equal {
         outln!("{subject} equals {before} (compared in {took})");
@@ -89,7 +107,7 @@ fn show(changes: &SiteChanges, with_values: bool) {
         changes.stores.iter().for_each(show_values);
     }
     if !changes.settled {
-        errln!("note: {} kept writing while it was compared, so some rows may be of an earlier state", changes.site);
+        errln!("note: {name} kept writing while it was compared, so some rows may be of an earlier state");
     }
 }
 

@@ -157,7 +157,17 @@ impl ApiClient {
         wanted: &EpisodeStartRequest,
         key: Option<&str>,
     ) -> Result<StartedEpisode, CommandFailure> {
-        let request = self.request(Method::POST, "/v1/episodes").json(wanted);
+        self.send_with_key("/v1/episodes", wanted, key).await
+    }
+
+    /// Sends a POST request that can be repeated with its key.
+    pub async fn send_with_key<B: Serialize, T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &B,
+        key: Option<&str>,
+    ) -> Result<T, CommandFailure> {
+        let request = self.request(Method::POST, path).json(body);
         let request = match key {
             Some(key) => request.header(IDEMPOTENCY_KEY, key),
             None => request,

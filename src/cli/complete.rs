@@ -13,7 +13,8 @@ use super::client::ApiClient;
 use super::failure::CommandFailure;
 use super::{definition, exit_code};
 use arenad_api::episodes::EpisodeList;
-use arenad_api::{Looks, Snapshots, Status};
+use arenad_api::{EpisodeLooks, Looks, Snapshots, Status};
+use arenad_model::episode::ids::EpisodeId;
 
 /// The daemon's time limit, short because the user waits at every word.
 const PATIENCE: Duration = Duration::from_millis(400);
@@ -113,7 +114,7 @@ enum NameKind {
     ToBringUp,
     /// Snapshots, by name and id.
     Snapshots,
-    /// Looks of the site that is named before.
+    /// Looks of the site or episode that is named before.
     Looks,
     /// Services of the sites that are up.
     Services,
@@ -268,13 +269,18 @@ fn sites(status: &Status) -> Vec<String> {
     names.collect()
 }
 
-/// Returns the numbers of a site's looks.
+/// Returns the numbers of the looks of an episode, or of a site or slot.
 async fn looks(global: &Global, positionals: &[&str]) -> Option<Vec<String>> {
-    let status = ask::<Status>(global, "/v1/status").await?;
-    let site = super::find::site(&status, None, positionals.first()?).ok()?;
-    let path = format!("/v1/environments/{}/sites/{}/looks", site.environment, site.name);
-    let found = ask::<Looks>(global, &path).await?;
-    Some(found.looks.into_iter().map(|look| look.number.to_string()).collect())
+    let first = positionals.first()?;
+    let looks = if let Ok(episode) = first.parse::<EpisodeId>() {
+        ask::<EpisodeLooks>(global, &format!("/v1/episodes/{episode}/looks")).await?.looks
+    } else {
+        let status = ask::<Status>(global, "/v1/status").await?;
+        let (site, name) = super::find::slot(&status, None, first).ok()?;
+        let path = format!("/v1/environments/{}/sites/{name}/looks", site.environment);
+        ask::<Looks>(global, &path).await?.looks
+    };
+    Some(looks.into_iter().map(|look| look.number.to_string()).collect())
 }
 
 fn defined() -> Vec<String> {
@@ -326,6 +332,8 @@ mod tests {
         assert_eq!(at(&["locate", "shopping", ""]).1, []);
         assert_eq!(at(&["changes", "shopping", "--since", ""]).1, [NameKind::Looks]);
         assert_eq!(at(&["look", ""]).1, [NameKind::Sites]);
+        assert_eq!(at(&["episode", "changes", "ep-1", "--since", ""]).1, [NameKind::Looks]);
+        assert_eq!(at(&["episode", "changes", "ep-1", ""]).1, [NameKind::Sites, NameKind::Up]);
         assert_eq!(at(&["completions", "z"]).0, ["zsh"]);
         assert_eq!(at(&["env", "--format", "d"]).0, ["dotenv"]);
         assert_eq!(at(&["exec", "shopping", "--", "l"]), (vec![], vec![]));

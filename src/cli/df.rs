@@ -68,7 +68,8 @@ fn print(df: &Df) {
     }
     print_rows(&mut table, 0);
     let total = |files: &[DfFile]| size(files.iter().map(|file| file.size_bytes).sum());
-    outln!("image archives take {}, volume archives {}", total(&df.archives), total(&df.volumes));
+    let (archives, volumes, records) = (total(&df.archives), total(&df.volumes), total(&df.records));
+    outln!("image archives take {archives}, volume archives {volumes}, records of episodes {records}");
     outln!("ALONE is the space that removing the item frees; shared image layers are counted for each image");
 }
 

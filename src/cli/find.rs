@@ -3,6 +3,7 @@
 
 use super::failure::CommandFailure;
 use arenad_api::{EnvironmentStatus, SiteStatus, Status};
+use arenad_model::slot_name::SlotName;
 
 /// The minimum similarity of two words for a suggestion (Jaro-Winkler, from 0 to 1).
 const ALIKE: f64 = 0.8;
@@ -15,6 +16,59 @@ pub fn sites(
     environment: Option<&str>,
     names: &[String],
 ) -> Result<Vec<(String, Vec<String>)>, CommandFailure> {
+    choose(status, environment, names, |environment, name| {
+        let found = site(status, environment, name)?;
+        Ok((found, found.name.clone()))
+    })
+}
+
+/// Returns the named slots by environment, in the form in which the API takes them: `SITE`, or `SITE:NUMBER` for a
+/// certain slot. Names are resolved as by [`sites`].
+pub fn slots(
+    status: &Status,
+    environment: Option<&str>,
+    names: &[String],
+) -> Result<Vec<(String, Vec<String>)>, CommandFailure> {
+    choose(status, environment, names, |environment, name| slot(status, environment, name))
+}
+
+/// Returns the slots of an environment to compare: the named ones, or slot 1 of each site that declares stores.
+pub fn to_compare(status: &Status, environment: &str, names: Vec<String>) -> Vec<String> {
+    if !names.is_empty() {
+        return names;
+    }
+    let sites = status.environments.iter().filter(|known| known.name == environment).flat_map(|known| &known.sites);
+    sites.filter(|site| site.has_stores).map(|site| site.name.clone()).collect()
+}
+
+/// Returns the site of a slot that exists, and the name of the slot in the API. A name without a number is that of the
+/// site.
+pub fn slot<'a>(
+    status: &'a Status,
+    environment: Option<&str>,
+    name: &str,
+) -> Result<(&'a SiteStatus, String), CommandFailure> {
+    let SlotName { site: of, number } = SlotName::parse(name).map_err(CommandFailure::usage)?;
+    let found = site(status, environment, of)?;
+    let known: Vec<u32> = match found.slots.as_slice() {
+        [] => vec![1],
+        slots => slots.iter().map(|slot| slot.number).collect(),
+    };
+    if let Some(number) = number.filter(|number| !known.contains(number)) {
+        let names: Vec<String> = known.iter().map(|number| format!("{}:{number}", found.name)).collect();
+        let failure = CommandFailure::usage(format!("{} has no slot {number}", found.name));
+        return Err(failure.hint(format!("name one that exists: {}", names.join(", "))));
+    }
+    Ok((found, SlotName { site: &found.name, number }.to_string()))
+}
+
+/// Returns the names that `resolve` finds by environment.
+fn choose<'a>(
+    status: &'a Status,
+    environment: Option<&str>,
+    names: &[String],
+    resolve: impl Fn(Option<&str>, &str) -> Result<(&'a SiteStatus, String), CommandFailure>,
+) -> Result<Vec<(String, Vec<String>)>, CommandFailure> {
     let (environment, names) = scoped(status, environment, names);
     if names.is_empty() {
         return match environment {
@@ -25,11 +79,11 @@ pub fn sites(
     }
     let mut chosen: Vec<(String, Vec<String>)> = Vec::new();
     for name in names {
-        let site = site(status, environment, name)?;
+        let (site, name) = resolve(environment, name)?;
         match chosen.iter_mut().find(|(known, _)| *known == site.environment) {
-            Some((_, sites)) if sites.contains(&site.name) => {}
-            Some((_, sites)) => sites.push(site.name.clone()),
-            None => chosen.push((site.environment.clone(), vec![site.name.clone()])),
+            Some((_, names)) if names.contains(&name) => {}
+            Some((_, names)) => names.push(name),
+            None => chosen.push((site.environment.clone(), vec![name])),
         }
     }
     Ok(chosen)
@@ -262,6 +316,33 @@ mod tests {
         assert!(is_named(("mini", "shopping"), None, &["mini".to_owned()]));
         assert!(is_named(("mini", "shopping"), Some("mini"), &["mini/shopping".to_owned()]));
         assert!(!is_named(("mini", "shopping"), Some("tracker"), &[]));
+    }
+
+    #[test]
+    fn slots_are_named_by_their_numbers_and_only_those_that_exist() {
+        let mut status = status();
+        let slot = |number: u32| {
+            json!({
+                "number": number, "instance": format!("mini/shopping/{number}"), "state": "ready", "since": "",
+                "generation": 1, "occupation": "free",
+            })
+        };
+        let both = [slot(1), slot(3)].map(|slot| serde_json::from_value(slot).expect("a slot"));
+        status.environments[0].sites[0].slots = both.to_vec();
+        let of = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            slots(&status, None, &names)
+        };
+        let chosen = |names| of(names).expect("known");
+        let expected = vec![("mini".to_owned(), vec!["shopping:3".to_owned(), "shopping".to_owned()])];
+        assert_eq!(chosen(&["shopping:3", "mini/shopping:3", "shopping"]), expected);
+        assert_eq!(chosen(&["mini", "shopping:1"])[0].1, ["shopping:1"]);
+        assert_eq!(chosen(&["tracker/homepage:1"])[0].1, ["homepage:1"]);
+        let refused = |name| said(of(&[name]).expect_err("unknown"));
+        assert_eq!(refused("shopping:2"), "shopping has no slot 2 | name one that exists: shopping:1, shopping:3");
+        assert_eq!(refused("tracker/homepage:2"), "homepage has no slot 2 | name one that exists: homepage:1");
+        assert!(refused("shopping:x").contains("does not end with the number of a slot"));
+        assert!(refused("shoping:1").contains("did you mean `shopping`?"));
     }
 
     #[test]

@@ -10,6 +10,8 @@ use super::failure::CommandFailure;
 use super::output::{self, age, first_line, milliseconds};
 use super::{exit_code, find};
 use arenad_api::{Health, InstanceState, ProbeRounds, SiteHealth};
+use arenad_model::instance::InstanceId;
+use arenad_model::slot_name::SlotName;
 
 /// The number of rounds that are listed for a site that is named.
 const LISTED: usize = 10;
@@ -18,7 +20,7 @@ const LISTED: usize = 10;
 pub async fn run(global: &Global, args: &HealthArgs) -> Result<u8, CommandFailure> {
     let client = ApiClient::new(global)?;
     let status = client.status().await?;
-    let chosen = find::sites(&status, args.environment.as_deref(), &args.names);
+    let chosen = find::slots(&status, args.environment.as_deref(), &args.names);
     // Without names, a daemon with no site up has nothing to show, which is not an error.
     let chosen = if args.names.is_empty() && args.environment.is_none() { chosen.unwrap_or_default() } else { chosen? };
     let mut query = format!("/v1/health?limit={}", args.rounds);
@@ -29,10 +31,11 @@ pub async fn run(global: &Global, args: &HealthArgs) -> Result<u8, CommandFailur
         }
     }
     let mut health: Health = client.json(Method::GET, &query).await?;
+    let has = |names: &[String], site: &SiteHealth| names.contains(&site.site) || names.contains(&numbered(site));
     health.sites.retain(|site| {
-        chosen.iter().any(|(environment, sites)| {
-            *environment == site.environment && (sites.is_empty() || sites.contains(&site.site))
-        })
+        chosen
+            .iter()
+            .any(|(environment, names)| *environment == site.environment && (names.is_empty() || has(names, site)))
     });
     let are_named = chosen.iter().any(|(_, sites)| !sites.is_empty());
     if global.json {
@@ -40,8 +43,19 @@ pub async fn run(global: &Global, args: &HealthArgs) -> Result<u8, CommandFailur
     } else {
         print_human(&health, are_named);
     }
-    let is_fine = health.sites.iter().all(|site| site.state == InstanceState::Ready);
+    // Further slots come and go with episodes, so they count only if they are named.
+    let counts = |site: &SiteHealth| {
+        let is_first = output::slot_name(&site.site, &site.instance) == site.site;
+        is_first || chosen.iter().any(|(_, names)| names.contains(&numbered(site)))
+    };
+    let is_fine = health.sites.iter().filter(|site| counts(site)).all(|site| site.state == InstanceState::Ready);
     Ok(if is_fine { exit_code::OK } else { exit_code::NOT_READY })
+}
+
+/// Returns the name of a slot with its number.
+fn numbered(site: &SiteHealth) -> String {
+    let number = site.instance.parse::<InstanceId>().map_or(1, |id| id.number);
+    SlotName { site: &site.site, number: Some(number) }.to_string()
 }
 
 fn print_human(health: &Health, with_rounds: bool) {
@@ -51,7 +65,10 @@ fn print_human(health: &Health, with_rounds: bool) {
     }
     let headings = ["SITE", "PROBES", "SCHEDULE", "LAST", "AGE", "PASSED", "MEDIAN", "LONGEST"];
     let is_alone = output::is_alone(health.sites.iter().map(|site| site.environment.as_str()));
-    let name = |site: &SiteHealth| output::site_name(&site.environment, &site.site, is_alone);
+    let name = |site: &SiteHealth| {
+        let slot = output::slot_name(&site.site, &site.instance);
+        output::site_name(&site.environment, &slot, is_alone)
+    };
     let mut table = output::table(&headings);
     for site in &health.sites {
         for probes in &site.probes {
@@ -99,7 +116,8 @@ fn seconds(at: &str) -> String {
 
 fn print_rounds(site: &SiteHealth) {
     for probes in site.probes.iter().filter(|probes| !probes.rounds.is_empty()) {
-        outln!("\n{}, last {} rounds: {}", site.site, probes.kind, probes.names.join(", "));
+        let name = output::slot_name(&site.site, &site.instance);
+        outln!("\n{name}, last {} rounds: {}", probes.kind, probes.names.join(", "));
         let mut table = output::table(&["AT", "GENERATION", "OUTCOME", "TOOK", "REASON"]);
         for round in probes.rounds.iter().take(LISTED) {
             table.add_row([

@@ -12,9 +12,10 @@ use super::client::ApiClient;
 use super::failure::CommandFailure;
 use super::server_events::{ServerEvent, ServerEvents};
 use super::{exit_code, find, output};
-use arenad_api::{DaemonEvent, EventList, EventsGone, GONE, SiteStatus};
+use arenad_api::{DaemonEvent, EventList, EventsGone, GONE};
 use arenad_model::instance::InstanceId;
 use arenad_model::lines::LineSplitter;
+use arenad_model::slot_name::SlotName;
 
 /// The number of events that are requested if only some of them will be shown.
 const EVENTS_MAX: u32 = 1000;
@@ -27,12 +28,15 @@ const LINE_MAX: usize = 1 << 20;
 pub async fn logs(global: &Global, args: &LogsArgs) -> Result<u8, CommandFailure> {
     let client = ApiClient::new(global)?;
     let status = client.status().await?;
-    let mut sites: Vec<&SiteStatus> = Vec::new();
-    for (environment, names) in find::sites(&status, args.environment.as_deref(), &args.sites)? {
-        let known = status.environments.iter().filter(|known| known.name == environment).flat_map(|known| &known.sites);
-        sites.extend(known.filter(|site| names.is_empty() || names.contains(&site.name)));
+    let mut slots: Vec<(String, String)> = Vec::new();
+    for (environment, mut names) in find::slots(&status, args.environment.as_deref(), &args.sites)? {
+        if names.is_empty() {
+            let known = status.environments.iter().filter(|known| known.name == environment);
+            names.extend(known.flat_map(|known| &known.sites).map(|site| site.name.clone()));
+        }
+        slots.extend(names.into_iter().map(|name| (environment.clone(), name)));
     }
-    let is_alone = output::is_alone(sites.iter().map(|site| site.environment.as_str()));
+    let is_alone = output::is_alone(slots.iter().map(|(environment, _)| environment.as_str()));
     let mut query = format!("follow={}&timestamps={}", args.follow, args.timestamps);
     if let Some(tail) = args.tail {
         query.push_str(&format!("&tail={tail}"));
@@ -44,18 +48,20 @@ pub async fn logs(global: &Global, args: &LogsArgs) -> Result<u8, CommandFailure
     if let Some(service) = &args.service {
         query.push_str(&format!("&service={service}"));
     }
-    let is_single = sites.len() == 1;
+    let is_single = slots.len() == 1;
     let mut merged = SelectAll::new();
     let mut sources = Vec::new();
-    for site in sites {
-        let path = format!("/v1/environments/{}/sites/{}/logs?{query}", site.environment, site.name);
+    for (environment, slot) in slots {
+        let path = format!("/v1/environments/{environment}/sites/{slot}/logs?{query}");
         let index = sources.len();
         let chunks = client.stream(&path).await?.bytes_stream();
         // The end of each log is signalled as well, because the last line may lack a line break.
         let ended = stream::iter([None]);
         merged.push(Box::pin(chunks.map(Some).chain(ended).map(move |chunk| (index, chunk))));
-        let name = output::site_name(&site.environment, &site.name, is_alone);
-        sources.push(SiteLog { site: site.name.clone(), name, lines: LineSplitter::new(LINE_MAX) });
+        let name = output::site_name(&environment, &slot, is_alone);
+        let SlotName { site, number } = SlotName::parse(&slot).map_err(CommandFailure::usage)?;
+        let (site, number) = (site.to_owned(), number.unwrap_or(1));
+        sources.push(SlotLog { site, number, name, lines: LineSplitter::new(LINE_MAX) });
     }
     let form = if global.json {
         LineFormat::Json
@@ -86,23 +92,25 @@ enum LineFormat {
     Json,
 }
 
-/// The log of one site, as it arrives.
-struct SiteLog {
+/// The log of one slot, as it arrives.
+struct SlotLog {
     site: String,
+    number: u32,
+    /// The name of the slot for people.
     name: String,
     lines: LineSplitter,
 }
 
-impl SiteLog {
+impl SlotLog {
     fn push(&mut self, chunk: &[u8], form: LineFormat, out: &mut impl Write) -> std::io::Result<()> {
         if form == LineFormat::Plain {
             return out.write_all(chunk);
         }
         let mut written = Ok(());
-        let Self { site, name, lines } = self;
+        let Self { site, number, name, lines } = self;
         lines.push(chunk, |line| {
             if written.is_ok() {
-                written = print_line(line.bytes, (site, name), form, out);
+                written = print_line(line.bytes, (site, *number, name), form, out);
             }
         });
         written
@@ -113,16 +121,21 @@ impl SiteLog {
             return Ok(());
         }
         let mut written = Ok(());
-        let Self { site, name, lines } = self;
-        lines.end(|line| written = print_line(line.bytes, (site, name), form, out));
+        let Self { site, number, name, lines } = self;
+        lines.end(|line| written = print_line(line.bytes, (site, *number, name), form, out));
         written
     }
 }
 
-fn print_line(line: &[u8], (site, name): (&str, &str), form: LineFormat, out: &mut impl Write) -> std::io::Result<()> {
+fn print_line(
+    line: &[u8],
+    (site, number, name): (&str, u32, &str),
+    form: LineFormat,
+    out: &mut impl Write,
+) -> std::io::Result<()> {
     if form == LineFormat::Json {
         let text = String::from_utf8_lossy(line);
-        return writeln!(out, "{}", serde_json::json!({ "site": site, "line": text }));
+        return writeln!(out, "{}", serde_json::json!({ "site": site, "slot": number, "line": text }));
     }
     write!(out, "{name} | ")?;
     out.write_all(line)?;
@@ -229,8 +242,9 @@ mod tests {
 
     #[test]
     fn lines_of_several_sites_begin_with_the_site_and_stay_whole() {
-        let mut source = SiteLog {
+        let mut source = SlotLog {
             site: "shopping".to_owned(),
+            number: 1,
             name: "mini/shopping".to_owned(),
             lines: LineSplitter::new(LINE_MAX),
         };

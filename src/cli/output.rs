@@ -7,6 +7,7 @@ use jiff::{Timestamp, Unit};
 use serde::Serialize;
 
 use arenad_api::InstanceState;
+use arenad_model::instance::InstanceId;
 
 /// Returns whether standard output may be coloured.
 pub fn is_colored() -> bool {
@@ -83,6 +84,12 @@ pub fn wrapped(text: &str, indent: &str, width: Option<u16>) -> String {
 /// Returns the name of a site in a table, with its environment if several environments are shown.
 pub fn site_name(environment: &str, site: &str, is_alone: bool) -> String {
     if is_alone { site.to_owned() } else { format!("{environment}/{site}") }
+}
+
+/// Returns the name of an instance: that of its site, and the number of the slot if it is not slot 1.
+pub fn slot_name(site: &str, instance: &str) -> String {
+    let number = instance.parse::<InstanceId>().map_or(1, |id| id.number);
+    if number == 1 { site.to_owned() } else { format!("{site}:{number}") }
 }
 
 /// Returns whether all of these names are of one environment.

@@ -164,7 +164,8 @@ pub async fn wait(
             (OperationState::Done, _) => format!("ready after {took}"),
             (state, _) => state.to_string(),
         };
-        board.finish(&name_of(&operations, &operation.environment, &operation.site), &text);
+        let slot = output::slot_name(&operation.site, &operation.instance);
+        board.finish(&name_of(&operations, &operation.environment, &slot), &text);
     }
     Ok(ended)
 }
@@ -190,10 +191,13 @@ async fn wait_one(client: &ApiClient, operation: Operation) -> Result<Operation,
     }
 }
 
+/// Returns the sites whose slots 1 the operations concern. The status does not tell the steps of other slots.
 fn sites_of<'a>(status: &'a Status, operations: &'a [Operation]) -> impl Iterator<Item = &'a SiteStatus> {
-    status.environments.iter().flat_map(|environment| &environment.sites).filter(|site| {
-        operations.iter().any(|operation| operation.environment == site.environment && operation.site == site.name)
-    })
+    status
+        .environments
+        .iter()
+        .flat_map(|environment| &environment.sites)
+        .filter(|site| operations.iter().any(|operation| operation.instance == site.instance))
 }
 
 async fn unfinished(client: &ApiClient, operations: &[Operation]) -> String {
@@ -205,7 +209,13 @@ async fn unfinished(client: &ApiClient, operations: &[Operation]) -> String {
         // The site's operation is queued, or has just ended.
         false => format!("{} has not started", site.name),
     };
-    sites_of(&status, operations).map(told).collect::<Vec<_>>().join("; ")
+    let mut all: Vec<String> = sites_of(&status, operations).map(told).collect();
+    let is_further = |operation: &&Operation| output::slot_name(&operation.site, &operation.instance) != operation.site;
+    let further = operations.iter().filter(is_further);
+    all.extend(
+        further.map(|operation| format!("{} has not ended", output::slot_name(&operation.site, &operation.instance))),
+    );
+    all.join("; ")
 }
 
 /// Combines the operations that did not succeed into one failure.
@@ -217,7 +227,7 @@ pub fn check(operations: &[Operation]) -> Result<(), CommandFailure> {
         .iter()
         .map(|operation| {
             let reason = operation.reason.as_deref().unwrap_or("another operation replaced it");
-            format!("{}: {reason}", operation.site)
+            format!("{}: {reason}", output::slot_name(&operation.site, &operation.instance))
         })
         .collect();
     let failure = CommandFailure::new(exit_code::FAILED, anyhow::anyhow!("{}", told.join("\n")));

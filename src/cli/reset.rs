@@ -12,7 +12,7 @@ use arenad_api::{Accepted, Compared, Operation, ResetRequest, ResetStage, ResetW
 pub async fn run(global: &Global, args: &ResetArgs) -> Result<u8, CommandFailure> {
     let client = ApiClient::new(global)?;
     let status = client.status().await?;
-    let chosen = find::sites(&status, args.environment.as_deref(), &args.sites)?;
+    let chosen = find::slots(&status, args.environment.as_deref(), &args.sites)?;
     let mut begun = Vec::new();
     for (environment, sites) in chosen {
         let path = format!("/v1/environments/{environment}/resets");
@@ -40,7 +40,10 @@ pub async fn run(global: &Global, args: &ResetArgs) -> Result<u8, CommandFailure
 
 fn print(ended: &[Operation], is_verbose: bool) {
     let is_alone = output::is_alone(ended.iter().map(|operation| operation.environment.as_str()));
-    let name = |operation: &Operation| output::site_name(&operation.environment, &operation.site, is_alone);
+    let name = |operation: &Operation| {
+        let slot = output::slot_name(&operation.site, &operation.instance);
+        output::site_name(&operation.environment, &slot, is_alone)
+    };
     let mut table = output::table(&["SITE", "TOOK", "STRATEGY"]);
     for operation in ended {
         let took = operation.duration_ms.map(output::milliseconds).unwrap_or_default();

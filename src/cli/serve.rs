@@ -1,17 +1,22 @@
 //! `arenad serve`: runs the daemon in this process.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::args::{Global, ProxyAddress, ServeArgs};
+use super::args::{EpisodeQuota, Global, ProxyAddress, ServeArgs};
 use super::failure::CommandFailure;
 use super::{client, exit_code, secrets};
 use arenad_daemon::proxy::ProxyPort;
+use arenad_daemon::slots::{DEFAULT_EPISODE_LIMIT, EpisodeSettings, waiting_of_owner};
 use arenad_daemon::{Daemon, DaemonSettings, StartError};
 use arenad_engine::docker::DockerEngine;
+use arenad_model::episode::queue::{OwnerQuotas, QueueLimits};
+use arenad_model::record_retention::RecordRetention;
 use arenad_model::site::Secret;
 
 /// The address of the episode proxy unless the operator chooses another one.
@@ -40,8 +45,10 @@ pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, CommandFailure
         parallel: args.daemon.parallel,
         standby_boots: args.standby_boots,
         memory_reserve: args.memory_reserve,
+        record_retention: RecordRetention { age: args.record_age, total_bytes: args.record_size },
         tcp,
         proxy,
+        episodes: episodes(args)?,
         socket_group: args.socket_group,
         background: args.background,
     };
@@ -110,6 +117,34 @@ fn proxy_port(chosen: Option<ProxyAddress>, is_behind_tls_proxy: bool) -> Result
     }
 }
 
+/// Returns the limits of episodes.
+///
+/// Errors: a quota is given twice.
+fn episodes(args: &ServeArgs) -> Result<EpisodeSettings, CommandFailure> {
+    let waiting = args.queue_limit.get();
+    let waiting_of_owner = args.owner_queue_limit.map_or_else(|| waiting_of_owner(waiting), NonZeroUsize::get);
+    Ok(EpisodeSettings {
+        quotas: quotas(&args.quota)?,
+        queue: QueueLimits { waiting, waiting_of_owner },
+        ttl: args.ttl_limit,
+    })
+}
+
+fn quotas(given: &[EpisodeQuota]) -> Result<OwnerQuotas, CommandFailure> {
+    let (mut default, mut by_owner) = (None, BTreeMap::new());
+    for EpisodeQuota { owner, most } in given {
+        let earlier = match owner {
+            None => default.replace(*most),
+            Some(owner) => by_owner.insert(owner.clone(), *most),
+        };
+        if earlier.is_some() {
+            let subject = owner.as_ref().map_or("each owner".to_owned(), ToString::to_string);
+            return Err(CommandFailure::usage(format!("--quota gives {subject} two quotas")).hint("give one of them"));
+        }
+    }
+    Ok(OwnerQuotas { default: default.unwrap_or(DEFAULT_EPISODE_LIMIT.get()), by_owner })
+}
+
 /// Returns whether traffic to an address leaves this host.
 fn is_readable_on_the_way(address: IpAddr) -> bool {
     !address.to_canonical().is_loopback()
@@ -118,6 +153,21 @@ fn is_readable_on_the_way(address: IpAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use arenad_model::episode::ids::Owner;
+
+    #[test]
+    fn an_owner_has_one_quota() {
+        let quota = |owner: Option<&str>, most| EpisodeQuota {
+            owner: owner.map(|owner| Owner::parse(owner).expect("valid")),
+            most,
+        };
+        let both = quotas(&[quota(Some("ann"), 3), quota(None, 2)]).expect("valid");
+        let of = |name: &str| both.of(&Owner::parse(name).expect("valid"));
+        assert_eq!((of("ann"), of("bob")), (3, 2));
+        assert_eq!(quotas(&[]).expect("valid").default, DEFAULT_EPISODE_LIMIT.get());
+        assert!(quotas(&[quota(None, 2), quota(None, 2)]).is_err());
+        assert!(quotas(&[quota(Some("ann"), 2), quota(Some("ann"), 3)]).is_err());
+    }
 
     #[test]
     fn only_loopback_addresses_stay_on_the_host() {

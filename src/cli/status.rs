@@ -12,7 +12,8 @@ use super::failure::CommandFailure;
 use super::output::{self, age, first_line};
 use super::{exit_code, find};
 use arenad_api::{
-    Compared, ConditionStatus, InstanceState, Reset, ResetOutcome, SiteStatus, StandbyState, Standbys, Status,
+    Compared, ConditionStatus, EpisodeLimitStatus, InstanceState, Reset, ResetOutcome, SiteContainer, SiteStatus,
+    SlotStatus, StandbyState, Standbys, Status,
 };
 
 /// Prints the sites that are up, their states and hints. Exits with 3 unless every site is ready.
@@ -78,6 +79,7 @@ fn print_human(status: &Status, is_verbose: bool) {
     let is_alone = output::is_alone(sites.iter().map(|site| site.environment.as_str()));
     let name = |site: &SiteStatus| output::site_name(&site.environment, &site.name, is_alone);
     if is_verbose {
+        outln!("{}\n", episode_limits(&status.daemon.episodes));
         sites.iter().for_each(|site| print_site(site));
     } else {
         print_sites(&sites, name);
@@ -153,18 +155,24 @@ fn print_sites(sites: &[&SiteStatus], name: impl Fn(&SiteStatus) -> String) {
     output::print_fitted(&mut table, headings.len() - 1, output::width().or(Some(WIDTH)));
 }
 
-/// Prints the slots of the sites that have several.
+/// Prints the slots of the sites that have several, or own ports for them.
 fn print_slots(sites: &[&SiteStatus], name: impl Fn(&SiteStatus) -> String) {
-    let mut table = output::table(&["SLOT", "STATE", "SINCE", "USE", "EPISODE"]);
+    let has_ports = sites.iter().flat_map(|site| &site.slots).any(|slot| slot.port.is_some());
+    let mut headings = vec!["SLOT", "STATE", "SINCE", "USE", "EPISODE"];
+    headings.extend(has_ports.then_some("PORT"));
+    let mut table = output::table(&headings);
     for site in sites {
         for slot in &site.slots {
-            table.add_row([
+            let mut row = vec![
                 Cell::new(format!("{}:{}", name(site), slot.number)),
                 output::state_cell(slot.state),
                 age(&slot.since).into(),
                 slot.occupation.word().into(),
                 Cell::new(slot.episode.as_deref().unwrap_or("-")),
-            ]);
+            ];
+            let port = slot.port.map_or_else(|| "-".to_owned(), |port| port.to_string());
+            row.extend(has_ports.then(|| Cell::new(port)));
+            table.add_row(row);
         }
     }
     if table.row_count() > 0 {
@@ -221,6 +229,17 @@ fn awaits_use(site: &SiteStatus) -> bool {
         && site.standbys.lack.is_none()
 }
 
+/// Returns the limits of episodes in one line.
+fn episode_limits(limits: &EpisodeLimitStatus) -> String {
+    let EpisodeLimitStatus { quota, quotas, queue, owner_queue, ttl_seconds } = limits;
+    let own: String = quotas.iter().map(|(owner, most)| format!(", {owner} {most}")).collect();
+    let ttl = humantime::format_duration(Duration::from_secs(*ttl_seconds));
+    format!(
+        "limits of episodes: {quota} at once for each owner{own}; {queue} waiting, {owner_queue} of one owner; time to live \
+         {ttl}"
+    )
+}
+
 /// Returns a short description of the standbys.
 fn standbys(standbys: &Standbys) -> String {
     if standbys.wanted == 0 {
@@ -236,20 +255,58 @@ fn standbys(standbys: &Standbys) -> String {
     format!("{ready} of {}{being_made}", standbys.wanted)
 }
 
-/// Prints the containers of sites.
+/// The containers of a slot, as `ps` shows them.
+struct SlotContainers<'a> {
+    site: &'a SiteStatus,
+    /// The name of the slot: that of its site, and its number if there are several.
+    name: String,
+    number: u32,
+    generation: u64,
+    state: InstanceState,
+    containers: &'a [SiteContainer],
+}
+
+impl<'a> SlotContainers<'a> {
+    /// Returns the slots of a site, or slot 1 if the site does not have several.
+    fn of(site: &'a SiteStatus) -> Vec<Self> {
+        if site.slots.is_empty() {
+            let SiteStatus { generation, state, containers, .. } = site;
+            let name = site.name.clone();
+            return vec![Self { site, name, number: 1, generation: *generation, state: *state, containers }];
+        }
+        let of_slot = |slot: &'a SlotStatus| {
+            let SlotStatus { number, generation, state, containers, .. } = slot;
+            let name = format!("{}:{number}", site.name);
+            Self { site, name, number: *number, generation: *generation, state: *state, containers }
+        };
+        site.slots.iter().map(of_slot).collect()
+    }
+}
+
+/// Prints the containers of sites, of all of their slots.
 pub async fn ps(global: &Global, args: &PsArgs) -> Result<u8, CommandFailure> {
     let client = ApiClient::new(global)?;
-    let mut status = client.status().await?;
-    find::restrict(&mut status, args.environment.as_deref(), &args.sites)?;
+    let status = client.status().await?;
+    let is_all = args.environment.is_none() && args.sites.is_empty();
+    let chosen = if is_all { None } else { Some(find::slots(&status, args.environment.as_deref(), &args.sites)?) };
+    let is_meant = |slot: &SlotContainers<'_>| {
+        let numbered = format!("{}:{}", slot.site.name, slot.number);
+        let has = |names: &[String]| names.is_empty() || names.contains(&slot.site.name) || names.contains(&numbered);
+        chosen.as_ref().is_none_or(|chosen| {
+            chosen.iter().any(|(environment, names)| *environment == slot.site.environment && has(names))
+        })
+    };
     let sites = status.environments.iter().flat_map(|environment| &environment.sites);
+    let slots: Vec<SlotContainers<'_>> = sites.flat_map(SlotContainers::of).filter(is_meant).collect();
     if global.json {
-        let rows: Vec<serde_json::Value> = sites
-            .flat_map(|site| {
-                site.containers.iter().map(|container| {
+        let rows: Vec<serde_json::Value> = slots
+            .iter()
+            .flat_map(|slot| {
+                slot.containers.iter().map(|container| {
                     serde_json::json!({
-                        "environment": site.environment, "site": site.name, "service": container.service,
-                        "container": container.id, "generation": site.generation, "state": site.state,
-                        "address": container.address,
+                        "environment": slot.site.environment, "site": slot.site.name, "slot": slot.number,
+                        "service": container.service, "container": container.id, "generation": slot.generation,
+                        "state": slot.state, "address": container.address,
                     })
                 })
             })
@@ -258,15 +315,15 @@ pub async fn ps(global: &Global, args: &PsArgs) -> Result<u8, CommandFailure> {
         return Ok(exit_code::OK);
     }
     let mut table = output::table(&["ENVIRONMENT", "SITE", "SERVICE", "CONTAINER", "GENERATION", "STATE", "ADDRESS"]);
-    for site in sites {
-        for container in &site.containers {
+    for slot in &slots {
+        for container in slot.containers {
             table.add_row([
-                site.environment.as_str().into(),
-                site.name.as_str().into(),
+                slot.site.environment.as_str().into(),
+                slot.name.as_str().into(),
                 container.service.as_str().into(),
                 container.id.get(..12).unwrap_or(&container.id).into(),
-                site.generation.into(),
-                output::state_cell(site.state),
+                slot.generation.into(),
+                output::state_cell(slot.state),
                 Cell::new(container.address.as_deref().unwrap_or("-")),
             ]);
         }

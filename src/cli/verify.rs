@@ -13,15 +13,14 @@ pub async fn run(global: &Global, args: &VerifyArgs) -> Result<u8, CommandFailur
     let client = ApiClient::new(global)?;
     let status = client.status().await?;
     let mut found = Vec::new();
-    for (environment, names) in find::sites(&status, args.environment.as_deref(), &args.sites)? {
-        let sites = status.environments.iter().filter(|known| known.name == environment).flat_map(|known| &known.sites);
-        let is_meant = |name: &String| if names.is_empty() { true } else { names.contains(name) };
-        for site in sites.filter(|site| is_meant(&site.name) && (site.has_stores || !names.is_empty())) {
-            let path = format!("/v1/environments/{environment}/sites/{}/verify", site.name);
+    for (environment, names) in find::slots(&status, args.environment.as_deref(), &args.sites)? {
+        for name in find::to_compare(&status, &environment, names) {
+            let path = format!("/v1/environments/{environment}/sites/{name}/verify");
             let verified: Verification = client.send(Method::POST, &path, &serde_json::json!({})).await?;
             if !global.json {
                 show(&verified);
-                if site.has_been_entered {
+                let mut sites = status.environments.iter().flat_map(|known| &known.sites);
+                if sites.any(|site| site.instance == verified.instance && site.has_been_entered) {
                     errln!(
                         "note: commands were run in its containers; their changes outside of its stores are not compared"
                     );
@@ -41,11 +40,12 @@ pub async fn run(global: &Global, args: &VerifyArgs) -> Result<u8, CommandFailur
 fn show(verified: &Verification) {
     let took: f64 = verified.stores.iter().map(|store| store.duration_ms).fold(0.0, f64::max);
     let took = output::milliseconds(took);
+    let name = output::slot_name(&verified.site, &verified.instance);
     if verified.equal {
-        outln!("{} equals its snapshot {} (compared in {took})", verified.site, verified.snapshot);
+        outln!("{name} equals its snapshot {} (compared in {took})", verified.snapshot);
         return;
     }
-    outln!("{} differs from its snapshot {} (compared in {took}):", verified.site, verified.snapshot);
+    outln!("{name} differs from its snapshot {} (compared in {took}):", verified.snapshot);
     for difference in &verified.differences {
         outln!("  {}", difference.text);
     }

@@ -60,7 +60,8 @@ async fn an_episode_is_judged_by_its_own_slot_and_only_while_it_has_it() {
     api.end(&id).await;
     let (status, problem) = judge(json!({ "begun": begun })).await;
     assert_eq!((status, &problem["code"]), (410, &json!("ended")), "{problem:#}");
-    assert_eq!(api.get(&path("har")).await.0, 410);
+    let (status, problem) = api.get(&path("har")).await;
+    assert_eq!((status, &problem["code"]), (404, &json!("no_record")), "{problem:#}");
     world.run(&["down"]).code(0);
     world.assert_down();
 }

@@ -189,7 +189,7 @@ async fn an_episode_whose_container_is_killed_is_void_and_says_so() {
     let (status, evaluated) = api.ask(Method::POST, &path, Some(json!({ "task": "anything" }))).await;
     assert_eq!((status, &evaluated["verdict"], &evaluated["reward"]), (200, &json!("void"), &json!(null)));
     assert_eq!(evaluated["ending"]["code"], "container_died", "{evaluated:#}");
-    for (method, path) in [(Method::POST, "heartbeat"), (Method::GET, "hold"), (Method::GET, "har")] {
+    for (method, path) in [(Method::POST, "heartbeat"), (Method::GET, "hold")] {
         let (status, problem) = api.ask(method, &format!("/v1/episodes/{started}/{path}"), Some(json!({}))).await;
         assert_eq!((status, &problem["code"]), (410, &json!("void")), "{path}: {problem:#}");
     }

@@ -1,11 +1,17 @@
-//! Episodes as their clients see them: over the API and with `arenad run`, on a site with a single slot.
+//! Episodes as their clients see them: over the API and with `arenad run`, most of them on a site with a single slot.
 
 #![allow(clippy::unwrap_used)]
 
+mod changed;
 mod command;
+mod forks;
 mod judged;
 mod leases;
+mod limits;
+mod numbered;
+mod ported;
 mod proxied;
+mod recorded;
 
 use std::time::Duration;
 

@@ -17,8 +17,8 @@ use crate::support::wait::PATIENCE;
 use crate::support::{World, until};
 
 /// The site's text, before anybody writes to it.
-const BASELINE: &str = "toy\nconfigured\n";
-const PAGE: &str = "http://toy.arena.test/cgi-bin/page";
+pub(super) const BASELINE: &str = "toy\nconfigured\n";
+pub(super) const PAGE: &str = "http://toy.arena.test/cgi-bin/page";
 
 /// A world whose site has up to three slots.
 fn world(label: &str) -> World {
@@ -30,23 +30,23 @@ fn world(label: &str) -> World {
 }
 
 /// Returns the command of a daemon in the foreground. The world recognizes its daemon by the state directory.
-fn serve(world: &World) -> Command {
+pub(super) fn serve(world: &World) -> Command {
     let mut command = world.command(&["serve", "--engine", "unix:///var/run/docker.sock", "--state-dir"]);
     command.arg(world.state_dir());
     command
 }
 
 /// The credentials of an episode, and a client that uses them.
-struct ProxiedEpisode {
-    id: String,
+pub(super) struct ProxiedEpisode {
+    pub(super) id: String,
     token: String,
-    server: String,
+    pub(super) server: String,
     client: Client,
-    started: Value,
+    pub(super) started: Value,
 }
 
 impl ProxiedEpisode {
-    async fn start(api: &EpisodeClient) -> Self {
+    pub(super) async fn start(api: &EpisodeClient) -> Self {
         let started = api.start(json!({ "sites": ["toy"], "wait_seconds": 120 })).await;
         let proxy = &started["proxy"];
         let text = |value: &Value| value.as_str().unwrap_or_else(|| panic!("{started:#}")).to_owned();
@@ -56,22 +56,22 @@ impl ProxiedEpisode {
         Self { id: username, token: password, server, client, started }
     }
 
-    async fn get(&self, url: &str) -> (u16, String) {
+    pub(super) async fn get(&self, url: &str) -> (u16, String) {
         fetch(&self.client, url).await
     }
 
-    async fn write(&self, word: &str) {
+    pub(super) async fn write(&self, word: &str) {
         let (status, text) = self.get(&format!("http://toy.arena.test/cgi-bin/write?{word}")).await;
         assert_eq!((status, text.as_str()), (200, "written\n"));
     }
 }
 
-fn client(server: &str, username: &str, password: &str) -> Client {
+pub(super) fn client(server: &str, username: &str, password: &str) -> Client {
     let proxy = Proxy::http(server).unwrap().basic_auth(username, password);
     Client::builder().proxy(proxy).timeout(Duration::from_secs(40)).build().unwrap()
 }
 
-async fn fetch(client: &Client, url: &str) -> (u16, String) {
+pub(super) async fn fetch(client: &Client, url: &str) -> (u16, String) {
     let answer = client.get(url).send().await.unwrap();
     let status = answer.status().as_u16();
     (status, answer.text().await.unwrap())

@@ -8,6 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use arenad_daemon::slots::EpisodeSettings;
 use arenad_daemon::{Daemon, DaemonSettings};
 use arenad_engine::docker::DockerEngine;
 use arenad_episodes::{EpisodeHandle, EpisodeView};
@@ -141,8 +142,10 @@ fn serve() {
         parallel: None,
         standby_boots: NonZeroUsize::MIN,
         memory_reserve: 512 << 20,
+        record_retention: Default::default(),
         tcp: None,
         proxy: None,
+        episodes: EpisodeSettings::default(),
         socket_group: None,
         background: false,
     }));
@@ -194,6 +197,7 @@ fn request(environment: &str, sites: &[&str]) -> EpisodeRequest {
         sites: sites.iter().map(want).collect(),
         terms: EpisodeTerms::new(Duration::from_secs(600), Duration::from_secs(120)).unwrap(),
         labels: EpisodeLabels::default(),
+        record: Default::default(),
     }
 }
 

@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use arenad_gateway::{
-    EpisodeAccess, Gateway, Proxy, ProxyCredentials, ProxyDecision, ProxyDirectory, ProxyRefusal, ProxySite, Route,
+    EpisodeAccess, EpisodeRecorder, Gateway, Proxy, ProxyCredentials, ProxyDecision, ProxyDirectory, ProxyRefusal,
+    ProxySite, Route,
 };
 use base64::Engine;
 
@@ -33,6 +34,13 @@ impl TestArena {
     /// Starts an episode without sites.
     pub fn start(&self, id: &str) {
         assert!(self.episodes().insert(id.to_owned(), TestEpisode::default()).is_none(), "{id} exists");
+    }
+
+    /// Starts an episode without sites whose requests are recorded.
+    pub fn start_recorded(&self, id: &str, recorder: Arc<EpisodeRecorder>) {
+        let access = EpisodeAccess::recorded(Some(recorder));
+        let episode = TestEpisode { access, ..TestEpisode::default() };
+        assert!(self.episodes().insert(id.to_owned(), episode).is_none(), "{id} exists");
     }
 
     /// Makes a site reachable under addresses of the form `host:port`.

@@ -4,7 +4,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use arenad_gateway::{
-    EpisodeAccess, Gateway, Proxy, ProxyCredentials, ProxyDecision, ProxyDirectory, ProxySite, Route,
+    EpisodeAccess, Gateway, Proxy, ProxyCredentials, ProxyDecision, ProxyDirectory, ProxySite, Route, SlotLease,
+    SlotPort, SlotPortDecision, SlotPortDirectory, SlotPortSite,
 };
 
 use super::support::*;
@@ -21,6 +22,8 @@ pub enum Door {
     Proxy,
     /// A tunnel of the episode proxy.
     Tunnel,
+    /// The own port of a slot.
+    Slot,
 }
 
 impl Door {
@@ -72,6 +75,11 @@ macro_rules! through_doors {
             fn tunnel() {
                 super::$test(Door::Tunnel);
             }
+
+            #[test]
+            fn slot() {
+                super::$test(Door::Slot);
+            }
         })*
     };
 }
@@ -86,29 +94,60 @@ impl ProxyDirectory for OneSite {
     }
 }
 
+/// One lease, to whose connections every host is the same site.
+struct OneSlot(SlotPortSite);
+
+impl SlotPortDirectory for OneSlot {
+    fn lease(&self) -> Option<SlotLease> {
+        Some(SlotLease("ep1".to_owned()))
+    }
+
+    fn resolve(&self, lease: Option<&SlotLease>, host: &str, _port: u16) -> SlotPortDecision {
+        assert_eq!((lease, host), (self.lease().as_ref(), "a"));
+        SlotPortDecision::Site(self.0.clone())
+    }
+}
+
 /// A route, and the door through which clients reach it.
 pub struct Entrance {
     door: Door,
     route: Route,
-    proxy: Option<Proxy>,
+    opened: OpenedDoor,
+}
+
+enum OpenedDoor {
+    /// The route's own port.
+    Route,
+    Proxy(Proxy),
+    Slot(SlotPort),
 }
 
 impl Entrance {
     pub fn open(gateway: &Gateway, route: &Route, door: Door) -> Self {
-        let proxy = (door != Door::Port).then(|| {
-            let site = ProxySite {
-                route: route.clone(),
-                canonical: "a".to_owned(),
-                generation: None,
-                access: EpisodeAccess::default(),
-            };
-            gateway.open_proxy(loopback(), Arc::new(OneSite(site))).expect("a free port")
-        });
-        Self { door, route: route.clone(), proxy }
+        let (route, canonical, access) = (route.clone(), "a".to_owned(), EpisodeAccess::default());
+        let opened = match door {
+            Door::Port => OpenedDoor::Route,
+            Door::Proxy | Door::Tunnel => {
+                let site = ProxySite { route: route.clone(), canonical, generation: None, access };
+                OpenedDoor::Proxy(gateway.open_proxy(loopback(), Arc::new(OneSite(site))).expect("a free port"))
+            }
+            Door::Slot => {
+                let (others, maps_bodies) = (Vec::new(), true);
+                let site =
+                    SlotPortSite { route: route.clone(), canonical, generation: None, access, others, maps_bodies };
+                let directory = Arc::new(OneSlot(site));
+                OpenedDoor::Slot(gateway.open_slot_port(loopback(), directory, "shop").expect("a free port"))
+            }
+        };
+        Self { door, route, opened }
     }
 
     pub fn address(&self) -> SocketAddr {
-        self.proxy.as_ref().map_or_else(|| self.route.local_addr(), Proxy::local_addr)
+        match &self.opened {
+            OpenedDoor::Route => self.route.local_addr(),
+            OpenedDoor::Proxy(proxy) => proxy.local_addr(),
+            OpenedDoor::Slot(port) => port.local_addr(),
+        }
     }
 
     /// Connects a client, whose requests lead to the site.
@@ -133,7 +172,11 @@ impl Entrance {
 
     /// Returns the number of connections of clients.
     pub fn connections(&self) -> u64 {
-        self.proxy.as_ref().map_or_else(|| self.route.stats().connections, |proxy| proxy.stats().connections)
+        match &self.opened {
+            OpenedDoor::Route => self.route.stats().connections,
+            OpenedDoor::Proxy(proxy) => proxy.stats().connections,
+            OpenedDoor::Slot(port) => port.stats().connections,
+        }
     }
 }
 

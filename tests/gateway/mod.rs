@@ -3,12 +3,14 @@
 mod arena;
 #[macro_use]
 mod doors;
+mod episode_records;
 mod limits;
 mod passing;
 mod proxy;
 mod proxy_model;
 mod proxy_storm;
 mod recording;
+mod slot_ports;
 mod smuggling;
 mod storm;
 mod support;

@@ -86,3 +86,30 @@ async fn writes_to_the_shop_are_named_by_table_and_key_until_the_reset() {
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && said.contains("there is no look 1"), "{said}");
 }
+
+#[tokio::test]
+async fn the_changes_of_an_episode_are_named_on_all_of_its_sites_within_a_second() {
+    let arena = Arena::up(&["shopping", "reddit", "wikipedia"]);
+    let started = arena.json(&["episode", "start", "shopping", "reddit", "wikipedia", "--json"]);
+    let id = started["episode"]["id"].as_str().expect("an id").to_owned();
+    arena.sql("shopping", "update catalogue_product set title = 'Lamp' where id = 7");
+    let rename = "update misago_threads_thread set title = 'Lamps' where id = 1";
+    arena.exec("reddit", &["psql", "-h", "/run/forum", "-U", "forum", "-d", "forum", "-qAtc", rename]);
+    let found = arena.json(&["episode", "changes", &id, "--values", "--json"]);
+    let took = found["duration_ms"].as_f64().expect("a number");
+    println!("the changes of an episode on two sites took {took} ms");
+    assert!(took <= LIMIT.as_secs_f64() * 1e3, "{took}");
+    assert_eq!((&found["equal"], &found["settled"]), (&json!(false), &json!(true)), "{found:#}");
+    let expected = [("shopping", "catalogue_product", "Lamp"), ("reddit", "misago_threads_thread", "Lamps")];
+    assert_eq!(found["sites"].as_array().map(Vec::len), Some(expected.len()));
+    for (site, (name, table, title)) in found["sites"].as_array().expect("sites").iter().zip(expected) {
+        let stores = site["stores"].as_array().expect("stores");
+        let tables = stores[0]["tables"].as_array().expect("tables");
+        assert_eq!((&site["site"], stores.len(), tables.len()), (&json!(name), 1, 1), "{site:#}");
+        let rows = &tables[0]["rows"];
+        assert_eq!((&tables[0]["name"], rows["changed"].as_u64()), (&json!(table), Some(1)), "{site:#}");
+        assert_eq!(rows["listed"][0]["now"], json!({ "title": title }));
+    }
+    assert_eq!(found["left_out"][0]["site"], "wikipedia", "{found:#}");
+    arena.json(&["episode", "end", &id, "--json"]);
+}

@@ -15,7 +15,7 @@ use arenad_daemon::environments::{self, EnvironmentRegistry};
 use arenad_daemon::host::HostReport;
 use arenad_daemon::operations::Operations;
 use arenad_daemon::proxy::{EpisodeDirectory, OpenProxy};
-use arenad_daemon::slots::{DaemonSlots, start_episodes};
+use arenad_daemon::slots::{DaemonSlots, EpisodeSettings, start_episodes};
 use arenad_daemon::{DaemonParts, take_up};
 use arenad_doctor::facts;
 use arenad_doctor::judge::capacity::Resources;
@@ -282,11 +282,13 @@ impl SimulatedWorld {
             read_definition: self.read_definition.clone(),
             turns: Turns::new(std::num::NonZeroUsize::new(2), std::num::NonZeroUsize::MIN),
             memory_reserve: 0,
+            record_retention: Default::default(),
             block: "10.101.0.0/16".parse().expect("a subnet"),
             state_dir,
         };
         let shared = parts.assemble().await.ok()?;
-        let (slots, episodes) = start_episodes(&shared, self.random_bytes()).await.ok()?;
+        let (slots, episodes) =
+            start_episodes(&shared, self.random_bytes(), &EpisodeSettings::default()).await.ok()?;
         let environments = Arc::new(EnvironmentRegistry::new(shared.clone(), slots.clone(), episodes.clone()));
         let report = HostReport { engine: condition(), disk: condition() };
         let (host, listener) = watch::channel(report);
@@ -294,6 +296,7 @@ impl SimulatedWorld {
             shared: shared.clone(),
             environments: environments.clone(),
             episodes: episodes.clone(),
+            episode_settings: EpisodeSettings::default(),
             proxy: OpenProxy::default(),
             operations: Operations::default(),
             host: listener,

@@ -115,6 +115,19 @@ impl Arena {
         arena.bring_up(&[])
     }
 
+    /// Brings all sites up as [`Self::prepared`] does, with a daemon whose environment has these variables.
+    pub fn prepared_with(
+        variables: &[(&str, &str)],
+        prepare: impl FnOnce(&Self),
+        edit: impl FnOnce(String) -> String,
+    ) -> Self {
+        let mut arena = Self::down(false);
+        arena.set_variables(variables);
+        prepare(&arena);
+        arena.edit(edit);
+        arena.bring_up(&[])
+    }
+
     fn edit(&self, edit: impl FnOnce(String) -> String) {
         let file = self.root.path().join("environments/mini.yaml");
         let definition = std::fs::read_to_string(&file).expect("the definition");
@@ -124,8 +137,12 @@ impl Arena {
     /// Brings the named sites up with a daemon whose environment has these variables.
     pub fn up_with(variables: &[(&str, &str)], sites: &[&str]) -> Self {
         let mut arena = Self::down(false);
-        arena.variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        arena.set_variables(variables);
         arena.bring_up(sites)
+    }
+
+    fn set_variables(&mut self, variables: &[(&str, &str)]) {
+        self.variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     }
 
     fn down(alone: bool) -> Self {

@@ -2,13 +2,15 @@
 
 import asyncio
 import os
+import subprocess
+import sys
 import tempfile
 import time
 import unittest
 import urllib.request
 from urllib.parse import urljoin
 
-from arenad import Arena, ArenadError, AsyncArena, Unreachable
+from arenad import Arena, ArenadError, AsyncArena, EpisodeVoid, NoSlot, Unreachable
 
 
 def page(url: str) -> str:
@@ -84,6 +86,75 @@ class Resetting(unittest.TestCase):
         asyncio.run(both())
 
 
+HOLDER = """
+import time
+from arenad import Arena
+episode = Arena().episode(["toy"])
+print(episode.id, flush=True)
+time.sleep(600)
+"""
+
+
+class Episodes(unittest.TestCase):
+    def test_a_site_is_pristine_and_judged_and_given_back(self) -> None:
+        with Arena() as arena:
+            write(arena.urls()["toy"], "people")
+            with arena.episode(task="toy.write", owner="ann", labels={"run": "7"}) as episode:
+                url = episode.urls["toy"]
+                self.assertNotIn("people", page(url))
+                self.assertEqual((episode.state, episode.is_proxied), ("active", False))
+                self.assertEqual(episode.labels, {"run": "7", "task": "toy.write"})
+                self.assertTrue(episode.reported["is_held"])
+                (listed,) = arena.episodes(owner="ann", labels={"run": "7"}, live=True)
+                self.assertEqual(listed["id"], episode.id)
+                self.assertEqual(episode.evaluate()["reward"], 0.0)
+                write(url, "pears")
+                judged = episode.evaluate(answer="done", url=url)
+                self.assertEqual((judged["verdict"], judged["reward"]), ("passed", 1.0))
+                episode.freeze()
+                with self.assertRaises(ArenadError) as caught:
+                    episode.storage_state("toy")
+                self.assertEqual(caught.exception.code, "no_login")
+                episode.unfreeze()
+                self.assertGreater(episode.extend(1200), 1000)
+            states = [event["state"] for event in episode.events()]
+            self.assertEqual((states[0], states[-1]), ("queued", "released"))
+            with arena.episode(["toy"]) as episode:
+                self.assertNotIn("pears", page(episode.urls["toy"]))
+
+    def test_a_request_waits_for_the_slot_and_not_for_ever(self) -> None:
+        arena = Arena()
+        with arena.episode(["toy"]):
+            with self.assertRaises(NoSlot) as caught:
+                arena.episode(["toy"], timeout=1)
+            self.assertEqual(caught.exception.ending["code"], "wait")
+        self.assertEqual(arena.queue(), [])
+
+    def test_a_killed_process_frees_its_sites(self) -> None:
+        holder = subprocess.Popen([sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, text=True)
+        assert holder.stdout is not None
+        with holder.stdout as said:
+            held = said.readline().strip()
+        holder.kill()
+        holder.wait()
+        with Arena().episode(["toy"], timeout=30):
+            (ended,) = [known for known in Arena().episodes() if known["id"] == held]
+            assert ended["ending"] is not None
+            self.assertEqual(ended["ending"]["code"], "hold_closed")
+
+    def test_episodes_can_be_awaited(self) -> None:
+        async def one_after_the_other() -> list[str]:
+            arena = AsyncArena()
+
+            async def one() -> str:
+                async with arena.episode(["toy"], timeout=120) as episode:
+                    return episode.state
+
+            return await asyncio.gather(*(one() for _ in range(3)))
+
+        self.assertEqual(asyncio.run(one_after_the_other()), ["active"] * 3)
+
+
 class Files(unittest.TestCase):
     """Tests the methods that run the program, with the definition's files."""
 
@@ -101,6 +172,16 @@ class Files(unittest.TestCase):
         (operation,) = arena.up("toy")
         self.assertEqual((operation["site"], operation["state"]), ("toy", "done"))
         self.assertIn("toy", arena.urls())
+
+    def test_an_episode_without_its_environment_is_void(self) -> None:
+        arena = Arena(environment=self.environment)
+        with self.assertRaises(EpisodeVoid) as caught:
+            with arena.episode(["toy"]) as episode:
+                arena.down("toy")
+                with self.assertRaises(EpisodeVoid):
+                    episode.evaluate(task="toy.write")
+        self.assertTrue(caught.exception.reason)
+        arena.up("toy")
 
     def test_tasks_are_listed(self) -> None:
         names = [task["name"] for task in Arena(environment=self.environment).tasks()]

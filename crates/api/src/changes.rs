@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::words::ItemChange;
+use super::words::{ItemChange, LeftOutReason};
 
 /// The answer to `GET /v1/environments/{environment}/sites/{site}/changes`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,6 +31,40 @@ pub struct SiteChanges {
     pub duration_ms: f64,
     /// The stores that differ.
     pub stores: Vec<ChangedStore>,
+}
+
+/// The answer to `GET /v1/episodes/{id}/changes`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EpisodeChanges {
+    /// The id of the episode.
+    pub episode: String,
+    /// The name of the environment.
+    pub environment: String,
+    /// The number of the look that is the earlier state; null if the starting points are.
+    pub since: Option<u64>,
+    /// The number of the look that is the later state; null if the present is.
+    pub until: Option<u64>,
+    /// Whether the two states of all compared sites are equal; null if no site could be compared.
+    pub equal: Option<bool>,
+    /// Whether the rows of each site were read in one state; `false` means that a site kept writing to them.
+    pub settled: bool,
+    /// The time that the comparison took.
+    pub duration_ms: f64,
+    /// The sites that were compared, with their changes, in the order of the request.
+    pub sites: Vec<SiteChanges>,
+    /// The sites of the episode that were not compared.
+    pub left_out: Vec<LeftOutSite>,
+}
+
+/// A site whose changes cannot be told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOutSite {
+    /// The name of the site.
+    pub site: String,
+    /// The reason, as a stable word.
+    pub code: LeftOutReason,
+    /// The reason as a sentence.
+    pub reason: String,
 }
 
 /// A store that differs.
@@ -143,6 +177,15 @@ pub struct ChangedFile {
 pub struct Look {
     /// The number of the look; it counts from 1 in each generation.
     pub number: u64,
+}
+
+/// The answer to `GET /v1/episodes/{id}/looks`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EpisodeLooks {
+    /// The id of the episode.
+    pub episode: String,
+    /// The looks that all compared sites of the episode have, in the order of their numbers.
+    pub looks: Vec<Look>,
 }
 
 /// The answer to `GET /v1/environments/{environment}/sites/{site}/looks`.

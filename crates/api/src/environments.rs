@@ -102,9 +102,27 @@ pub struct DaemonStatus {
     /// The address of the episode proxy, such as `http://127.0.0.1:7500`; null if there is none.
     #[serde(default)]
     pub proxy: Option<String>,
+    /// The limits of episodes.
+    #[serde(default)]
+    pub episodes: EpisodeLimitStatus,
     /// Limitations of this host, each with its reason.
     #[serde(default)]
     pub notes: Vec<String>,
+}
+
+/// The limits of episodes that a daemon was started with.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EpisodeLimitStatus {
+    /// The most episodes at once of each owner without a quota of its own.
+    pub quota: usize,
+    /// The most episodes at once of single owners.
+    pub quotas: BTreeMap<String, usize>,
+    /// The most requests that wait for slots.
+    pub queue: usize,
+    /// The most requests of one owner that wait for slots.
+    pub owner_queue: usize,
+    /// The longest time to live.
+    pub ttl_seconds: u64,
 }
 
 /// The status of an environment.
@@ -180,12 +198,15 @@ pub struct SiteStatus {
 }
 
 /// One of several slots of a site, and the state of its instance.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SlotStatus {
     /// The number among the slots of the site, from 1. Slot 1 is at the public port.
     pub number: u32,
     /// The id of the instance.
     pub instance: String,
+    /// The own port of the slot, at which the client of its episode reaches it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
     /// The state of the instance.
     pub state: InstanceState,
     /// The time at which the instance entered its state.
@@ -200,6 +221,9 @@ pub struct SlotStatus {
     /// The episode that has the slot, or that it is being prepared for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub episode: Option<String>,
+    /// The containers of the serving generation.
+    #[serde(default)]
+    pub containers: Vec<SiteContainer>,
 }
 
 /// Writes to a read-only site.

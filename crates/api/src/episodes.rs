@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::checks::{Begun, Checked};
-use super::{EpisodeStatus, EpisodeVerdict, Evaluation, EvaluationRequest, SourceText, StorageCookie};
+use super::{
+    EpisodeRecording, EpisodeStatus, EpisodeVerdict, Evaluation, EvaluationRequest, SourceText, StorageCookie,
+};
 
 /// The header that makes repetitions of a request for an episode get the same episode.
 pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -58,6 +60,52 @@ pub struct EpisodeStartRequest {
     /// Labels by which the client finds the episode again.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// The requests that are recorded: `all`, `writes` or `none`. Default: `none`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<EpisodeRecording>,
+    /// The id of a running episode, from whose present state the episode starts. It determines the environment, the
+    /// sites and the task; its owner, labels and time to live are the defaults of the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_episode: Option<String>,
+}
+
+/// The maximum number of children of one fork.
+pub const MOST_CHILDREN: u32 = 64;
+
+/// The body of `POST /v1/episodes/{id}/fork`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EpisodeForkRequest {
+    /// The number of children, from 1 to 64. Default: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub children: Option<u32>,
+    /// The time after which a child ends without a heartbeat. Default: that of the parent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl_seconds: Option<u64>,
+    /// The longest time that the children wait for slots. Default: 60.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_seconds: Option<u64>,
+    /// Whether the daemon answers when the state of the parent is copied, without waiting for slots.
+    #[serde(default)]
+    pub detach: bool,
+    /// The person or program that the children are counted for. Default: that of the parent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// Labels of the children, in addition to those of the parent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// The requests of the children that are recorded: `all`, `writes` or `none`. Default: as for the parent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<EpisodeRecording>,
+}
+
+/// The answer to an [`EpisodeForkRequest`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ForkedEpisodes {
+    /// The id of the episode whose state was copied.
+    pub parent: String,
+    /// The children. Those for which no slot came free in time have ended.
+    pub children: Vec<StartedEpisode>,
 }
 
 /// The answer to an [`EpisodeStartRequest`].
@@ -124,6 +172,9 @@ pub struct ReportedEpisode {
     pub owner: String,
     /// The labels that the client gave.
     pub labels: BTreeMap<String, String>,
+    /// The requests that are recorded: `all`, `writes` or `none`; null from daemons that do not record episodes.
+    #[serde(default)]
+    pub record: Option<EpisodeRecording>,
     /// The sites, in the order of the request.
     pub sites: Vec<EpisodeSite>,
     /// The time to live.
@@ -140,10 +191,17 @@ pub struct ReportedEpisode {
     pub ended_at: Option<String>,
     /// How the episode ended; null before its end.
     pub ending: Option<ReportedEnding>,
+    /// The id of the episode that this one was forked from; null if it was not forked.
+    #[serde(default)]
+    pub forked_from: Option<String>,
     /// The environment variables that benchmarks read, with the addresses of this episode's sites. They are left out of
     /// lists and of episodes without slots.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, String>,
+    /// The same variables with the URLs at the slots' own ports, for clients that take no proxy. They are left out as
+    /// well if a site of the episode has neither such a URL nor a public one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub port_variables: BTreeMap<String, String>,
 }
 
 impl ReportedEpisode {
@@ -151,6 +209,12 @@ impl ReportedEpisode {
     /// from one place.
     pub fn is_proxied(&self) -> bool {
         self.sites.iter().any(|site| site.url.is_none() && site.proxy_url.is_some())
+    }
+
+    /// Whether clients reach all sites without the proxy, at least one of them at the own port of its slot.
+    pub fn has_ports(&self) -> bool {
+        self.sites.iter().all(|site| site.direct_url().is_some())
+            && self.sites.iter().any(|site| site.port_url.is_some())
     }
 }
 
@@ -174,6 +238,17 @@ pub struct EpisodeSite {
     /// reach it.
     #[serde(default)]
     pub proxy_url: Option<String>,
+    /// The URL at the own port of the slot, such as `http://localhost:17780`, for clients that take no proxy; null unless
+    /// the client can reach it.
+    #[serde(default)]
+    pub port_url: Option<String>,
+}
+
+impl EpisodeSite {
+    /// Returns the URL of the site without the proxy.
+    pub fn direct_url(&self) -> Option<&String> {
+        self.port_url.as_ref().or(self.url.as_ref())
+    }
 }
 
 /// How an episode ended.
@@ -337,6 +412,7 @@ mod tests {
             assert!(serde_json::from_value::<EpisodeStartRequest>(body.clone()).is_err(), "{body}");
         }
         assert!(serde_json::from_value::<HeartbeatRequest>(json!({ "ttl_seconds": 5 })).is_err());
+        assert!(serde_json::from_value::<EpisodeForkRequest>(json!({ "sites": [] })).is_err());
         assert!(serde_json::from_value::<EpisodeEvaluationRequest>(json!({ "reply": "x" })).is_err());
     }
 
@@ -348,6 +424,7 @@ mod tests {
             state: EpisodeStatus::Active,
             owner: DEFAULT_OWNER.to_owned(),
             labels: BTreeMap::new(),
+            record: None,
             sites: Vec::new(),
             ttl_seconds: 600.0,
             left_seconds: 599.5,
@@ -356,7 +433,9 @@ mod tests {
             granted_at: None,
             ended_at: None,
             ending: None,
+            forked_from: None,
             variables: BTreeMap::new(),
+            port_variables: BTreeMap::new(),
         };
         let proxy = EpisodeProxy {
             server: "http://127.0.0.1:7500".to_owned(),

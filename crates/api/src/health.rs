@@ -7,11 +7,11 @@ use super::{InstanceState, ProbeKind};
 /// The answer to `GET /v1/health`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Health {
-    /// The sites that are up, by environment and in the definition's order.
+    /// The sites that are up, by environment and in the definition's order, each with all of its slots by number.
     pub sites: Vec<SiteHealth>,
 }
 
-/// The health-check history of a site.
+/// The health-check history of a site, or of one of its slots.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SiteHealth {
     /// The name of the environment.

@@ -26,13 +26,13 @@ mod words;
 
 pub use self::accounts::{AccountSession, Accounts, ListedAccount, StorageCookie};
 pub use self::changes::{
-    ChangedFile, ChangedItem, ChangedRow, ChangedRows, ChangedSequence, ChangedStore, ChangedTable, Look, Looks,
-    SiteChanges,
+    ChangedFile, ChangedItem, ChangedRow, ChangedRows, ChangedSequence, ChangedStore, ChangedTable, EpisodeChanges,
+    EpisodeLooks, LeftOutSite, Look, Looks, SiteChanges,
 };
 pub use self::doctor::{Doctor, ReportedFinding};
 pub use self::environments::{
-    Condition, ContainerEntry, DaemonStatus, DownRequest, EntryRequest, EnvironmentStatus, ReadOnlyWrites,
-    SiteContainer, SiteStatus, SitesRequest, SlotStatus, Standby, Standbys, Status, UpRequest,
+    Condition, ContainerEntry, DaemonStatus, DownRequest, EntryRequest, EnvironmentStatus, EpisodeLimitStatus,
+    ReadOnlyWrites, SiteContainer, SiteStatus, SitesRequest, SlotStatus, Standby, Standbys, Status, UpRequest,
 };
 pub use self::evaluations::{Evaluation, EvaluationRequest};
 pub use self::health::{Health, ProbeRounds, Round, SiteHealth};
@@ -49,9 +49,10 @@ pub use self::space::{
     StorageStatus,
 };
 pub use self::words::{
-    ConditionKind, ConditionStatus, DifferenceKind, EpisodeStatus, EpisodeVerdict, Extent, FindingArea, FindingLevel,
-    ImageItemKind, ImageOrigin, ImageOutcome, ImageState, InstanceState, ItemChange, OperationKind, OperationState,
-    ProbeKind, PrunedKind, ResetOutcome, ResetWay, SlotOccupation, SnapshotKind, StandbyState, ValueKind,
+    ConditionKind, ConditionStatus, DifferenceKind, EpisodeRecording, EpisodeStatus, EpisodeVerdict, Extent,
+    FindingArea, FindingLevel, ImageItemKind, ImageOrigin, ImageOutcome, ImageState, InstanceState, ItemChange,
+    LeftOutReason, OperationKind, OperationState, ProbeKind, PrunedKind, ResetOutcome, ResetWay, SlotOccupation,
+    SnapshotKind, StandbyState, ValueKind,
 };
 
 /// A file as text, with the path that it was read from.
@@ -82,6 +83,9 @@ pub struct Operation {
     pub environment: String,
     /// The name of the site.
     pub site: String,
+    /// The id of the instance.
+    #[serde(default)]
+    pub instance: String,
     /// The kind of work: `up`, `reset`, `down` or `snapshot`.
     pub kind: OperationKind,
     /// Whether the same work had been requested before, so that this request joined it.

@@ -62,6 +62,9 @@ pub struct Df {
     pub archives: Vec<DfFile>,
     /// The files in which snapshots store volumes.
     pub volumes: Vec<DfFile>,
+    /// The records of episodes, by the ids of the episodes.
+    #[serde(default)]
+    pub records: Vec<DfFile>,
 }
 
 /// The place that holds the sites' state.
@@ -90,7 +93,7 @@ pub struct DfSnapshot {
     pub environment: String,
     /// The name of the site.
     pub site: String,
-    /// The name that a client gave it; null for baselines.
+    /// The name that a client gave it; null for baselines, and for copies that forks start from.
     pub name: Option<String>,
     /// The size of its images, including layers that other images share.
     pub image_bytes: u64,

@@ -36,6 +36,15 @@ words! {
         /// Only the earlier state has it.
         Removed = "removed",
     }
+    /// The reason why the changes of an episode leave a site out.
+    LeftOutReason {
+        /// All episodes share the site, so that none of them changes it.
+        Shared = "shared",
+        /// The definition declares no stores of the site.
+        NoStores = "no_stores",
+        /// The snapshot of the site was taken without a state root.
+        NoStateRoot = "no_state_root",
+    }
     /// The state of an instance.
     InstanceState {
         /// It does not exist.
@@ -82,6 +91,15 @@ words! {
         Leased = "leased",
         /// It is being made, or brought back to its baseline.
         Recycling = "recycling",
+    }
+    /// The requests of an episode that are recorded.
+    EpisodeRecording {
+        /// No requests are recorded.
+        Nothing = "none",
+        /// All requests except GET, HEAD and OPTIONS are recorded.
+        Writes = "writes",
+        /// All requests are recorded.
+        All = "all",
     }
     /// The verdict on an episode.
     EpisodeVerdict {

@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use jiff::Timestamp;
+
 use super::{BaselineError, BaselineParts};
 use arenad_engine::{ContainerState, EngineError, labels};
 use arenad_export::content_id;
 use arenad_launch::{self as launch, Incarnation, SavedVolumes, StateMount, StateSource};
+use arenad_model::episode::ids::EpisodeId;
 use arenad_model::event::EventKind;
 use arenad_model::ids::ServiceName;
 use arenad_model::instance::InstanceId;
 use arenad_model::site::Site;
-use arenad_model::snapshot::{Snapshot, VolumeFiles};
+use arenad_model::snapshot::{Snapshot, SnapshotId, VolumeFiles};
 use arenad_seams::fault::{self, Point};
 use arenad_storage::StoreTree;
 
@@ -36,6 +39,19 @@ pub enum SnapshotPurpose {
         /// The name that the person gave it.
         name: String,
     },
+    /// The forks of a running episode start from the snapshot.
+    Copy(SnapshotCopy),
+}
+
+/// The identity of a copy for the forks of an episode.
+#[derive(Debug, Clone)]
+pub struct SnapshotCopy {
+    /// The id of the copy.
+    pub id: SnapshotId,
+    /// The episode whose state it holds.
+    pub episode: EpisodeId,
+    /// The time that the clocks of containers start from which are made from it: that of the episode's own snapshot.
+    pub clock_start: Timestamp,
 }
 
 /// Stops the writers and then the containers, dependent containers first.
@@ -96,7 +112,8 @@ pub async fn store(
     let volumes = launch::save_volumes(engine, site, &incarnation.containers, &parts.volumes).await?;
     let names = |paths: BTreeMap<String, PathBuf>| paths.into_iter().map(|(path, file)| (path, name(&file))).collect();
     let volumes: VolumeFiles = volumes.into_iter().map(|(service, paths)| (service, names(paths))).collect();
-    let is_named = matches!(purpose, SnapshotPurpose::Named { .. });
+    let (is_named, is_baseline) =
+        (matches!(purpose, SnapshotPurpose::Named { .. }), matches!(purpose, SnapshotPurpose::Baseline { .. }));
     // The content of the state root is not part of any image's layers.
     let fingerprint = match parts.storage.as_ref().filter(|_| is_named) {
         Some(storage) => launch::fingerprint(storage, site, id, incarnation.made).await?,
@@ -104,23 +121,31 @@ pub async fn store(
     };
     let by_service = layers.iter().map(|(service, layers)| (service.as_str(), layers.as_slice()));
     let archives = volumes.iter().map(|(service, paths)| (service.as_str(), paths));
-    let id_text = content_id(id.environment.as_str(), site.name.as_str(), by_service, archives, fingerprint.as_deref());
+    let id_text = match &purpose {
+        SnapshotPurpose::Copy(copy) => copy.id.to_string(),
+        SnapshotPurpose::Baseline { .. } | SnapshotPurpose::Named { .. } => {
+            content_id(id.environment.as_str(), site.name.as_str(), by_service, archives, fingerprint.as_deref())
+        }
+    };
     if is_named && let Some((name, endpoint)) = parts.store.named_elsewhere(&id_text).await? {
         return Err(BaselineError::KeptElsewhere { id: id_text, name, endpoint });
     }
     let state = match &parts.storage {
         Some(storage) => {
-            let live = is_named.then_some((id, incarnation.made));
+            let live = (!is_baseline).then_some((id, incarnation.made));
             launch::save_state(engine, storage, site, &incarnation.containers, live, &id_text).await?;
             launch::state_mounts(site).into_iter().map(|mount| mount.name).collect()
         }
         None => Vec::new(),
     };
     fault::reach(Point::SnapshotSaved).await;
-    let (baseline_key, recipe, name) = match purpose {
-        SnapshotPurpose::Baseline { key, recipe } => (Some(key), Some(recipe), None),
-        SnapshotPurpose::Named { name } => (None, None, Some(name)),
-    };
+    let (mut baseline_key, mut recipe, mut name, mut copied_from) = (None, None, None, None);
+    let mut created_at = parts.clock.now();
+    match purpose {
+        SnapshotPurpose::Baseline { key, recipe: of } => (baseline_key, recipe) = (Some(key), Some(of)),
+        SnapshotPurpose::Named { name: given } => name = Some(given),
+        SnapshotPurpose::Copy(copy) => (copied_from, created_at) = (Some(copy.episode), copy.clock_start),
+    }
     let snapshot = Snapshot {
         id: id_text.into(),
         environment: id.environment.clone(),
@@ -131,14 +156,51 @@ pub async fn store(
         volumes,
         state,
         recipe,
+        copied_from,
         is_imported: false,
         size_bytes,
-        created_at: parts.clock.now(),
+        created_at,
     };
     parts.store.save_snapshot(&snapshot).await?;
+    if snapshot.is_copy() {
+        return Ok(snapshot);
+    }
     let what = if snapshot.is_baseline() { "baseline" } else { "snapshot" };
     let message = format!("{what} {} of {}/{} is stored", snapshot.id, id.environment, site.name);
     parts.events.note(EventKind::SnapshotStored, Some(id), &message).await;
+    Ok(snapshot)
+}
+
+/// Stores the state of containers whose writers rest, and which hold what they were made from outside of their stores.
+/// `of` is the snapshot that they were made from.
+pub async fn copy_at_rest(
+    parts: &BaselineParts,
+    id: &InstanceId,
+    site: &Site,
+    incarnation: &Incarnation,
+    of: &Snapshot,
+    copy: SnapshotCopy,
+) -> Result<Snapshot, BaselineError> {
+    let mut state = Vec::new();
+    if let Some(storage) = &parts.storage {
+        let live = Some((id, incarnation.made));
+        launch::save_state(parts.engine.as_ref(), storage, site, &incarnation.containers, live, &copy.id).await?;
+        state.extend(launch::state_mounts(site).into_iter().map(|mount| mount.name));
+    }
+    fault::reach(Point::SnapshotSaved).await;
+    let snapshot = Snapshot {
+        id: copy.id,
+        baseline_key: None,
+        name: None,
+        recipe: None,
+        state,
+        copied_from: Some(copy.episode),
+        is_imported: false,
+        size_bytes: 0,
+        created_at: copy.clock_start,
+        ..of.clone()
+    };
+    parts.store.save_snapshot(&snapshot).await?;
     Ok(snapshot)
 }
 

@@ -1,13 +1,14 @@
 //! Line-based differences between two texts, in the unified format. This module does no I/O.
 //!
-//! The texts come from sites, so the work and the result are bounded: the lines between the common beginning and the
-//! common end are aligned only if there are not too many of them, and otherwise shown as replaced.
+//! The crate `similar` finds the lines that differ. Its search is bounded, so that texts of a site cannot make it slow.
+//! The result is bounded here.
+
+use std::ops::Range;
+
+use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices, group_diff_ops};
 
 /// Number of unchanged lines around each change.
 const CONTEXT: usize = 3;
-
-/// Maximum number of pairs of lines that are compared.
-const PAIRS_MAX: usize = 1 << 22;
 
 /// Maximum number of lines in a difference.
 const LINES_MAX: usize = 400;
@@ -24,30 +25,20 @@ pub struct TextDiff {
     pub is_cut: bool,
 }
 
-/// One step from the earlier to the later text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Edit {
-    Keep,
-    Remove,
-    Add,
-}
-
 /// Returns the difference between two texts.
 pub fn diff(before: &str, now: &str) -> TextDiff {
-    let (before, now): (Vec<&str>, Vec<&str>) = (lines(before), lines(now));
-    let edits = edits(&before, &now);
+    let (before, now) = (lines(before), lines(now));
+    let edits = capture_diff_slices(Algorithm::Myers, &before, &now);
     let mut text = TextDiff { text: String::new(), is_cut: false };
     let mut written = 0;
-    for hunk in hunks(&edits) {
-        let (head, lines) = shown(&edits, hunk, &before, &now);
-        if written + lines.len() > LINES_MAX {
-            text.is_cut = true;
-        }
+    for hunk in group_diff_ops(edits, CONTEXT) {
+        let lines = shown(&hunk, &before, &now);
         let room = LINES_MAX.saturating_sub(written);
+        text.is_cut |= lines.len() > room;
         if room == 0 {
             break;
         }
-        text.text += &head;
+        text.text += &head(&hunk);
         lines.iter().take(room).for_each(|line| text.text += line);
         written += lines.len();
     }
@@ -59,89 +50,30 @@ fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
-fn edits(before: &[&str], now: &[&str]) -> Vec<Edit> {
-    let begin = before.iter().zip(now).take_while(|(one, other)| one == other).count();
-    let (rest_before, rest_now) = (&before[begin..], &now[begin..]);
-    let end = rest_before.iter().rev().zip(rest_now.iter().rev()).take_while(|(one, other)| one == other).count();
-    let (middle_before, middle_now) = (&rest_before[..rest_before.len() - end], &rest_now[..rest_now.len() - end]);
-    let mut edits = vec![Edit::Keep; begin];
-    if middle_before.len().saturating_mul(middle_now.len()) <= PAIRS_MAX {
-        edits.extend(aligned(middle_before, middle_now));
-    } else {
-        edits.extend(vec![Edit::Remove; middle_before.len()]);
-        edits.extend(vec![Edit::Add; middle_now.len()]);
-    }
-    edits.extend(vec![Edit::Keep; end]);
-    edits
+/// Returns the head of a hunk, which names its lines in both texts.
+fn head(hunk: &[DiffOp]) -> String {
+    let range = |of: fn(&DiffOp) -> Range<usize>| {
+        let (from, to) = (hunk.first().map_or(0, |edit| of(edit).start), hunk.last().map_or(0, |edit| of(edit).end));
+        let count = to - from;
+        // An empty range is named by the line before it.
+        format!("{},{count}", if count == 0 { from } else { from + 1 })
+    };
+    format!("@@ -{} +{} @@\n", range(DiffOp::old_range), range(DiffOp::new_range))
 }
 
-/// Aligns lines by their longest common subsequence.
-fn aligned(before: &[&str], now: &[&str]) -> Vec<Edit> {
-    let width = now.len() + 1;
-    // The length of the longest common subsequence of the ends that begin at each pair of lines.
-    let mut common = vec![0_u32; (before.len() + 1) * width];
-    for row in (0..before.len()).rev() {
-        for column in (0..now.len()).rev() {
-            common[row * width + column] = if before[row] == now[column] {
-                common[(row + 1) * width + column + 1] + 1
-            } else {
-                common[(row + 1) * width + column].max(common[row * width + column + 1])
-            };
-        }
-    }
-    let (mut row, mut column, mut edits) = (0, 0, Vec::new());
-    while row < before.len() || column < now.len() {
-        let is_same = row < before.len() && column < now.len() && before[row] == now[column];
-        if is_same {
-            edits.push(Edit::Keep);
-            (row, column) = (row + 1, column + 1);
-        } else if column == now.len()
-            || row < before.len() && common[(row + 1) * width + column] >= common[row * width + column + 1]
-        {
-            edits.push(Edit::Remove);
-            row += 1;
-        } else {
-            edits.push(Edit::Add);
-            column += 1;
-        }
-    }
-    edits
-}
-
-/// Returns the ranges of edits that belong together, with their context.
-fn hunks(edits: &[Edit]) -> Vec<std::ops::Range<usize>> {
-    let mut hunks: Vec<std::ops::Range<usize>> = Vec::new();
-    for (index, _) in edits.iter().enumerate().filter(|(_, edit)| **edit != Edit::Keep) {
-        let (from, to) = (index.saturating_sub(CONTEXT), (index + CONTEXT + 1).min(edits.len()));
-        match hunks.last_mut() {
-            Some(last) if from <= last.end => last.end = to,
-            _ => hunks.push(from..to),
-        }
-    }
-    hunks
-}
-
-/// Returns the head and the lines of a hunk.
-fn shown(edits: &[Edit], hunk: std::ops::Range<usize>, before: &[&str], now: &[&str]) -> (String, Vec<String>) {
-    let count = |edits: &[Edit], other: Edit| edits.iter().filter(|edit| **edit != other).count();
-    let (mut row, mut column) = (count(&edits[..hunk.start], Edit::Add), count(&edits[..hunk.start], Edit::Remove));
-    let edits = &edits[hunk];
-    let (rows, columns) = (count(edits, Edit::Add), count(edits, Edit::Remove));
-    // An empty range is named by the line before it.
-    let from = |line: usize, lines: usize| if lines == 0 { line } else { line + 1 };
-    let head = format!("@@ -{},{rows} +{},{columns} @@\n", from(row, rows), from(column, columns));
+/// Returns the lines of a hunk.
+fn shown(hunk: &[DiffOp], before: &[&str], now: &[&str]) -> Vec<String> {
     let mut lines = Vec::new();
-    for edit in edits {
-        let (sign, line) = match edit {
-            Edit::Keep => (' ', before[row]),
-            Edit::Remove => ('-', before[row]),
-            Edit::Add => ('+', now[column]),
-        };
-        row += usize::from(*edit != Edit::Add);
-        column += usize::from(*edit != Edit::Remove);
-        lines.push(line_of(sign, line));
+    for edit in hunk {
+        let (removed, added) = (&before[edit.old_range()], &now[edit.new_range()]);
+        if edit.tag() == DiffTag::Equal {
+            lines.extend(added.iter().map(|line| line_of(' ', line)));
+        } else {
+            lines.extend(removed.iter().map(|line| line_of('-', line)));
+            lines.extend(added.iter().map(|line| line_of('+', line)));
+        }
     }
-    (head, lines)
+    lines
 }
 
 fn line_of(sign: char, line: &str) -> String {
@@ -156,6 +88,8 @@ fn line_of(sign: char, line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use proptest::prelude::*;
 
     use super::*;
@@ -183,20 +117,55 @@ mod tests {
         assert!(long.text.len() < 2 * LINE_CHARS, "{}", long.text.len());
     }
 
+    #[test]
+    fn lines_that_both_texts_have_in_another_order_take_little_time() {
+        // Every line occurs often in both texts, so that no line is without a counterpart.
+        let text = |mut state: u32| {
+            let line = |_| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                if state >> 31 == 0 { "a\n" } else { "b\n" }
+            };
+            (0..32_768).map(line).collect::<String>()
+        };
+        let begun = Instant::now();
+        let found = diff(&text(1), &text(2));
+        let took = begun.elapsed();
+        assert!(found.is_cut && took < Duration::from_secs(5), "{took:?}");
+    }
+
+    /// Applies a difference to the earlier text.
+    fn patched(before: &str, diff: &str) -> String {
+        let (before, mut row, mut now) = (lines(before), 0, String::new());
+        for line in lines(&diff.replace("\n\\ No newline at end of file\n", "\u{0}\n")) {
+            let line = line.replace("\u{0}\n", "");
+            if let Some(head) = line.strip_prefix("@@ -") {
+                let (from, count) = head.split_once(' ').and_then(|(old, _)| old.split_once(',')).expect("a range");
+                let from: usize = from.parse().expect("a number");
+                let first = if count == "0" { from } else { from - 1 };
+                now.extend(before[row..first].iter().copied());
+                row = first;
+                continue;
+            }
+            let (sign, line) = line.split_at(1);
+            if sign != "+" {
+                assert_eq!(before[row], line, "{diff}");
+                row += 1;
+            }
+            if sign != "-" {
+                now += line;
+            }
+        }
+        now.extend(before[row..].iter().copied());
+        now
+    }
+
     proptest! {
         #[test]
-        fn edits_lead_from_one_text_to_the_other(before in "[ab\n]{0,40}", now in "[ab\n]{0,40}") {
-            let (before, now) = (lines(&before), lines(&now));
-            let (mut row, mut result) = (0, Vec::new());
-            for edit in edits(&before, &now) {
-                match edit {
-                    Edit::Keep => { result.push(before[row]); row += 1; }
-                    Edit::Remove => row += 1,
-                    Edit::Add => result.push(now[result.len()]),
-                }
-            }
-            prop_assert_eq!(row, before.len());
-            prop_assert_eq!(result, now);
+        fn a_difference_leads_from_one_text_to_the_other(before in "([ab]?\n){0,40}[ab]?", now in "([ab]?\n){0,40}[ab]?") {
+            let found = diff(&before, &now);
+            prop_assert!(!found.is_cut);
+            prop_assert_eq!(found.text.is_empty(), before == now);
+            prop_assert_eq!(patched(&before, &found.text), now);
         }
     }
 }

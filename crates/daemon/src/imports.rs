@@ -363,6 +363,7 @@ pub(crate) async fn finish(shared: &SharedParts, id: &str) -> Result<Snapshot, I
         images: manifest.services.into_iter().map(|(service, found)| (service, found.image)).collect(),
         volumes: manifest.volumes,
         state,
+        copied_from: None,
         is_imported: true,
         size_bytes: manifest.size_bytes,
         created_at: manifest.created_at.parse().unwrap_or_else(|_| Timestamp::now()),

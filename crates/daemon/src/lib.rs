@@ -26,8 +26,10 @@ mod looks;
 pub mod operations;
 pub mod proxy;
 mod reconcile;
+mod records;
 mod server;
 mod service_manager;
+mod slot_ports;
 pub mod slots;
 mod space;
 mod stranded;
@@ -54,6 +56,7 @@ use self::environments::EnvironmentRegistry;
 use self::operations::Operations;
 use self::proxy::{EpisodeDirectory, ProxyPort};
 use self::server::ListenError;
+use self::slots::EpisodeSettings;
 use arenad_baseline::{BaselineParts, Turns};
 use arenad_engine::Engine;
 use arenad_engine::settled::Settled;
@@ -65,6 +68,7 @@ use arenad_instance::shared::{ReadDefinition, SharedParts, StateDir};
 use arenad_locators::{self as locators, Locators};
 use arenad_model::error::describe;
 use arenad_model::event::EventKind;
+use arenad_model::record_retention::RecordRetention;
 use arenad_model::site::Secret;
 use arenad_model::subnet::Subnet;
 use arenad_probes::Prober;
@@ -94,10 +98,14 @@ pub struct DaemonSettings {
     pub standby_boots: NonZeroUsize,
     /// The memory that standbys leave to everything else on the host, in bytes.
     pub memory_reserve: u64,
+    /// The limits for the records of episodes.
+    pub record_retention: RecordRetention,
     /// The TCP address of the API, with the token that it requires; `None` disables TCP.
     pub tcp: Option<(SocketAddr, Secret)>,
     /// The port of the episode proxy; `None` disables the proxy.
     pub proxy: Option<ProxyPort>,
+    /// The limits of episodes.
+    pub episodes: EpisodeSettings,
     /// The id of the group that may use the socket.
     pub socket_group: Option<u32>,
     /// Whether `arenad up` started the daemon.
@@ -168,6 +176,8 @@ pub struct DaemonParts {
     pub memory_reserve: u64,
     /// The block of addresses from which instance networks are assigned.
     pub block: Subnet,
+    /// The limits for the records of episodes.
+    pub record_retention: RecordRetention,
     /// The state directory, where all files are kept.
     pub state_dir: StateDir,
 }
@@ -223,6 +233,7 @@ impl DaemonParts {
             tasks: TaskTracker::new(),
             engine,
             block: self.block,
+            record_retention: self.record_retention,
             store: self.store,
             installation,
             copies,
@@ -237,6 +248,7 @@ pub async fn take_up(shared: &Arc<SharedParts>, environments: &Arc<EnvironmentRe
     environments.restore().await?;
     tasks::spawn(shared, environments);
     environments.keep_slot_numbers();
+    environments.remove_copies();
     Ok(())
 }
 
@@ -272,14 +284,16 @@ impl Daemon {
             turns: Turns::new(settings.parallel, settings.standby_boots),
             memory_reserve: settings.memory_reserve,
             block: settings.block,
+            record_retention: settings.record_retention,
             state_dir,
         };
         let shared = parts.assemble().await?;
-        let (slots, episodes) = slots::start_episodes(&shared, RandomBytes::system()).await?;
+        let (slots, episodes) = slots::start_episodes(&shared, RandomBytes::system(), &settings.episodes).await?;
         let environments = Arc::new(EnvironmentRegistry::new(shared.clone(), slots, episodes.clone()));
         // Before the environments are restored: meanwhile, clients of episodes are told to try again.
         let directory = EpisodeDirectory::new(environments.clone(), episodes.clone());
         let proxy = proxy::open(settings.proxy, &shared, directory).await.map_err(StartError::Proxy)?;
+        proxy.server.iter().for_each(|server| environments.set_proxy(server));
         // The folder of the engine's data is unknown until the engine has answered; without an answer, only arenad's
         // own folder is watched.
         let engine_root = shared.engine.version().await.ok().map(|version| version.root);
@@ -290,6 +304,7 @@ impl Daemon {
             shared: shared.clone(),
             environments: environments.clone(),
             episodes: episodes.clone(),
+            episode_settings: settings.episodes,
             proxy,
             operations: Operations::default(),
             host: host.subscribe(),

@@ -1,7 +1,7 @@
 //! Measuring disk usage, and freeing disk space.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -44,6 +44,7 @@ pub(crate) async fn df(shared: &SharedParts) -> Result<Df, BaselineError> {
             .collect(),
         archives: files(&shared.state_dir.path().join("archives")).await,
         volumes: files(&shared.state_dir.volumes()).await,
+        records: records(shared.state_dir.records()).await,
     })
 }
 
@@ -235,6 +236,19 @@ fn add(space: &mut Space, usage: &TreeUsage) {
 }
 
 /// Returns the regular files of a folder, if it exists, sorted by path.
+/// Returns the records of episodes; none if the folder cannot be read.
+async fn records(folder: PathBuf) -> Vec<DfFile> {
+    let found = tokio::task::spawn_blocking(move || crate::records::found(&folder)).await;
+    let mut records: Vec<DfFile> = found
+        .map(Result::unwrap_or_default)
+        .unwrap_or_default()
+        .into_iter()
+        .map(|record| DfFile { file: record.folder.display().to_string(), size_bytes: record.bytes })
+        .collect();
+    records.sort_by(|a, b| a.file.cmp(&b.file));
+    records
+}
+
 async fn files(folder: &Path) -> Vec<DfFile> {
     let mut files = Vec::new();
     // Without the folder, there has never been such a file.

@@ -35,6 +35,9 @@ const FORGET: &str = "17 * * * *";
 /// The schedule for removing looks of generations that do not serve, and rows of removed snapshots.
 const FORGET_LOOKS: &str = "27 * * * *";
 
+/// The schedule for removing records of episodes.
+const FORGET_RECORDS: &str = "37 * * * *";
+
 /// The events and resets that are kept: weeks of ordinary use.
 const HISTORY: Retention = Retention { most: 100_000, least: 10_000, age: Duration::from_secs(90 * DAY) };
 
@@ -93,6 +96,11 @@ pub(crate) fn spawn(shared: &Arc<SharedParts>, environments: &Arc<EnvironmentReg
     }
     let looks = shared.clone();
     shared.tasks.spawn(on_schedule(shared.clone(), FORGET_LOOKS, move || looks::forget(looks.clone())));
+    let recorded = environments.clone();
+    shared.tasks.spawn(on_schedule(shared.clone(), FORGET_RECORDS, move || {
+        let records = recorded.records().clone();
+        async move { records.remove_old().await }
+    }));
     let forgetful = shared.clone();
     shared.tasks.spawn(on_schedule(shared.clone(), FORGET, move || {
         let store = forgetful.store.clone();

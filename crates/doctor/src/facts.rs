@@ -305,6 +305,12 @@ pub struct SiteNeeds {
     pub limit_bytes: u64,
     /// The largest `cpus` of its services, in thousandths.
     pub most_milli_cpus: u64,
+    /// The number of slots that always exist; 1 for a site that all episodes share.
+    pub least_slots: u32,
+    /// The largest number of slots.
+    pub most_slots: u32,
+    /// The memory that each slot above the first is expected to use, in bytes.
+    pub slot_bytes: u64,
 }
 
 /// An image that remains to be built or fetched.

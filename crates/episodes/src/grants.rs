@@ -6,14 +6,10 @@ use crate::keeper::EpisodeKeeper;
 use crate::pending::Effect;
 use crate::slots::{ChangePermit, LeasedSlot, SlotPreparation};
 use crate::work::SlotJob;
-use arenad_model::episode::EpisodeState;
-use arenad_model::episode::ending::VoidReason;
 use arenad_model::episode::ids::EpisodeId;
 use arenad_model::episode::lease::SlotState;
 use arenad_model::episode::queue::Grant;
-use arenad_model::episode::registry::{EndCause, RegisteredEpisode};
-use arenad_model::episode::request::StartPoint;
-use arenad_model::ids::SiteId;
+use arenad_model::episode::registry::RegisteredEpisode;
 use arenad_model::instance::InstanceId;
 use arenad_store::EpisodePart;
 
@@ -46,26 +42,10 @@ impl EpisodeKeeper {
             }
             let want = episode.request.sites.iter().find(|want| want.site == slot.site_id());
             let start = want.map(|want| want.start.clone()).unwrap_or_default();
-            let parent = match &start {
-                StartPoint::Baseline | StartPoint::Snapshot(_) => None,
-                StartPoint::Fork(parent) => match self.leased_slot(parent, &slot.site_id()) {
-                    Some(leased) => Some(leased),
-                    None => return drop(self.end(id, EndCause::Failed(VoidReason::ParentEnded))),
-                },
-            };
             let (slot, episode, notes) = (slot.clone(), id.clone(), self.changing.0.clone());
             let permit = ChangePermit { slot: slot.clone(), episode: episode.clone(), notes };
-            self.work.begin(SlotJob::Prepare(SlotPreparation { slot, start, episode, parent, permit }));
+            self.work.begin(SlotJob::Prepare(SlotPreparation { slot, start, episode, permit }));
         }
-    }
-
-    /// Returns the slot that an active episode has of a site.
-    fn leased_slot(&self, id: &EpisodeId, site: &SiteId) -> Option<LeasedSlot> {
-        let episode = self.registry.get(id)?;
-        if !matches!(episode.life.state(), EpisodeState::Active | EpisodeState::Frozen) {
-            return None;
-        }
-        self.leased_slots(id).into_iter().find(|slot| slot.instance.site_id() == *site)
     }
 
     /// Returns the slots of an episode whose generations are known.
@@ -76,24 +56,6 @@ impl EpisodeKeeper {
             Some(LeasedSlot { instance: slot.clone(), generation })
         };
         note.slots.iter().filter_map(leased).collect()
-    }
-
-    /// Ends the preparations of episodes that copy slots of an episode that has ended.
-    pub(crate) fn end_forks_of(&mut self, parent: &EpisodeId) {
-        let copies = |episode: &RegisteredEpisode| {
-            let fork = StartPoint::Fork(parent.clone());
-            let sites = episode.request.sites.iter().filter(|want| want.start == fork).map(|want| &want.site);
-            let mut slots = sites.filter_map(|site| episode.slots.iter().find(|slot| slot.site_id() == *site));
-            slots.any(|slot| {
-                matches!(self.registry.board().state(slot), Some(SlotState::Reserved { is_prepared: false, .. }))
-            })
-        };
-        let live = self.registry.live();
-        let copying: Vec<EpisodeId> = live.filter(|(_, episode)| copies(episode)).map(|(id, _)| id.clone()).collect();
-        for id in copying {
-            // Refused if the time for the preparation is over, which ends it as well.
-            let _ = self.end(&id, EndCause::Failed(VoidReason::ParentEnded));
-        }
     }
 
     /// Returns the episodes that are now to be committed, as they are after the commit.

@@ -13,7 +13,7 @@ use crate::message::{EpisodeReceipt, Message, Reply};
 use crate::published::{EpisodeView, Published};
 use arenad_model::episode::ending::VoidReason;
 use arenad_model::episode::fence::{FenceDecision, TokenHash};
-use arenad_model::episode::ids::{EpisodeId, EpisodeLabels, Owner};
+use arenad_model::episode::ids::{EpisodeId, EpisodeLabels, IdempotencyKey, Owner};
 use arenad_model::episode::queue::QueuePlace;
 use arenad_model::episode::registry::{EpisodeChange, WithdrawalScope};
 use arenad_model::episode::request::{EpisodeRequest, SiteCapacity};
@@ -163,6 +163,12 @@ impl EpisodeHandle {
         })
     }
 
+    /// Returns the episode that a request with this owner and key gets, if it repeats an earlier one.
+    pub fn requested_with(&self, owner: &Owner, key: &IdempotencyKey) -> Option<EpisodeView> {
+        let has_key = |request: &EpisodeRequest| request.key.as_ref() == Some(key) && request.owner == *owner;
+        self.published.list(|request, _| has_key(request)).pop()
+    }
+
     /// Returns the places of all requests that wait, in order of arrival.
     pub async fn queue(&self) -> Result<Vec<QueuePlace>, EpisodeError> {
         self.request(Message::Places).await
@@ -173,6 +179,13 @@ impl EpisodeHandle {
     /// An end that is not recorded yet is answered with [`FenceDecision::NotReady`].
     pub fn admit_client(&self, id: &EpisodeId, token: &TokenHash) -> FenceDecision {
         self.published.admit_client(id, token)
+    }
+
+    /// Decides on a request that a client sent to a slot's own port, on a connection of the episode.
+    ///
+    /// An end that is not recorded yet is answered with [`FenceDecision::NotReady`].
+    pub fn admit_lease(&self, id: &EpisodeId) -> FenceDecision {
+        self.published.admit_lease(id)
     }
 
     /// Decides on a visit of the daemon itself, such as a locator.

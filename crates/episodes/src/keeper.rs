@@ -148,7 +148,7 @@ impl EpisodeKeeper {
         self.pending.write(id, part);
     }
 
-    /// Ends an episode, and with it the preparations of episodes that copy it.
+    /// Ends an episode, and notes what follows.
     pub(crate) fn end(&mut self, id: &EpisodeId, cause: EndCause) -> Result<(), EpisodeRefusal> {
         let ended = self.registry.end(id, cause, self.now())?;
         self.note_ended(ended);
@@ -157,7 +157,7 @@ impl EpisodeKeeper {
 
     /// Notes that the registry has ended episodes. Their preparations stop at once; everything else waits until the ends
     /// are recorded.
-    pub(crate) fn note_ended(&mut self, ended: Vec<EndedEpisode>) {
+    pub(crate) fn note_ended(&mut self, ended: impl IntoIterator<Item = EndedEpisode>) {
         for EndedEpisode { id, ending, recycle } in ended {
             let Some(note) = self.notes.get_mut(&id) else { continue };
             let slots = note.slots.clone();
@@ -178,7 +178,6 @@ impl EpisodeKeeper {
             // An episode without slots may have shared sites.
             self.pending.effects.push(Effect::Cut { episode: id.clone(), ending, slots });
             self.pending.effects.extend(recycle.into_iter().map(Effect::Recycle));
-            self.end_forks_of(&id);
         }
         self.forget();
     }

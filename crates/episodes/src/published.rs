@@ -164,6 +164,15 @@ impl Published {
         })
     }
 
+    /// Decides on a request at a slot's own port. See [`fence::admit_lease`].
+    pub(crate) fn admit_lease(&self, id: &EpisodeId) -> FenceDecision {
+        let now = self.now();
+        self.read(|published| {
+            let episode = published.episodes.get(id);
+            recorded(episode, fence::admit_lease(episode.map(|episode| &episode.registered.life), now))
+        })
+    }
+
     /// Decides on a visit of the daemon itself. See [`fence::admit_visitor`].
     pub(crate) fn admit_visitor(&self, id: &EpisodeId) -> FenceDecision {
         let now = self.now();

@@ -23,6 +23,7 @@ use arenad_model::episode::ids::EpisodeId;
 use arenad_model::episode::registry::{EndCause, RegisteredEpisode};
 use arenad_model::episode::{EpisodeState, EpisodeStatus};
 use arenad_model::error::describe;
+use arenad_model::instance::InstanceId;
 use arenad_store::{
     EpisodeChanges, EpisodePart, NewEpisodeEvent, Retention, StoreError, StoredEpisode, StoredEpisodeLife, StoredSlot,
 };
@@ -198,13 +199,24 @@ impl EpisodeKeeper {
     pub(crate) fn switch(&self, id: &EpisodeId) -> Result<(), VoidReason> {
         let slots = self.leased_slots(id);
         let all = self.notes.get(id).map(|note| note.slots.as_slice()).unwrap_or_default();
-        let Some(first) = all.first() else { return Ok(()) };
-        let failed = |detail: &str| Err(VoidReason::InstanceFailed { slot: first.clone(), detail: detail.to_owned() });
-        if slots.len() < all.len() {
-            return failed("the generation that the episode got is not known");
+        let Some(episode) = self.registry.get(id) else { return Ok(()) };
+        let failed = |slot: &InstanceId, detail: &str| {
+            Err(VoidReason::InstanceFailed { slot: slot.clone(), detail: detail.to_owned() })
+        };
+        if let Some(first) = all.first().filter(|_| slots.len() < all.len()) {
+            return failed(first, "the generation that the episode got is not known");
         }
-        catch_unwind(AssertUnwindSafe(|| self.slots.switch(id, &slots)))
-            .unwrap_or_else(|_| failed("arenad made a mistake when it opened the routes; its log has the place"))
+        let switched = catch_unwind(AssertUnwindSafe(|| self.slots.switch(id, &episode.request, &slots)));
+        match (switched, all.first()) {
+            (Ok(switched), _) => switched,
+            (Err(_), Some(first)) => {
+                failed(first, "arenad made a mistake when it opened the routes; its log has the place")
+            }
+            (Err(_), None) => {
+                tracing::error!(episode.id = %id, "episode {id} goes on without a record: its beginning panicked");
+                Ok(())
+            }
+        }
     }
 
     /// Returns an episode as it is published.

@@ -51,7 +51,7 @@ impl EpisodeKeeper {
             Message::Withdraw { scope, reply } => self.withdraw(scope, reply),
             Message::SlotFailed { slot, reason, reply } => {
                 match self.registry.fail_slot(&slot, reason, self.now()) {
-                    SlotFailure::Void(ended) => self.note_ended(ended),
+                    SlotFailure::Void(ended) => self.note_ended([ended]),
                     SlotFailure::Recycle(order) => self.pending.effects.push(Effect::Recycle(order)),
                     SlotFailure::Nothing => {}
                 }

@@ -158,7 +158,7 @@ impl EpisodeKeeper {
         let (id, episode) = self.registered(stored);
         match self.registry.restore(id.clone(), episode.clone()) {
             Ok(None) => self.touch_if_changed(&id),
-            Ok(Some(ended)) => self.note_ended(vec![ended]),
+            Ok(Some(ended)) => self.note_ended([ended]),
             // The index of leases excludes this, unless someone else has changed the rows.
             Err(refusal) => {
                 tracing::error!(episode.id = %id, error = describe(&refusal), "episode {id} was not restored");
@@ -178,7 +178,7 @@ impl EpisodeKeeper {
         let ending = arenad_model::episode::ending::EpisodeEnding::Void(reason);
         episode.life = EpisodeLife::over(ending.clone(), episode.request.terms, self.now());
         self.registry.remember(id.clone(), episode);
-        self.note_ended(vec![EndedEpisode { id, ending, recycle: Vec::new() }]);
+        self.note_ended([EndedEpisode { id, ending, recycle: Vec::new() }]);
     }
 
     fn touch_if_changed(&mut self, id: &EpisodeId) {

@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 use arenad_model::episode::ending::{EpisodeEnding, VoidReason};
 use arenad_model::episode::ids::EpisodeId;
 use arenad_model::episode::lease::{RecycleOrder, SlotRefusal};
-use arenad_model::episode::request::StartPoint;
+use arenad_model::episode::request::{EpisodeRequest, StartPoint};
 use arenad_model::instance::InstanceId;
 
 /// A slot that an episode has.
@@ -35,8 +35,6 @@ pub struct SlotPreparation {
     pub start: StartPoint,
     /// The episode that the slot is for.
     pub episode: EpisodeId,
-    /// The slot to copy if the episode starts as a fork. It serves its own episode meanwhile.
-    pub parent: Option<LeasedSlot>,
     /// The permission to change the slot.
     pub permit: ChangePermit,
 }
@@ -91,11 +89,11 @@ pub trait Slots: Send + Sync + 'static {
     /// Opens the routes to all slots of an episode, after its grant was recorded. Also called for each episode that a
     /// new daemon continues; then the instances may not be up yet, and the routes open when they are.
     ///
-    /// The call must not block, and takes effect for all slots or for none.
+    /// An episode on shared sites alone has no slots. The call must not block, and takes effect for all slots or for none.
     ///
     /// Errors: the reason for which the episode is void. A later failure is reported by
     /// [`EpisodeHandle::slot_failed`](crate::EpisodeHandle::slot_failed).
-    fn switch(&self, episode: &EpisodeId, slots: &[LeasedSlot]) -> Result<(), VoidReason>;
+    fn switch(&self, episode: &EpisodeId, request: &EpisodeRequest, slots: &[LeasedSlot]) -> Result<(), VoidReason>;
 
     /// Ends the requests of an episode that has just been frozen, at the episode proxy. The fence refuses further ones.
     ///

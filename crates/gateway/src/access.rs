@@ -10,6 +10,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::directory::ProxyRefusal;
+use super::episode_recorder::EpisodeRecorder;
 use super::link::ExchangeLink;
 use arenad_seams::ordered_watch as watch;
 
@@ -23,6 +24,7 @@ pub struct EpisodeAccess(Arc<SharedAccess>);
 struct SharedAccess {
     register: Mutex<AccessRegister>,
     revoked: watch::Sender<bool>,
+    recorder: Option<Arc<EpisodeRecorder>>,
 }
 
 #[derive(Default)]
@@ -40,11 +42,21 @@ impl fmt::Debug for EpisodeAccess {
 
 impl Default for EpisodeAccess {
     fn default() -> Self {
-        Self(Arc::new(SharedAccess { register: Mutex::default(), revoked: watch::Sender::new(false) }))
+        Self::recorded(None)
     }
 }
 
 impl EpisodeAccess {
+    /// Creates the access of a client whose requests are recorded by `recorder`.
+    #[must_use]
+    pub fn recorded(recorder: Option<Arc<EpisodeRecorder>>) -> Self {
+        Self(Arc::new(SharedAccess { register: Mutex::default(), revoked: watch::Sender::new(false), recorder }))
+    }
+
+    pub(super) fn recorder(&self) -> Option<&Arc<EpisodeRecorder>> {
+        self.0.recorder.as_ref()
+    }
+
     // Every critical section leaves the register consistent at each step.
     fn register(&self) -> MutexGuard<'_, AccessRegister> {
         self.0.register.lock().unwrap_or_else(PoisonError::into_inner)

@@ -12,15 +12,29 @@
 //! | to the client | `Set-Cookie` | `Domain` with the canonical host becomes the alias's host; a parent domain is removed |
 //! | to the client | `Access-Control-Allow-Origin` | becomes the origin that the client sent |
 //!
-//! The site therefore sees the same headers as if the client had used the canonical addresses only. Bodies are not
-//! changed: a link to the canonical address in a page leads to the same site through the proxy, but as another origin
-//! with cookies of its own.
+//! The site therefore sees the same headers as if the client had used the canonical addresses only. Through the episode
+//! proxy, nothing else is changed: a link to the canonical address in a page leads to the same site, but as another
+//! origin with cookies of its own.
+//!
+//! At the own port of a slot, a canonical address would lead to the site of another client. There, the addresses of all
+//! sites of the environment are replaced ([`AddressTable`]), and in more places:
+//!
+//! | Direction | Place | Change |
+//! |---|---|---|
+//! | to the site | the query of the request, such as `?next=http%3A%2F%2F…` | addresses of slots become canonical |
+//! | to the client | `Content-Security-Policy` | sources at canonical addresses become addresses of slots |
+//! | to the client | all other headers, such as `Link` | URLs at canonical addresses become addresses of slots |
+
+use std::rc::Rc;
 
 use http::header::{
-    ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_LOCATION, HOST, LOCATION, ORIGIN, REFERER, REFRESH, SET_COOKIE,
+    ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_LOCATION, CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY_REPORT_ONLY, HOST,
+    LOCATION, ORIGIN, REFERER, REFRESH, SET_COOKIE,
 };
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 
+use super::address_table::{AddressDirection, AddressTable};
 use super::authority::HostPort;
 
 const SCHEME: &str = "http://";
@@ -34,6 +48,8 @@ pub(super) struct AliasMap {
     canonical_text: HeaderValue,
     /// The origin that the client sent, and the origin that the site received instead.
     origin: Option<(HeaderValue, HeaderValue)>,
+    /// The addresses of all sites at the own ports of slots; `None` for the episode proxy.
+    slots: Option<Rc<AddressTable>>,
 }
 
 impl AliasMap {
@@ -44,7 +60,13 @@ impl AliasMap {
             canonical: HostPort::of(canonical)?,
             canonical_text: HeaderValue::from_str(canonical).ok()?,
             origin: None,
+            slots: None,
         })
+    }
+
+    /// Creates the map of a request to the own port of a slot. Returns `None` if the canonical address is not a host.
+    pub(super) fn of_slot(used: HostPort, canonical: &str, slots: Rc<AddressTable>) -> Option<Self> {
+        Some(Self { slots: Some(slots), ..Self::new(used, canonical)? })
     }
 
     /// Changes the head of a request. `canonical_of` returns the canonical address of another site of the episode.
@@ -54,9 +76,11 @@ impl AliasMap {
         canonical_of: impl Fn(&HostPort) -> Option<HostPort>,
     ) {
         headers.insert(HOST, self.canonical_text.clone());
+        let slots = self.slots.clone();
+        let of_slots = |place: &HostPort| slots.as_ref()?.mapped(place, AddressDirection::ToSite).cloned();
         let canonical_of = |place: &HostPort| match *place == self.used {
             true => Some(self.canonical.clone()),
-            false => canonical_of(place),
+            false => of_slots(place).or_else(|| canonical_of(place)),
         };
         if let Some(sent) = headers.get(ORIGIN)
             && let Some(mapped) = mapped_url(sent, &canonical_of)
@@ -69,6 +93,16 @@ impl AliasMap {
         }
     }
 
+    /// Returns the target of a request with the addresses in its query changed, or `None` if it stays as it is.
+    pub(super) fn map_target(&self, target: &Uri) -> Option<Uri> {
+        let query = target.query()?;
+        let mapped = self.slots.as_ref()?.map_text(query.as_bytes(), AddressDirection::ToSite)?;
+        let mapped = format!("{}?{}", target.path(), String::from_utf8(mapped).ok()?);
+        let mut parts = target.clone().into_parts();
+        parts.path_and_query = Some(PathAndQuery::try_from(mapped).ok()?);
+        Uri::from_parts(parts).ok()
+    }
+
     /// Changes the head of a response.
     pub(super) fn map_response(&self, headers: &mut HeaderMap) {
         if let Some((sent, mapped)) = &self.origin
@@ -79,12 +113,30 @@ impl AliasMap {
         if self.used == self.canonical {
             return;
         }
-        let alias_of = |place: &HostPort| (*place == self.canonical).then(|| self.used.clone());
+        let of_slots = |place: &HostPort| self.slots.as_ref()?.mapped(place, AddressDirection::ToClient).cloned();
+        let alias_of = |place: &HostPort| match *place == self.canonical {
+            true => Some(self.used.clone()),
+            false => of_slots(place),
+        };
         for name in [LOCATION, CONTENT_LOCATION] {
             change_all(headers, &name, |value| mapped_url(value, &alias_of));
         }
         change_all(headers, &REFRESH, |value| mapped_refresh(value, &alias_of));
         change_all(headers, &SET_COOKIE, |value| self.mapped_cookie(value));
+        let Some(slots) = &self.slots else { return };
+        for name in [CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY_REPORT_ONLY] {
+            change_all(headers, &name, |value| mapped_policy(value, &alias_of));
+        }
+        // A query in these is meant for the site, which knows its canonical address only.
+        let is_done = |name: &HeaderName| [LOCATION, CONTENT_LOCATION, REFRESH, SET_COOKIE].contains(name);
+        for (name, value) in headers.iter_mut().filter(|(name, _)| !is_done(name)) {
+            // An origin that the client sent is its own.
+            let is_sent =
+                *name == ACCESS_CONTROL_ALLOW_ORIGIN && self.origin.as_ref().is_some_and(|(sent, _)| *value == *sent);
+            if !is_sent && let Some(mapped) = slots.map_text(value.as_bytes(), AddressDirection::ToClient) {
+                *value = HeaderValue::from_bytes(&mapped).unwrap_or_else(|_| value.clone());
+            }
+        }
     }
 
     /// Maps the `Domain` of a cookie. Returns `None` if the cookie stays as it is.
@@ -169,6 +221,28 @@ fn mapped_refresh(value: &HeaderValue, place_of: &impl Fn(&HostPort) -> Option<H
     let quote = url.chars().next().filter(|first| matches!(first, '"' | '\'')).map_or("", |_| &url[..1]);
     let mapped = mapped_text(&url[quote.len()..], place_of)?;
     HeaderValue::try_from(format!("{before}{quote}{mapped}")).ok()
+}
+
+/// Maps the sources of a policy, which need no scheme: `connect-src localhost:7770 ws://localhost:7770`.
+fn mapped_policy(value: &HeaderValue, place_of: &impl Fn(&HostPort) -> Option<HostPort>) -> Option<HeaderValue> {
+    let text = value.to_str().ok()?;
+    let is_separator = |c: char| matches!(c, ' ' | ';' | ',' | '\t');
+    let mut mapped = String::with_capacity(text.len());
+    for part in text.split_inclusive(is_separator) {
+        let source = part.trim_end_matches(is_separator);
+        let (scheme, rest) = source.split_once("://").unwrap_or(("", source));
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let is_plain = scheme.is_empty() || scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("ws");
+        let place = HostPort::of(authority).filter(|_| is_plain).and_then(|place| place_of(&place));
+        match place {
+            None => mapped.push_str(part),
+            Some(place) => {
+                let colon = if scheme.is_empty() { "" } else { "://" };
+                mapped.push_str(&format!("{scheme}{colon}{place}{path}{}", &part[source.len()..]));
+            }
+        }
+    }
+    (mapped != text).then(|| HeaderValue::try_from(mapped).ok()).flatten()
 }
 
 #[cfg(test)]

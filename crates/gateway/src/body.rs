@@ -3,15 +3,18 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
+use super::address_table::AddressMapper;
 use super::client::ClientConnection;
+use super::episode_recorder::KeptReceipt;
 use super::gather::Gather;
 use super::link::ExchangeLink;
 use super::local::{InFlight, LocalRoute};
@@ -101,6 +104,33 @@ pub(super) struct PassedBody {
     attached: Option<Arc<ExchangeLink>>,
     visit: Option<InFlight>,
     gather: Option<Box<Gather>>,
+    mapped: Option<MappedFrames>,
+    /// The end of the body, from the moment that it has been read until the record of the episode has the exchange.
+    withheld: Option<WithheldEnd>,
+}
+
+/// The frames of a body whose addresses are replaced.
+struct MappedFrames {
+    /// `None` once the last bytes have been mapped.
+    mapper: Option<Box<AddressMapper>>,
+    /// The trailers, while the last bytes precede them.
+    trailers: Option<Frame<Bytes>>,
+}
+
+/// A frame of a mapped body.
+enum MappedFrame {
+    /// A frame that others follow, or an error.
+    Next(Result<Frame<Bytes>, hyper::Error>),
+    /// The end of the body, with the frame that it comes with.
+    End(Option<Frame<Bytes>>),
+}
+
+/// The end of a body whose exchange is being kept. Until it is handed over, a switch or a revocation takes the response
+/// for one that has not ended, and cuts the client.
+struct WithheldEnd {
+    receipt: KeptReceipt,
+    /// The last chunk or the trailers; `None` if the end follows chunks that have been handed over.
+    frame: Option<Frame<Bytes>>,
 }
 
 impl PassedBody {
@@ -111,16 +141,64 @@ impl PassedBody {
         attached: Option<Arc<ExchangeLink>>,
         visit: InFlight,
         gather: Option<Box<Gather>>,
+        mapper: Option<Box<AddressMapper>>,
     ) -> Self {
-        let mut body = Self { incoming, connection: Some(connection), client, attached, visit: Some(visit), gather };
+        let mapped = mapper.map(|mapper| MappedFrames { mapper: Some(mapper), trailers: None });
+        let (connection, visit) = (Some(connection), Some(visit));
+        let mut body = Self { incoming, connection, client, attached, visit, gather, mapped, withheld: None };
         if body.incoming.is_end_stream() {
+            body.mapped = None;
             body.finish();
         }
         body
     }
 
-    fn finish(&mut self) {
+    fn is_end_stream(&self) -> bool {
+        let has_more = |mapped: &MappedFrames| mapped.mapper.is_some() || mapped.trailers.is_some();
+        self.incoming.is_end_stream() && !self.mapped.as_ref().is_some_and(has_more)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self.mapped {
+            None => self.incoming.size_hint(),
+            Some(_) => SizeHint::default(),
+        }
+    }
+
+    /// Hands over the end of the body, or withholds it until the record of the episode has the exchange.
+    fn end(
+        &mut self,
+        cx: &mut Context<'_>,
+        frame: Option<Frame<Bytes>>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         // Before the last bytes leave, so that a client that has read the response finds it recorded.
+        let receipt = self.gather.take().and_then(|mut gather| {
+            gather.end();
+            gather.receipt()
+        });
+        match receipt {
+            Some(receipt) => {
+                self.withheld = Some(WithheldEnd { receipt, frame });
+                self.poll_withheld(cx)
+            }
+            None => {
+                self.finish();
+                Poll::Ready(frame.map(Ok))
+            }
+        }
+    }
+
+    fn poll_withheld(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        if let Some(withheld) = &mut self.withheld {
+            // A keeper that fails drops its end, which resolves the receipt as well.
+            let _ = ready!(Pin::new(&mut withheld.receipt).poll(cx));
+        }
+        let frame = self.withheld.take().and_then(|withheld| withheld.frame);
+        self.finish();
+        Poll::Ready(frame.map(Ok))
+    }
+
+    fn finish(&mut self) {
         if let Some(mut gather) = self.gather.take() {
             gather.end();
         }
@@ -136,13 +214,70 @@ impl PassedBody {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        if self.withheld.is_some() {
+            return self.poll_withheld(cx);
+        }
+        loop {
+            if let Some(trailers) = self.mapped.as_mut().and_then(|mapped| mapped.trailers.take()) {
+                return self.end(cx, Some(trailers));
+            }
+            match &self.mapped {
+                None => return self.poll_incoming(cx),
+                Some(MappedFrames { mapper: None, .. }) => return Poll::Ready(None),
+                Some(MappedFrames { mapper: Some(_), .. }) => {}
+            }
+            let polled = ready!(self.poll_incoming(cx));
+            let is_last = self.incoming.is_end_stream() || polled.is_none();
+            match self.map_frame(polled, is_last) {
+                // The bytes of the chunk depend on the next one.
+                MappedFrame::Next(Ok(frame)) if frame.data_ref().is_some_and(Bytes::is_empty) => {}
+                MappedFrame::Next(frame) => return Poll::Ready(Some(frame)),
+                MappedFrame::End(frame) => return self.end(cx, frame),
+            }
+        }
+    }
+
+    /// Maps the next frame of the body.
+    fn map_frame(&mut self, frame: Option<Result<Frame<Bytes>, hyper::Error>>, is_last: bool) -> MappedFrame {
+        let (data, after) = match frame {
+            Some(Err(error)) => return MappedFrame::Next(Err(error)),
+            Some(Ok(frame)) => match frame.into_data() {
+                Ok(data) => (data, None),
+                Err(frame) => (Bytes::new(), Some(frame)),
+            },
+            None => (Bytes::new(), None),
+        };
+        let Some(MappedFrames { mapper, trailers }) = &mut self.mapped else {
+            return MappedFrame::Next(Ok(Frame::data(data)));
+        };
+        let is_last = is_last || after.is_some();
+        let text = match is_last {
+            true => mapper.take().map(|mut mapper| mapper.last(&data)),
+            false => mapper.as_mut().map(|mapper| mapper.next(&data)),
+        };
+        let text = text.unwrap_or_default();
+        if !is_last {
+            return MappedFrame::Next(Ok(Frame::data(text.into())));
+        }
+        match (text.is_empty(), after) {
+            (true, after) => MappedFrame::End(after),
+            (false, Some(after)) => {
+                *trailers = Some(after);
+                MappedFrame::Next(Ok(Frame::data(text.into())))
+            }
+            (false, None) => MappedFrame::End(Some(Frame::data(text.into()))),
+        }
+    }
+
+    /// Returns the next frame of the target. A mapped body may have bytes left after it, and is ended with them.
+    fn poll_incoming(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let incoming = &mut self.incoming;
         let polled = match &mut self.connection {
             Some(connection) => connection.drive(cx, |cx| Pin::new(&mut *incoming).poll_frame(cx)),
             None => Pin::new(incoming).poll_frame(cx),
         };
-        match &polled {
-            Poll::Pending => {}
+        match polled {
+            Poll::Pending => Poll::Pending,
             Poll::Ready(Some(Ok(frame))) => {
                 if let Some(visit) = &self.visit {
                     visit.route().count_from_site(frame.data_ref().map_or(0, Bytes::len));
@@ -150,11 +285,12 @@ impl PassedBody {
                 if let (Some(gather), Some(data)) = (&mut self.gather, frame.data_ref()) {
                     gather.add(data);
                 }
-                if self.incoming.is_end_stream() {
-                    self.finish();
+                if self.incoming.is_end_stream() && self.mapped.is_none() {
+                    return self.end(cx, Some(frame));
                 }
+                Poll::Ready(Some(Ok(frame)))
             }
-            Poll::Ready(Some(Err(_))) => {
+            Poll::Ready(Some(Err(error))) => {
                 // hyper would close the connection in order, which a client that reads until the end takes for a
                 // complete body.
                 self.client.link.cut_telling(|| {
@@ -166,10 +302,11 @@ impl PassedBody {
                         if is_current { shared.counters.target_failed() } else { shared.counters.cut_by_switch() }
                     }
                 });
+                Poll::Ready(Some(Err(error)))
             }
-            Poll::Ready(None) => self.finish(),
+            Poll::Ready(None) if self.mapped.is_none() => self.end(cx, None),
+            Poll::Ready(None) => Poll::Ready(None),
         }
-        polled
     }
 }
 
@@ -187,14 +324,14 @@ impl Body for AnswerBody {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Own(text) => text.is_none(),
-            Self::Passed(body) => body.incoming.is_end_stream(),
+            Self::Passed(body) => body.withheld.is_none() && body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Own(text) => SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64)),
-            Self::Passed(body) => body.incoming.size_hint(),
+            Self::Passed(body) => body.size_hint(),
         }
     }
 }

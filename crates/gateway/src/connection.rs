@@ -21,6 +21,8 @@ use super::local::LocalRoute;
 use super::proxied::ProxyConnection;
 use super::proxy::SharedProxy;
 use super::refusal::TOO_MANY_CONNECTIONS;
+use super::slot_port::{SharedSlotPort, SlotLease};
+use super::slotted::SlotConnection;
 use super::upgrade;
 use super::wire::SharedWriteHalf;
 use super::workers::GatewayWorker;
@@ -52,8 +54,8 @@ pub(super) async fn serve_port(stream: TcpStream, route: Rc<LocalRoute>, worker:
 /// Serves a client of the episode proxy until one side ends the connection.
 pub(super) async fn serve_proxy(stream: TcpStream, proxy: Arc<SharedProxy>, worker: Rc<GatewayWorker>) {
     let settings = Arc::clone(&worker.team.settings);
-    let Some((mut io, client)) = begin(stream, proxy.draining(), settings.head_limit) else { return };
-    let Some(entry) = proxy.enter_client(Arc::clone(&client.link), settings.connections_per_proxy) else {
+    let Some((mut io, client)) = begin(stream, proxy.port.draining(), settings.head_limit) else { return };
+    let Some(entry) = proxy.port.enter_client(Arc::clone(&client.link), settings.connections_per_proxy) else {
         let _ = client.link.wire.write_now(TOO_MANY_CONNECTIONS);
         return;
     };
@@ -70,6 +72,32 @@ pub(super) async fn serve_proxy(stream: TcpStream, proxy: Arc<SharedProxy>, work
                 break;
             }
         }
+    }
+    drop(entry);
+}
+
+/// Serves a client of a slot's own port until one side ends the connection.
+pub(super) async fn serve_slot(
+    stream: TcpStream,
+    slot: Arc<SharedSlotPort>,
+    lease: Option<SlotLease>,
+    worker: Rc<GatewayWorker>,
+) {
+    let settings = Arc::clone(&worker.team.settings);
+    let Some((io, client)) = begin(stream, slot.port.draining(), settings.head_limit) else { return };
+    let Some(entry) = slot.port.enter_client(Arc::clone(&client.link), settings.connections_per_route) else {
+        let _ = client.link.wire.write_now(TOO_MANY_CONNECTIONS);
+        return;
+    };
+    let name = slot.name.clone();
+    let connection = SlotConnection::new(slot, worker, Rc::clone(&client), lease);
+    match serve(io, &client, |request| connection.answer(request), &name).await {
+        Some((io, Continuation::Upgraded(target, visit))) => {
+            upgrade::run(io, target, visit.route()).await;
+            drop(visit);
+        }
+        Some((io, Continuation::SiteTunnel(_))) => end(io).await,
+        None => {}
     }
     drop(entry);
 }

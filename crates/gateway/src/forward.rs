@@ -18,10 +18,12 @@ use super::alias::AliasMap;
 use super::authority::HostPort;
 use super::body::{AnswerBody, BodyProgress, PassedBody, RequestBody};
 use super::client::{ClientConnection, Continuation};
-use super::gather::{Gather, Track};
+use super::directory::ProxyRefusal;
+use super::gather::{Gather, RecordedEpisode, Track, TrackPlace};
 use super::headers;
 use super::link::{BeginDecision, Epoch, ExchangeLink};
 use super::local::{InFlight, LocalRoute};
+use super::mapped_body::BodyMap;
 use super::phase::{RouteState, Target};
 use super::pool::{ConnectError, Reuse, TargetConnection};
 use super::refusal::{RefusalResponse, RefusalSubject};
@@ -53,20 +55,38 @@ pub(super) struct RequestPath {
     pub(super) route: Rc<LocalRoute>,
     /// The part that the route has in the client's connection.
     pub(super) exchange: Arc<ExchangeLink>,
-    /// The further conditions of a request that came through the episode proxy.
+    /// The further conditions of a request of an episode.
     pub(super) proxied: Option<ProxiedRequest>,
     pub(super) connect_timeout: Duration,
 }
 
-/// The conditions under which a request through the episode proxy is forwarded.
+/// The conditions under which a request of an episode is forwarded.
 pub(super) struct ProxiedRequest {
     pub(super) access: EpisodeAccess,
     /// The only generation that may answer; `None` if any may.
     pub(super) generation: Option<u64>,
-    /// The address that the client used, for explanations.
-    pub(super) place: HostPort,
+    pub(super) door: RequestDoor,
     /// The addresses of the site; `None` if the target is outside of the arena.
     pub(super) alias: Option<AliasMap>,
+    /// The addresses in the body of the response, if they are replaced.
+    pub(super) bodies: Option<BodyMap>,
+}
+
+/// The door through which a request of an episode came.
+pub(super) enum RequestDoor {
+    /// The episode proxy, with the address that the client used.
+    Proxy { place: HostPort },
+    /// The own port of a slot.
+    Slot,
+}
+
+impl RequestDoor {
+    fn refusal(&self, refusal: &ProxyRefusal) -> RefusalResponse {
+        match self {
+            Self::Proxy { place } => RefusalResponse::of_proxy(refusal, &place.to_string()),
+            Self::Slot => RefusalResponse::of_slot(refusal),
+        }
+    }
 }
 
 struct Forwarding {
@@ -102,16 +122,15 @@ pub(super) async fn answer(
     let path = RequestPath { client, route, exchange, proxied: None, connect_timeout };
     let mut forwarding = Forwarding::new(path, &request);
     if let Some(fault) = fault {
-        return Ok(forwarding.own(&RefusalResponse::head(fault)));
+        return Ok(forwarding.own(&RefusalResponse::head(fault)).await);
     }
     if let Err(refusal) = headers::examine(&request) {
-        return Ok(forwarding.own(&refusal));
+        return Ok(forwarding.own(&refusal).await);
     }
     forwarding.start(request, |_, _| {}).await
 }
 
-/// Answers one request of a client of the episode proxy, which has been examined. `change` adapts its head to the
-/// target, after the head has been recorded as the client sent it.
+/// Answers one request of a client of an episode, which has been examined. `change` adapts its head to the target.
 pub(super) async fn answer_proxied(
     path: RequestPath,
     request: Request<Incoming>,
@@ -155,17 +174,32 @@ impl Forwarding {
         change: impl FnOnce(&mut ProxiedRequest, &mut HeaderMap),
     ) -> Result<Response<AnswerBody>, Gone> {
         if self.may_write && self.route.shared.writes.is_refused {
-            return Ok(self.own(&RefusalResponse::read_only(request.method(), self.is_upgrade)));
+            return Ok(self.own(&RefusalResponse::read_only(request.method(), self.is_upgrade)).await);
         }
         // The recorder needs the head before it is changed for the target.
+        let mut request = request;
+        let mut change = Some(change);
+        if let Some(proxied) = &mut self.proxied
+            && let RequestDoor::Slot = proxied.door
+        {
+            // Recordings of all slots are to be the same, so they have canonical addresses.
+            change.take().into_iter().for_each(|change| change(proxied, request.headers_mut()));
+            if let Some(mapped) = proxied.alias.as_ref().and_then(|alias| alias.map_target(request.uri())) {
+                *request.uri_mut() = mapped;
+            }
+        }
         let shared = &self.route.shared;
-        let track = shared.recorder.as_ref().and_then(|recorder| recorder.hear(&request, shared.address));
+        let place = TrackPlace { reached: shared.address, site: self.site_name() };
+        let track = Track::of(&request, place, shared.recorder.as_ref(), self.episode_recording());
         self.track = track.map(Rc::new);
         let (mut parts, incoming) = request.into_parts();
         let mut is_external = false;
         if let Some(proxied) = &mut self.proxied {
-            change(proxied, &mut parts.headers);
+            change.into_iter().for_each(|change| change(proxied, &mut parts.headers));
             is_external = proxied.alias.is_none();
+            if let Some(bodies) = &mut proxied.bodies {
+                bodies.map_request(&mut parts.headers);
+            }
         }
         headers::to_target(&mut parts, (!is_external).then_some(&self.client.origin), self.is_upgrade);
         let body = if incoming.is_end_stream() {
@@ -182,20 +216,20 @@ impl Forwarding {
     async fn run(&mut self, mut request: Request<RequestBody>) -> Result<Response<AnswerBody>, Gone> {
         loop {
             if let Some(refusal) = self.revocation() {
-                return Ok(self.own(&refusal));
+                return Ok(self.own(&refusal).await);
             }
             let (epoch, state) = self.route.current();
             let target = match &*state {
                 RouteState::Serving { target } if self.is_wanted(target) => target,
-                RouteState::Serving { .. } => return Ok(self.own(&RefusalResponse::replaced())),
+                RouteState::Serving { .. } => return Ok(self.own(&RefusalResponse::replaced()).await),
                 RouteState::Holding { reason } => match self.hold(epoch, reason).await {
                     Ok(()) => continue,
-                    Err(refusal) => return Ok(self.own(&refusal)),
+                    Err(refusal) => return Ok(self.own(&refusal).await),
                 },
                 RouteState::Refusing { reason, retry_after } => {
-                    return Ok(self.own(&RefusalResponse::refusing(reason, *retry_after)));
+                    return Ok(self.own(&RefusalResponse::refusing(reason, *retry_after)).await);
                 }
-                RouteState::Closed => return Ok(self.own(&RefusalResponse::closed())),
+                RouteState::Closed => return Ok(self.own(&RefusalResponse::closed()).await),
             };
             match self.exchange.begin(epoch) {
                 BeginDecision::Begun => {}
@@ -229,7 +263,7 @@ impl Forwarding {
                                 request = again;
                                 continue;
                             }
-                            _ => return Ok(self.failed(refusal)),
+                            _ => return Ok(self.failed(refusal).await),
                         }
                     }
                     again
@@ -243,16 +277,41 @@ impl Forwarding {
                 Some(again) => request = again,
                 None => {
                     let refusal = self.revocation().unwrap_or_else(RefusalResponse::overtaken);
-                    return Ok(self.own(&refusal));
+                    return Ok(self.own(&refusal).await);
                 }
             }
+        }
+    }
+
+    /// Returns the name of the site, for the record of an episode; `None` for a host outside of the arena.
+    fn site_name(&self) -> Option<&str> {
+        let is_external = self.proxied.as_ref().is_some_and(|proxied| proxied.alias.is_none());
+        (!is_external).then_some(self.route.shared.name.as_str())
+    }
+
+    /// Returns the recorder of the episode that the request belongs to, if it is recorded.
+    fn episode_recording(&self) -> Option<RecordedEpisode> {
+        match &self.proxied {
+            Some(ProxiedRequest { access, generation, .. }) => {
+                let recorder = Arc::clone(access.recorder()?);
+                Some(RecordedEpisode { recorder, generation: *generation })
+            }
+            None => self.route.shared.episode_recording(),
+        }
+    }
+
+    /// Waits until the exchange is kept, if it has ended and is recorded for an episode.
+    async fn kept(&self) {
+        if let Some(receipt) = self.track.as_ref().and_then(|track| track.receipt()) {
+            // A keeper that fails drops its end.
+            let _ = receipt.await;
         }
     }
 
     /// Returns the answer to a request whose access has been revoked.
     fn revocation(&self) -> Option<RefusalResponse> {
         let proxied = self.proxied.as_ref()?;
-        proxied.access.refusal().map(|refusal| RefusalResponse::of_proxy(&refusal, &proxied.place.to_string()))
+        proxied.access.refusal().map(|refusal| proxied.door.refusal(&refusal))
     }
 
     /// Returns whether the generation of the target may answer the request.
@@ -281,30 +340,56 @@ impl Forwarding {
         let is_upgraded = parts.status == StatusCode::SWITCHING_PROTOCOLS;
         if !headers::to_client(&mut parts) || (is_upgraded && !self.is_upgrade) {
             let is_current = self.exchange.withdraw() && !self.is_overtaken(epoch);
-            return is_current
-                .then(|| self.failed(RefusalResponse::bad_gateway("its answer has a form that cannot be passed on")));
+            if !is_current {
+                return None;
+            }
+            let refusal = RefusalResponse::bad_gateway("its answer has a form that cannot be passed on");
+            return Some(self.failed(refusal).await);
+        }
+        let bodies = self.proxied.as_ref().and_then(|proxied| proxied.bodies.as_ref());
+        if let Some(Err(error)) = bodies.map(|bodies| bodies.check(&parts)) {
+            let is_current = self.exchange.withdraw() && !self.is_overtaken(epoch);
+            if !is_current {
+                return None;
+            }
+            return Some(self.failed(RefusalResponse::bad_gateway(error.to_string())).await);
         }
         if !self.exchange.commit(epoch) {
             self.exchange.withdraw();
             return None;
         }
         self.client.begin_writing(&self.exchange);
+        let visit = self.visit.take()?;
+        let is_canonical = self.proxied.as_ref().is_some_and(|proxied| matches!(proxied.door, RequestDoor::Slot));
+        if let Some(track) = self.track.as_ref().filter(|_| is_canonical) {
+            track.answered(parts.status, &parts.headers);
+        }
         if let Some(alias) = self.proxied.as_ref().and_then(|proxied| proxied.alias.as_ref()) {
             alias.map_response(&mut parts.headers);
         }
-        let visit = self.visit.take()?;
-        if let Some(track) = &self.track {
+        if let Some(track) = self.track.as_ref().filter(|_| !is_canonical) {
             track.answered(parts.status, &parts.headers);
         }
         if is_upgraded {
+            if let Some(track) = &self.track {
+                track.end();
+            }
+            self.kept().await;
             // The response never ends, so the link stays committed and a switch cuts the tunnel.
             self.client.continue_with(Continuation::Upgraded(connection.upgrade().await, visit));
             return Some(Response::from_parts(parts, AnswerBody::Own(None)));
         }
         self.end_if_last(&mut parts.headers);
-        let gather = self.track.as_ref().map(|track| Gather::received(track, &parts.headers));
+        let mut gather = self.track.as_ref().map(|track| Gather::received(track, &parts.headers));
+        if let (true, Some(gather)) = (incoming.is_end_stream(), &mut gather) {
+            // There is no last chunk that could be withheld, so the head is.
+            gather.end();
+            self.kept().await;
+        }
         let attached = self.proxied.is_some().then(|| Arc::clone(&self.exchange));
-        let body = PassedBody::new(incoming, connection, Rc::clone(&self.client), attached, visit, gather);
+        let bodies = self.proxied.as_ref().and_then(|proxied| proxied.bodies.as_ref());
+        let mapper = bodies.and_then(|bodies| bodies.map_response(&mut parts));
+        let body = PassedBody::new(incoming, connection, Rc::clone(&self.client), attached, visit, gather, mapper);
         Some(Response::from_parts(parts, AnswerBody::Passed(body)))
     }
 
@@ -386,15 +471,15 @@ impl Forwarding {
     }
 
     /// Builds the response for a target that failed to answer; the fault may be the client's own body.
-    fn failed(&mut self, refusal: RefusalResponse) -> Response<AnswerBody> {
+    async fn failed(&mut self, refusal: RefusalResponse) -> Response<AnswerBody> {
         if self.progress.as_ref().is_some_and(|progress| progress.is_broken.get()) {
-            return self.own(&RefusalResponse::malformed("a body that ends too early or is badly framed"));
+            return self.own(&RefusalResponse::malformed("a body that ends too early or is badly framed")).await;
         }
         self.route.shared.counters.target_failed();
-        self.own(&refusal)
+        self.own(&refusal).await
     }
 
-    fn own(&mut self, refusal: &RefusalResponse) -> Response<AnswerBody> {
+    async fn own(&mut self, refusal: &RefusalResponse) -> Response<AnswerBody> {
         let subject = RefusalSubject::Site(&self.route.shared.name);
         let (mut parts, text) = refusal.answer(subject, self.wants_html).into_parts();
         if let Some(track) = &self.track {
@@ -403,6 +488,7 @@ impl Forwarding {
             gather.add(&text);
             gather.end();
         }
+        self.kept().await;
         self.end_if_last(&mut parts.headers);
         self.client.end_answer(self.visit.take());
         Response::from_parts(parts, AnswerBody::Own(Some(text)))

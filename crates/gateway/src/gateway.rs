@@ -12,13 +12,17 @@ use tokio::time::Instant;
 
 use super::directory::ProxyDirectory;
 use super::egress;
+use super::episode_recorder::EpisodeRecorder;
+use super::gather::RecordedEpisode;
+use super::guests::{self, GuestListener, GuestPort};
 use super::link::ClientLink;
 use super::listener;
 use super::phase::{HoldLimits, RouteCommand, RouteState, Target};
-use super::proxy::{Proxy, ProxyListening, SharedProxy};
+use super::proxy::{Proxy, SharedProxy};
 use super::recorder::Recorder;
 use super::recording::RecordingFilter;
 use super::route::{RouteStats, SharedRoute};
+use super::slot_port::{SharedSlotPort, SlotPort, SlotPortDirectory};
 use super::workers::{Door, Team, WorkerOrder};
 use super::writes::WriteRules;
 
@@ -105,6 +109,7 @@ pub struct Gateway {
     threads: Mutex<Vec<JoinHandle<()>>>,
     routes: Mutex<Vec<Route>>,
     proxies: Mutex<Vec<Proxy>>,
+    slot_ports: Mutex<Vec<SlotPort>>,
     next_id: AtomicU64,
 }
 
@@ -125,6 +130,7 @@ impl Gateway {
             threads: Mutex::new(threads),
             routes: Mutex::new(Vec::new()),
             proxies: Mutex::default(),
+            slot_ports: Mutex::default(),
             next_id: AtomicU64::new(0),
         })
     }
@@ -137,6 +143,7 @@ impl Gateway {
             threads: Mutex::default(),
             routes: Mutex::new(Vec::new()),
             proxies: Mutex::default(),
+            slot_ports: Mutex::default(),
             next_id: AtomicU64::new(0),
         }
     }
@@ -177,9 +184,7 @@ impl Gateway {
                 }
                 (shared, Listening::Socket { stop, finished })
             }
-            None if self.listening().iter().any(|route| route.local_addr() == listen) => {
-                return Err(OpenError::PortTaken { address: listen });
-            }
+            None if self.is_marked(listen) => return Err(OpenError::PortTaken { address: listen }),
             None => (SharedRoute::new(id, name, listen, hold, writes, record), Listening::Nothing),
         };
         Ok(self.register(shared, Some(listening)))
@@ -224,9 +229,52 @@ impl Gateway {
         if !team.order_one(id, order) {
             return Err(OpenError::ShutDown);
         }
-        let proxy = Proxy { shared, listening: Arc::new(Mutex::new(Some(ProxyListening { stop, finished }))) };
+        let proxy = Proxy { shared, listener: Arc::new(Mutex::new(Some(GuestListener { stop, finished }))) };
         self.proxies.lock().unwrap_or_else(PoisonError::into_inner).push(proxy.clone());
         Ok(proxy)
+    }
+
+    /// Opens the own port of a slot. `directory` decides on each request, `name` is the name of the site.
+    ///
+    /// Errors: `OpenError::PortTaken` if a socket listens on the port already.
+    pub fn open_slot_port(
+        &self,
+        listen: SocketAddr,
+        directory: Arc<dyn SlotPortDirectory>,
+        name: &str,
+    ) -> Result<SlotPort, OpenError> {
+        let failed = |cause| OpenError::of(listen, cause);
+        let shared = |address| {
+            let (port, name) = (Arc::new(GuestPort::new(address)), name.to_owned());
+            Arc::new(SharedSlotPort { port, name, directory })
+        };
+        let port = match &self.team {
+            Some(team) => {
+                let listener = listener::bind(listen).map_err(failed)?;
+                let shared = shared(listener.local_addr().map_err(failed)?);
+                let (stop, stopped) = oneshot::channel();
+                let (done, finished) = oneshot::channel();
+                let door = Door::Slot(Arc::clone(&shared));
+                let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+                if !team.order_one(id, WorkerOrder::Listen { door, listener, stop: stopped, done }) {
+                    return Err(OpenError::ShutDown);
+                }
+                SlotPort { shared, listener: Arc::new(Mutex::new(Some(GuestListener { stop, finished }))) }
+            }
+            None if self.is_marked(listen) => return Err(OpenError::PortTaken { address: listen }),
+            None => SlotPort { shared: shared(listen), listener: Arc::default() },
+        };
+        let mut ports = self.slot_ports.lock().unwrap_or_else(PoisonError::into_inner);
+        ports.retain(|port| !port.shared.port.is_closed());
+        ports.push(port.clone());
+        Ok(port)
+    }
+
+    /// Whether a port is open in a gateway without sockets.
+    fn is_marked(&self, address: SocketAddr) -> bool {
+        let ports = self.slot_ports.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_slots = ports.iter().any(|port| port.local_addr() == address && !port.shared.port.is_closed());
+        is_slots || self.listening().iter().any(|route| route.local_addr() == address)
     }
 
     /// Stops accepting, lets responses finish until `deadline` has passed, cuts the remaining connections and ends the
@@ -237,10 +285,13 @@ impl Gateway {
         let until = Instant::now() + deadline;
         let routes = std::mem::take(&mut *self.routes.lock().unwrap_or_else(PoisonError::into_inner));
         let proxies = std::mem::take(&mut *self.proxies.lock().unwrap_or_else(PoisonError::into_inner));
-        for proxy in &proxies {
-            proxy.unlisten().await;
-            proxy.shared.drain();
+        let slot_ports = std::mem::take(&mut *self.slot_ports.lock().unwrap_or_else(PoisonError::into_inner));
+        for listener in proxies.iter().map(|it| &it.listener).chain(slot_ports.iter().map(|it| &it.listener)) {
+            guests::unlisten(listener).await;
         }
+        let guest_ports: Vec<&Arc<GuestPort>> =
+            proxies.iter().map(|it| &it.shared.port).chain(slot_ports.iter().map(|it| &it.shared.port)).collect();
+        guest_ports.iter().for_each(|port| port.drain());
         for route in &routes {
             route.unlisten().await;
             route.shared.drain();
@@ -250,17 +301,17 @@ impl Gateway {
         }
         let has_clients = || {
             routes.iter().any(|route| route.shared.connections() > 0)
-                || proxies.iter().any(|proxy| proxy.shared.connections() > 0)
+                || guest_ports.iter().any(|port| port.connections() > 0)
         };
         while Instant::now() < until && has_clients() {
             routes.iter().for_each(|route| route.shared.each_client(ClientLink::close_if_idle));
-            proxies.iter().for_each(|proxy| proxy.shared.each_client(ClientLink::close_if_idle));
+            guest_ports.iter().for_each(|port| port.each_client(ClientLink::close_if_idle));
             tokio::time::sleep(SHUTDOWN_TICK).await;
         }
         for route in &routes {
             route.shared.change(RouteCommand::Close);
         }
-        proxies.iter().for_each(|proxy| proxy.shared.each_client(ClientLink::cut));
+        guest_ports.iter().for_each(|port| port.close());
         self.team.iter().for_each(|team| team.stop());
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         // The threads end as soon as they receive the order. Joining them takes little time, but it blocks.
@@ -331,6 +382,14 @@ impl Route {
     pub fn fence(&self, reason: impl Into<String>, retry_after: Duration) {
         self.refuse(reason, retry_after);
         self.shared.each_client(ClientLink::cut);
+    }
+
+    /// Records the requests to the public port of a generation for an episode, or for none. Requests through the episode
+    /// proxy belong to the episode whose credentials they bear. The call applies to requests that arrive later.
+    pub fn record_for(&self, episode: Option<(u64, Arc<EpisodeRecorder>)>) {
+        let recording =
+            episode.map(|(generation, recorder)| RecordedEpisode { recorder, generation: Some(generation) });
+        self.shared.record_for(recording);
     }
 
     /// Returns the current state of the route.

@@ -25,7 +25,10 @@
 //! | `gateway` | the handles: start, open, serve, hold, refuse, close, shut down |
 //! | `directory`, `access` | the daemon's decisions about requests to the proxy; their revocation |
 //! | `proxy`, `proxied` | a port of the proxy; one request to it |
+//! | `slot_port`, `slotted` | the own port of a slot, for clients without a proxy; one request to it |
+//! | `guests` | the connections of clients that belong to no route: of the proxy and of slots' own ports |
 //! | `authority`, `alias` | hosts and credentials as clients write them; sites under other addresses |
+//! | `address_table`, `mapped_body` | addresses of sites in text; responses in whose bodies they are replaced |
 //! | `egress` | hosts outside of the arena: which of their addresses may be reached |
 //! | `phase` | the state of a route as a value: serving, holding, refusing, closed |
 //! | `route` | the switch, and the registers and counters that it needs |
@@ -40,15 +43,19 @@
 //! | `upgrade` | WebSocket and other upgraded connections |
 //! | `writes` | which requests may write, and whether they are refused |
 //! | `recorder`, `gather`, `recording` | the traffic log; one request and its bodies in transit; the recorded values |
+//! | `episode_recorder` | the recording of one episode, which the daemon keeps |
 //! | `refusal` | responses that the gateway itself generates |
 //!
-//! The gateway makes no decisions about health, does not know episodes, terminates no TLS, rewrites no bodies, caches
-//! nothing, and never retries a request that could take effect twice. It speaks HTTP/1.1 only, as do the sites behind
-//! it.
+//! The own port of a slot is a third way in, for clients without a proxy: the connection stands for the credentials, and
+//! addresses in responses are replaced by those of the episode's slots.
+//!
+//! The gateway makes no decisions about health, does not know episodes, terminates no TLS, caches nothing, and never
+//! retries a request that could take effect twice. It speaks HTTP/1.1 only, as do the sites behind it.
 //!
 //! The crate depends only on `seams`. Start reading at `gateway.rs`, then `route.rs`.
 
 mod access;
+mod address_table;
 mod alias;
 mod authority;
 mod body;
@@ -58,14 +65,17 @@ mod connection;
 mod direct;
 mod directory;
 mod egress;
+mod episode_recorder;
 mod forward;
 mod gateway;
 mod gather;
+mod guests;
 mod head;
 mod headers;
 mod link;
 mod listener;
 mod local;
+mod mapped_body;
 mod nudge;
 mod phase;
 mod pool;
@@ -75,6 +85,8 @@ mod recorder;
 mod recording;
 mod refusal;
 mod route;
+mod slot_port;
+mod slotted;
 mod upgrade;
 mod wire;
 mod workers;
@@ -83,6 +95,7 @@ mod writes;
 pub use access::EpisodeAccess;
 pub use direct::{Direct, DirectRequest};
 pub use directory::{ProxyCredentials, ProxyDecision, ProxyDirectory, ProxyRefusal, ProxySite};
+pub use episode_recorder::{EndedExchange, EpisodeRecorder, ExchangeKeeper, UnfinishedExchange};
 pub use gateway::{Gateway, GatewaySettings, OpenError, Route};
 pub use gather::BODY_MAX;
 pub use phase::{HoldLimits, RouteState, Target};
@@ -90,6 +103,7 @@ pub use proxy::{Proxy, ProxyStats};
 pub use recorder::Recorder;
 pub use recording::{AnswerHead, Exchange, Loss, RecordedBody, Recording, RecordingFilter, RequestHead};
 pub use route::RouteStats;
+pub use slot_port::{OtherPlace, OtherSite, SlotLease, SlotPort, SlotPortDecision, SlotPortDirectory, SlotPortSite};
 pub use writes::WriteRules;
 
 /// Maximum number of bytes that hyper buffers for one connection, in each direction.

@@ -3,22 +3,22 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONNECTION, HOST, PROXY_AUTHORIZATION};
+use http::header::{HOST, PROXY_AUTHORIZATION};
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use hyper::body::Incoming;
 
-use super::access::{AccessEntry, EpisodeAccess};
+use super::access::EpisodeAccess;
 use super::alias::AliasMap;
 use super::authority::{self, HostPort};
 use super::body::AnswerBody;
 use super::client::{ClientConnection, Continuation, SiteTunnel};
 use super::directory::{ProxyCredentials, ProxyDecision, ProxyRefusal, ProxySite};
 use super::egress;
-use super::forward::{self, Gone, ProxiedRequest, RequestPath};
+use super::forward::{self, Gone, ProxiedRequest, RequestDoor, RequestPath};
+use super::guests::GuestExchanges;
 use super::headers;
 use super::link::{BeginDecision, ExchangeLink};
 use super::local::{InFlight, LocalRoute};
@@ -27,13 +27,10 @@ use super::pool::{ConnectError, TargetSocket, Upgraded};
 use super::proxy::SharedProxy;
 use super::recording::RecordingFilter;
 use super::refusal::{RefusalResponse, RefusalSubject};
-use super::route::{ClientEntry, SharedRoute};
+use super::route::SharedRoute;
 use super::wire::TargetIo;
 use super::workers::GatewayWorker;
 use super::writes::WriteRules;
-
-/// Number of exchanges of a connection from which on those that have ended are removed.
-const EXCHANGES_KEPT: usize = 16;
 
 /// One client connection to the proxy, on its worker.
 pub(super) struct ProxyConnection {
@@ -42,17 +39,7 @@ pub(super) struct ProxyConnection {
     pub(super) client: Rc<ClientConnection>,
     /// The tunnel to a site in which the requests arrive, after CONNECT.
     pub(super) tunnel: RefCell<Option<Rc<SiteTunnel>>>,
-    exchanges: RefCell<Vec<ProxiedExchange>>,
-}
-
-/// The part that one route has in the connection for one episode. It stays registered after a response, because bytes
-/// of the response may still be on their way.
-struct ProxiedExchange {
-    link: Arc<ExchangeLink>,
-    route: Arc<SharedRoute>,
-    access: EpisodeAccess,
-    _route_entry: ClientEntry,
-    _access_entry: AccessEntry,
+    exchanges: GuestExchanges,
 }
 
 /// A request that the directory has decided on.
@@ -63,7 +50,8 @@ struct ProxiedHead {
 
 impl ProxyConnection {
     pub(super) fn new(proxy: Arc<SharedProxy>, worker: Rc<GatewayWorker>, client: Rc<ClientConnection>) -> Self {
-        Self { proxy, worker, client, tunnel: RefCell::new(None), exchanges: RefCell::default() }
+        let exchanges = GuestExchanges::new(Rc::clone(&client));
+        Self { proxy, worker, client, tunnel: RefCell::new(None), exchanges }
     }
 
     fn connect_timeout(&self) -> Duration {
@@ -76,7 +64,7 @@ impl ProxyConnection {
 
     /// Answers one request, from a site or an external host, or with the reason for which it goes nowhere.
     pub(super) async fn answer(&self, mut request: Request<Incoming>) -> Result<Response<AnswerBody>, Gone> {
-        self.proxy.requests.fetch_add(1, Ordering::Relaxed);
+        self.proxy.port.count_request();
         let fault = self.client.begin_answer();
         let wants_html = forward::wants_html(&request);
         if let Some(fault) = fault {
@@ -172,8 +160,9 @@ impl ProxyConnection {
         let proxied = ProxiedRequest {
             access: site.access.clone(),
             generation: site.generation,
-            place: head.place.clone(),
+            door: RequestDoor::Proxy { place: head.place.clone() },
             alias: Some(alias),
+            bodies: None,
         };
         let connect_timeout = self.connect_timeout();
         Ok(RequestPath { client: Rc::clone(&self.client), route, exchange, proxied: Some(proxied), connect_timeout })
@@ -192,36 +181,19 @@ impl ProxyConnection {
         shared.change(RouteCommand::Serve(target));
         let route = LocalRoute::new(shared);
         let exchange = self.enter(&route.shared, &access, place)?;
-        let proxied = ProxiedRequest { access, generation: None, place: place.clone(), alias: None };
+        let door = RequestDoor::Proxy { place: place.clone() };
+        let proxied = ProxiedRequest { access, generation: None, door, alias: None, bodies: None };
         Ok(RequestPath { client: Rc::clone(&self.client), route, exchange, proxied: Some(proxied), connect_timeout })
     }
 
-    /// Returns the part that the route has in the connection for the episode, and registers it if it is new.
     fn enter(
         &self,
         route: &Arc<SharedRoute>,
         access: &EpisodeAccess,
         place: &HostPort,
     ) -> Result<Arc<ExchangeLink>, RefusalResponse> {
-        let mut exchanges = self.exchanges.borrow_mut();
-        let known = exchanges.iter().find(|known| Arc::ptr_eq(&known.route, route) && known.access.is_same(access));
-        if let Some(known) = known {
-            return Ok(Arc::clone(&known.link));
-        }
-        if exchanges.len() >= EXCHANGES_KEPT {
-            exchanges.retain(|known| !known.link.is_quiet());
-        }
-        let link = Arc::new(ExchangeLink::new(Arc::clone(&self.client.link)));
-        let access_entry = access.enter(Arc::clone(&link));
-        let access_entry = access_entry.map_err(|refusal| RefusalResponse::of_proxy(&refusal, &place.to_string()))?;
-        exchanges.push(ProxiedExchange {
-            link: Arc::clone(&link),
-            route: Arc::clone(route),
-            access: access.clone(),
-            _route_entry: route.enter_guest(Arc::clone(&link)),
-            _access_entry: access_entry,
-        });
-        Ok(link)
+        let entered = self.exchanges.enter(route, access);
+        entered.map_err(|refusal| RefusalResponse::of_proxy(&refusal, &place.to_string()))
     }
 
     fn open_tunnel(&self, head: ProxiedHead) -> Response<AnswerBody> {
@@ -275,12 +247,6 @@ impl ProxyConnection {
 
     /// Answers a request that has no route.
     fn own(&self, refusal: &RefusalResponse, wants_html: bool) -> Response<AnswerBody> {
-        self.proxy.refused.fetch_add(1, Ordering::Relaxed);
-        let (mut parts, text) = refusal.answer(RefusalSubject::Proxy, wants_html).into_parts();
-        if self.client.is_last_answer() {
-            parts.headers.insert(CONNECTION, HeaderValue::from_static("close"));
-        }
-        self.client.end_answer(None);
-        Response::from_parts(parts, AnswerBody::Own(Some(text)))
+        self.proxy.port.own(&self.client, refusal, RefusalSubject::Proxy, wants_html)
     }
 }

@@ -23,17 +23,13 @@
 //!   CONNECT example.com:443 ► the same, then egress ──► bytes, if the environment allows the host
 //! ```
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use tokio::sync::oneshot;
+use std::sync::Arc;
 
 use super::directory::ProxyDirectory;
-use super::link::ClientLink;
+use super::guests::{self, GuestPort, SharedListener};
 
-/// The counters of a proxy.
+/// The counters of a port of the episode proxy, or of a slot's own port.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProxyStats {
@@ -47,82 +43,13 @@ pub struct ProxyStats {
 
 /// The state that all workers and all handles of a proxy share.
 pub(super) struct SharedProxy {
-    pub(super) address: SocketAddr,
+    pub(super) port: Arc<GuestPort>,
     pub(super) directory: Arc<dyn ProxyDirectory>,
-    pub(super) requests: AtomicU64,
-    pub(super) refused: AtomicU64,
-    is_draining: Arc<AtomicBool>,
-    clients: Mutex<ProxyClients>,
-}
-
-#[derive(Default)]
-struct ProxyClients {
-    links: HashMap<u64, Arc<ClientLink>>,
-    next_key: u64,
 }
 
 impl SharedProxy {
     pub(super) fn new(address: SocketAddr, directory: Arc<dyn ProxyDirectory>) -> Arc<Self> {
-        Arc::new(Self {
-            address,
-            directory,
-            requests: AtomicU64::new(0),
-            refused: AtomicU64::new(0),
-            is_draining: Arc::default(),
-            clients: Mutex::default(),
-        })
-    }
-
-    // Every critical section leaves the clients consistent at each step.
-    fn clients(&self) -> MutexGuard<'_, ProxyClients> {
-        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Registers a client connection, unless the limit is reached.
-    pub(super) fn enter_client(self: &Arc<Self>, link: Arc<ClientLink>, most: usize) -> Option<ProxyClientEntry> {
-        let mut clients = self.clients();
-        if clients.links.len() >= most {
-            return None;
-        }
-        clients.next_key += 1;
-        let key = clients.next_key;
-        clients.links.insert(key, link);
-        Some(ProxyClientEntry { proxy: Arc::clone(self), key })
-    }
-
-    pub(super) fn each_client(&self, act: impl Fn(&ClientLink)) {
-        for client in self.clients().links.values() {
-            act(client);
-        }
-    }
-
-    pub(super) fn connections(&self) -> usize {
-        self.clients().links.len()
-    }
-
-    /// Returns the flag that says whether every response must be the last on its connection.
-    pub(super) fn draining(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.is_draining)
-    }
-
-    /// Lets exchanges under way finish and closes idle connections; every further response ends its connection.
-    pub(super) fn drain(&self) {
-        self.is_draining.store(true, Ordering::SeqCst);
-        self.each_client(ClientLink::close_if_idle);
-    }
-}
-
-/// A client connection in the register of a proxy; dropping it removes the entry.
-pub(super) struct ProxyClientEntry {
-    proxy: Arc<SharedProxy>,
-    key: u64,
-}
-
-impl Drop for ProxyClientEntry {
-    fn drop(&mut self) {
-        // Removed under the mutex and dropped after it, because dropping the last owner closes the connection.
-        let removed = self.proxy.clients().links.remove(&self.key);
-        drop(removed);
+        Arc::new(Self { port: Arc::new(GuestPort::new(address)), directory })
     }
 }
 
@@ -130,48 +57,29 @@ impl Drop for ProxyClientEntry {
 #[derive(Clone)]
 pub struct Proxy {
     pub(super) shared: Arc<SharedProxy>,
-    pub(super) listening: Arc<Mutex<Option<ProxyListening>>>,
-}
-
-pub(super) struct ProxyListening {
-    pub(super) stop: oneshot::Sender<()>,
-    pub(super) finished: oneshot::Receiver<()>,
+    pub(super) listener: SharedListener,
 }
 
 impl std::fmt::Debug for Proxy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Proxy").field("address", &self.shared.address).finish_non_exhaustive()
+        f.debug_struct("Proxy").field("address", &self.local_addr()).finish_non_exhaustive()
     }
 }
 
 impl Proxy {
     /// Returns the address of the port.
     pub fn local_addr(&self) -> SocketAddr {
-        self.shared.address
+        self.shared.port.address
     }
 
     /// Returns the counters of the proxy.
     pub fn stats(&self) -> ProxyStats {
-        ProxyStats {
-            connections: self.shared.connections() as u64,
-            requests: self.shared.requests.load(Ordering::SeqCst),
-            refused: self.shared.refused.load(Ordering::SeqCst),
-        }
+        self.shared.port.stats()
     }
 
     /// Releases the port and cuts all connections: when this returns, the port can be opened again.
     pub async fn close(self) {
-        self.unlisten().await;
-        self.shared.drain();
-        self.shared.each_client(ClientLink::cut);
-    }
-
-    pub(super) async fn unlisten(&self) {
-        let listening = self.listening.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(ProxyListening { stop, finished }) = listening {
-            // Both calls fail only if the worker has ended, and the listener with it.
-            let _ = stop.send(());
-            let _ = finished.await;
-        }
+        guests::unlisten(&self.listener).await;
+        self.shared.port.close();
     }
 }

@@ -9,14 +9,12 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use http::Request;
+use http::Method;
 use jiff::Timestamp;
 
-use super::gather::Track;
+use super::episode_recorder::BodyRoom;
 use super::recording::{Exchange, Loss, RecordedBody, Recording, RecordingFilter, RequestHead};
 
 /// Limits of a route's log, in bytes and in exchanges.
@@ -31,8 +29,8 @@ const PASSING_MAX: usize = 16 << 20;
 pub struct Recorder {
     records: RecordingFilter,
     log: Mutex<ExchangeLog>,
-    /// Bytes of bodies that are in transit.
-    passing: AtomicUsize,
+    /// Room for bodies that are in transit.
+    passing: BodyRoom,
 }
 
 impl fmt::Debug for Recorder {
@@ -43,7 +41,7 @@ impl fmt::Debug for Recorder {
 
 impl Recorder {
     pub(super) fn new(records: RecordingFilter) -> Self {
-        Self { records, log: Mutex::new(ExchangeLog::new(None, false)), passing: AtomicUsize::new(0) }
+        Self { records, log: Mutex::new(ExchangeLog::new(None, false)), passing: BodyRoom::new(PASSING_MAX) }
     }
 
     // Every critical section leaves the log consistent at each step.
@@ -85,9 +83,8 @@ impl Recorder {
         log.restart(generation, false);
     }
 
-    /// Prepares to record a request if its method is recorded. `reached` is the address at which it arrived.
-    pub(super) fn hear<B>(self: &Arc<Self>, request: &Request<B>, reached: SocketAddr) -> Option<Track> {
-        self.records.includes(request.method()).then(|| Track::of(self, request, reached))
+    pub(super) fn includes(&self, method: &Method) -> bool {
+        self.records.includes(method)
     }
 
     /// Enters a request that is about to be sent to a generation, unless it has been entered before. Returns `None` if
@@ -102,19 +99,8 @@ impl Recorder {
         known.filter(|place| place.serial == log.serial).or_else(|| log.enter(generation, request))
     }
 
-    /// Reserves room for bytes of a body in transit. Returns false if no room is left.
-    pub(super) fn take_room(&self, bytes: usize) -> bool {
-        let taken = self.passing.fetch_add(bytes, Ordering::Relaxed);
-        let is_taken = taken + bytes <= PASSING_MAX;
-        if !is_taken {
-            self.give_room(bytes);
-        }
-        is_taken
-    }
-
-    /// Releases room that `take_room` reserved.
-    pub(super) fn give_room(&self, bytes: usize) {
-        self.passing.fetch_sub(bytes, Ordering::Relaxed);
+    pub(super) fn room(&self) -> &BodyRoom {
+        &self.passing
     }
 
     /// Completes an exchange, if it is still in the log.
@@ -159,8 +145,7 @@ impl ExchangeLog {
             return None;
         }
         let number = self.first + self.exchanges.len() as u64;
-        let (request, sent, received) = (Arc::clone(request), RecordedBody::None, RecordedBody::None);
-        let exchange = Exchange { request, sent, answer: None, received, took: None };
+        let exchange = Exchange::begun(request);
         self.bytes += exchange.bytes();
         self.exchanges.push_back(exchange);
         self.make_room();
@@ -203,12 +188,14 @@ impl ExchangeLog {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
     use std::rc::Rc;
 
+    use http::Request;
     use http::header::{CONTENT_TYPE, HOST};
     use http::{HeaderMap, StatusCode};
 
-    use super::super::gather::{BODY_MAX, Gather};
+    use super::super::gather::{BODY_MAX, Gather, Track, TrackPlace};
     use super::*;
 
     const REACHED: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7770);
@@ -219,9 +206,13 @@ mod tests {
         recorder
     }
 
+    fn hear(recorder: &Arc<Recorder>, request: &Request<()>) -> Option<Track> {
+        Track::of(request, TrackPlace { reached: REACHED, site: Some("shop") }, Some(recorder), None)
+    }
+
     fn post(recorder: &Arc<Recorder>, path: &str, body: &[u8], answer: &[u8]) {
         let request = Request::post(path).header(HOST, "h:7770").body(()).expect("a request");
-        let track = Rc::new(recorder.hear(&request, REACHED).expect("recorded"));
+        let track = Rc::new(hear(recorder, &request).expect("recorded"));
         track.sent_to(1);
         let mut sent = Gather::sent(&track);
         sent.add(body);
@@ -270,22 +261,22 @@ mod tests {
         let recorder = recorder();
         let gather = || {
             let request = Request::post("/a").header(HOST, "h:7770").body(()).expect("a request");
-            let track = Rc::new(recorder.hear(&request, REACHED).expect("recorded"));
+            let track = Rc::new(hear(&recorder, &request).expect("recorded"));
             track.sent_to(1);
             let mut sent = Gather::sent(&track);
             sent.add(&vec![b'x'; BODY_MAX]);
             sent
         };
         let mut all: Vec<_> = (0..20).map(|_| gather()).collect();
-        assert_eq!(recorder.passing.load(Ordering::Relaxed), PASSING_MAX);
+        assert_eq!(recorder.passing.taken(), PASSING_MAX);
         all.iter_mut().for_each(|gather| gather.end());
         drop(all);
-        assert_eq!(recorder.passing.load(Ordering::Relaxed), 0);
+        assert_eq!(recorder.passing.taken(), 0);
         let recording = recorded(&recorder);
         let lost = |exchange: &&Exchange| matches!(exchange.sent, RecordedBody::Lost { why: Loss::MadeRoom, .. });
         assert_eq!(recording.dropped as usize + recording.exchanges.iter().filter(lost).count() + 15, 20);
         drop(gather());
-        assert_eq!(recorder.passing.load(Ordering::Relaxed), 0, "one that is cut off gives its room back");
+        assert_eq!(recorder.passing.taken(), 0, "one that is cut off gives its room back");
     }
 
     #[test]
@@ -302,7 +293,7 @@ mod tests {
     fn a_generation_begins_anew_and_nothing_of_the_past_is_entered() {
         let recorder = recorder();
         let request = Request::get("/").header(HOST, "h").body(()).expect("a request");
-        let track = recorder.hear(&request, REACHED).expect("recorded");
+        let track = hear(&recorder, &request).expect("recorded");
         track.sent_to(1);
         recorder.serve(1);
         assert_eq!(recorded(&recorder).exchanges.len(), 1, "the same generation goes on");
@@ -325,9 +316,9 @@ mod tests {
         let recorder = Arc::new(Recorder::new(RecordingFilter::Writes));
         recorder.serve(1);
         let get = Request::get("/").header(HOST, "h").body(()).expect("a request");
-        assert!(recorder.hear(&get, REACHED).is_none());
+        assert!(hear(&recorder, &get).is_none());
         let put = Request::put("/").header(HOST, "h").body(()).expect("a request");
-        let track = Rc::new(recorder.hear(&put, REACHED).expect("recorded"));
+        let track = Rc::new(hear(&recorder, &put).expect("recorded"));
         track.sent_to(1);
         Gather::sent(&track).add(b"half");
         let sent = recorded(&recorder).exchanges.remove(0).sent;

@@ -131,6 +131,12 @@ pub struct Recording {
 }
 
 impl Exchange {
+    /// Returns the exchange of a request that is about to be sent.
+    pub(super) fn begun(request: &Arc<RequestHead>) -> Self {
+        let (sent, received) = (RecordedBody::None, RecordedBody::None);
+        Self { request: Arc::clone(request), sent, answer: None, received, took: None }
+    }
+
     /// Returns the number of bytes that the exchange counts towards the log's limit.
     pub(super) fn bytes(&self) -> usize {
         let answer = self.answer.as_ref().map_or(0, |answer| size_of(&answer.headers));

@@ -194,6 +194,40 @@ impl RefusalResponse {
         Self { is_of_proxy: true, ..refusal }
     }
 
+    /// Refuses a request to the own port of a slot with the reason of the daemon.
+    pub(super) fn of_slot(refusal: &ProxyRefusal) -> Self {
+        match refusal {
+            ProxyRefusal::Ended { reason } => {
+                Self::gone(&format!("the episode of this connection has ended ({reason})"))
+            }
+            ProxyRefusal::Credentials => Self::gone("the episode of this connection is not known any more"),
+            ProxyRefusal::Unavailable { reason, retry_after } => {
+                Self::refusing(&format!("the episode cannot use its sites at present ({reason})"), *retry_after)
+            }
+            ProxyRefusal::Outside { .. } => Self::gone("the episode of this connection does not have the site"),
+        }
+    }
+
+    /// Refuses a request of an episode that does not have the slot. A status that no client takes for an invitation to
+    /// try again: another attempt could reach the next episode.
+    pub(super) fn gone(reason: &str) -> Self {
+        Self { ends_connection: true, ..Self::new(StatusCode::GONE, reason) }
+    }
+
+    /// Refuses a request to the own port of a slot that no episode had when the connection began.
+    pub(super) fn no_lease(reason: &str, retry_after: Duration) -> Self {
+        Self { ends_connection: true, ..Self::refusing(reason, retry_after) }
+    }
+
+    /// Refuses a request to a site that cannot be offered at another address than its own.
+    pub(super) fn unmappable(instead: &str) -> Self {
+        let reason = format!(
+            "its pages contain addresses that cannot be replaced by those of this slot, and would lead to another slot: \
+             {instead}"
+        );
+        Self::new(StatusCode::MISDIRECTED_REQUEST, reason)
+    }
+
     /// Refuses a request to an external host that cannot be reached.
     pub(super) fn egress(error: &EgressError, place: &str) -> Self {
         let status = match error {

@@ -27,6 +27,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use super::gather::RecordedEpisode;
 use super::link::{ClientLink, Epoch, ExchangeLink};
 use super::phase::{HoldLimits, RouteCommand, RouteState};
 use super::recorder::Recorder;
@@ -132,6 +133,8 @@ pub(super) struct SharedRoute {
     pub(super) writes: WriteRules,
     /// Records the traffic; `None` if nothing is recorded.
     pub(super) recorder: Option<Arc<Recorder>>,
+    /// Records the requests to the public port for the episode that has the route.
+    episode: Mutex<Option<RecordedEpisode>>,
     pub(super) counters: Counters,
     epoch: AtomicU64,
     is_draining: Arc<AtomicBool>,
@@ -168,6 +171,7 @@ impl SharedRoute {
             hold,
             writes,
             recorder: (record != RecordingFilter::Nothing).then(|| Arc::new(Recorder::new(record))),
+            episode: Mutex::default(),
             counters: Counters::default(),
             epoch: AtomicU64::new(1),
             is_draining: Arc::default(),
@@ -189,6 +193,16 @@ impl SharedRoute {
     // Every critical section leaves the register consistent at each step, so a panic inside one does not invalidate it.
     fn register(&self) -> MutexGuard<'_, Register> {
         self.register.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the recorder of the episode that has the route, if it is recorded.
+    pub(super) fn episode_recording(&self) -> Option<RecordedEpisode> {
+        self.episode.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Records the requests to the public port for an episode, or for none.
+    pub(super) fn record_for(&self, episode: Option<RecordedEpisode>) {
+        *self.episode.lock().unwrap_or_else(PoisonError::into_inner) = episode;
     }
 
     pub(super) fn epoch(&self) -> Epoch {

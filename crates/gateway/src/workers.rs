@@ -25,6 +25,7 @@ use super::local::LocalRoute;
 use super::phase::RouteState;
 use super::proxy::SharedProxy;
 use super::route::SharedRoute;
+use super::slot_port::{SharedSlotPort, SlotLease};
 
 /// A command to a worker.
 pub(super) enum WorkerOrder {
@@ -38,6 +39,8 @@ pub(super) enum WorkerOrder {
         door: Door,
         stream: std::net::TcpStream,
         share: Share,
+        /// The lease that the slot had when the connection was accepted, if the door is a slot's own port.
+        lease: Option<SlotLease>,
     },
     /// The route is closed, so the worker may drop its pool.
     Forget {
@@ -53,6 +56,8 @@ pub(super) enum Door {
     Port(Arc<SharedRoute>),
     /// A port of the episode proxy.
     Proxy(Arc<SharedProxy>),
+    /// The own port of a slot.
+    Slot(Arc<SharedSlotPort>),
 }
 
 impl Door {
@@ -60,20 +65,31 @@ impl Door {
         match self {
             Self::Port(route) => &route.name,
             Self::Proxy(_) => "episode proxy",
+            Self::Slot(slot) => &slot.name,
         }
     }
 
     pub(super) fn address(&self) -> SocketAddr {
         match self {
             Self::Port(route) => route.address,
-            Self::Proxy(proxy) => proxy.address,
+            Self::Proxy(proxy) => proxy.port.address,
+            Self::Slot(slot) => slot.port.address,
+        }
+    }
+
+    /// Returns the lease to which a connection belongs that is accepted now.
+    fn lease(&self) -> Option<SlotLease> {
+        match self {
+            Self::Port(_) | Self::Proxy(_) => None,
+            Self::Slot(slot) => slot.directory.lease(),
         }
     }
 
     pub(super) fn each_client(&self, act: impl Fn(&ClientLink)) {
         match self {
             Self::Port(route) => route.each_client(act),
-            Self::Proxy(proxy) => proxy.each_client(act),
+            Self::Proxy(proxy) => proxy.port.each_client(act),
+            Self::Slot(slot) => slot.port.each_client(act),
         }
     }
 }
@@ -125,9 +141,9 @@ impl GatewayWorker {
                         let _ = done.send(());
                     });
                 }
-                WorkerOrder::Serve { door, stream, share } => {
+                WorkerOrder::Serve { door, stream, share, lease } => {
                     if let Ok(stream) = TcpStream::from_std(stream) {
-                        self.serve(stream, &door, share);
+                        self.serve(stream, &door, share, lease);
                     }
                 }
                 WorkerOrder::Forget { route } => {
@@ -147,7 +163,7 @@ impl GatewayWorker {
         Rc::clone(self.routes.borrow_mut().entry(route.id).or_insert_with(|| LocalRoute::new(Arc::clone(route))))
     }
 
-    fn serve(self: &Rc<Self>, stream: TcpStream, door: &Door, share: Share) {
+    fn serve(self: &Rc<Self>, stream: TcpStream, door: &Door, share: Share, lease: Option<SlotLease>) {
         let worker = Rc::clone(self);
         match door {
             Door::Port(route) => {
@@ -164,6 +180,13 @@ impl GatewayWorker {
                     drop(share);
                 });
             }
+            Door::Slot(slot) => {
+                let slot = Arc::clone(slot);
+                tokio::task::spawn_local(async move {
+                    connection::serve_slot(stream, slot, lease, worker).await;
+                    drop(share);
+                });
+            }
         }
     }
 
@@ -174,11 +197,13 @@ impl GatewayWorker {
             return;
         };
         let share = Share::take(&member.connections);
+        // Here, in the order of the connections: the worker that serves this one may be busy.
+        let lease = door.lease();
         if index == self.index {
-            self.serve(stream, door, share);
+            self.serve(stream, door, share, lease);
         } else if let Ok(stream) = stream.into_std() {
             // Fails only while the gateway stops.
-            let _ = member.orders.send(WorkerOrder::Serve { door: door.clone(), stream, share });
+            let _ = member.orders.send(WorkerOrder::Serve { door: door.clone(), stream, share, lease });
         }
     }
 }

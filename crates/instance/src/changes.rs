@@ -126,10 +126,7 @@ impl LookFolder {
 
     /// Returns the numbers of a generation's looks, in order.
     pub fn numbers(&self, id: &InstanceId, generation: u64) -> io::Result<Vec<u64>> {
-        let mut numbers: Vec<u64> =
-            names(&self.generation(id, generation))?.iter().filter_map(|name| name.parse().ok()).collect();
-        numbers.sort_unstable();
-        Ok(numbers)
+        look_numbers(&self.generation(id, generation))
     }
 
     /// Removes the rows of snapshots that do not exist any more, and the looks of generations that do not serve.
@@ -164,6 +161,13 @@ fn keep_only(instance: &Path, generation: u64) -> io::Result<()> {
     Ok(())
 }
 
+/// Returns the numbers of the looks in the folder of a generation, in order.
+fn look_numbers(folder: &Path) -> io::Result<Vec<u64>> {
+    let mut numbers: Vec<u64> = names(folder)?.iter().filter_map(|name| name.parse().ok()).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
 /// Returns the names in a folder; none if it does not exist.
 fn names(folder: &Path) -> io::Result<Vec<String>> {
     let entries = match std::fs::read_dir(folder) {
@@ -179,11 +183,73 @@ fn remove(path: &Path) -> io::Result<()> {
 }
 
 /// A state that was read from a running instance.
+#[derive(Debug)]
 struct ReadState {
     digest: Digest,
     rows: StoreRows,
     texts: StoreTexts,
     is_settled: bool,
+}
+
+/// A state that is about to be kept as a look.
+#[derive(Debug)]
+pub struct PendingLook {
+    /// The folder with the looks of the generation.
+    folder: PathBuf,
+    generation: u64,
+    state: ReadState,
+}
+
+impl PendingLook {
+    fn path(&self, number: u64) -> PathBuf {
+        self.folder.join(number.to_string())
+    }
+
+    fn write(&self, number: u64) -> io::Result<()> {
+        let ReadState { digest, rows, texts, .. } = &self.state;
+        LookFile::write(&self.path(number), LookContent { digest: Some(digest), rows, texts })
+    }
+}
+
+/// Keeps the states of different instances as looks of one number, all or none, and returns the number.
+///
+/// Errors: `TooManyLooks` if one of the generations has as many as it can have; a look could not be written.
+/// Cancellation: safe; the looks may exist.
+pub async fn keep_looks(pending: Vec<PendingLook>) -> Result<u64, ChangesError> {
+    let path = pending.first().map(|look| look.folder.clone()).unwrap_or_default();
+    let number = blocking("write", &path, move |_| {
+        for look in &pending {
+            keep_only(look.folder.parent().unwrap_or(&look.folder), look.generation)?;
+        }
+        write_looks(&pending)
+    });
+    number.await?.ok_or(ChangesError::TooManyLooks)
+}
+
+/// Writes looks under the lowest number that is above those of all other looks; `None` if there are too many of them.
+fn write_looks(pending: &[PendingLook]) -> io::Result<Option<u64>> {
+    'number: loop {
+        let mut number = 1;
+        for look in pending {
+            let taken = look_numbers(&look.folder)?;
+            if taken.len() >= LOOKS_MAX {
+                return Ok(None);
+            }
+            number = number.max(taken.last().map_or(1, |last| last + 1));
+        }
+        for (index, look) in pending.iter().enumerate() {
+            let Err(error) = look.write(number) else { continue };
+            for written in &pending[..index] {
+                remove(&written.path(number))?;
+            }
+            match error.kind() {
+                // Another request took this number.
+                io::ErrorKind::AlreadyExists => continue 'number,
+                _ => return Err(error),
+            }
+        }
+        return Ok(Some(number));
+    }
 }
 
 /// A state that is kept on disk.
@@ -271,31 +337,19 @@ impl ProofCandidate<'_> {
     ///
     /// Errors: `TooManyLooks`; the state could not be read or written. Cancellation: safe; the look may exist.
     pub async fn keep_look(&self) -> Result<u64, ChangesError> {
+        keep_looks(vec![self.read_look().await?]).await
+    }
+
+    /// Reads the present state for [`keep_looks`].
+    ///
+    /// Errors: `TooManyLooks`; the state could not be read. Cancellation: safe.
+    pub async fn read_look(&self) -> Result<PendingLook, ChangesError> {
         let reference = self.needed_reference().await?;
-        let (looks, id, generation) = (self.looks(), self.id.clone(), self.incarnation.generation);
-        let folder = looks.generation(&id, generation);
-        let numbers = move |looks: &LookFolder, id: &InstanceId| looks.numbers(id, generation);
-        if numbers(&looks, &id).unwrap_or_default().len() >= LOOKS_MAX {
+        let folder = self.looks().generation(self.id, self.incarnation.generation);
+        if look_numbers(&folder).unwrap_or_default().len() >= LOOKS_MAX {
             return Err(ChangesError::TooManyLooks);
         }
-        let now = self.read(&reference, true).await?;
-        let number = blocking("write", &folder, move |folder| {
-            keep_only(folder.parent().unwrap_or(folder), generation)?;
-            loop {
-                let taken = numbers(&looks, &id)?;
-                if taken.len() >= LOOKS_MAX {
-                    return Ok(None);
-                }
-                let number = taken.last().map_or(1, |last| last + 1);
-                let content = LookContent { digest: Some(&now.digest), rows: &now.rows, texts: &now.texts };
-                match LookFile::write(&folder.join(number.to_string()), content) {
-                    // Another request took this number.
-                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                    written => return written.map(|()| Some(number)),
-                }
-            }
-        });
-        number.await?.ok_or(ChangesError::TooManyLooks)
+        Ok(PendingLook { folder, generation: self.incarnation.generation, state: self.read(&reference, true).await? })
     }
 
     fn looks(&self) -> LookFolder {
@@ -484,6 +538,42 @@ mod tests {
     fn touch(path: &Path) {
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("created");
         std::fs::write(path, "").expect("written");
+    }
+
+    fn pending(looks: &LookFolder, site: &str) -> PendingLook {
+        let digest = Digest { declared: String::new(), stores: BTreeMap::new() };
+        let state = ReadState { digest, rows: StoreRows::new(), texts: StoreTexts::new(), is_settled: true };
+        PendingLook { folder: looks.generation(&id(site), 7), generation: 7, state }
+    }
+
+    #[test]
+    fn looks_of_several_instances_have_one_number_that_none_of_them_had() {
+        let root = tempfile::tempdir().expect("a folder");
+        let looks = LookFolder::new(root.path().join("looks"));
+        let numbers = |site: &str| looks.numbers(&id(site), 7).expect("numbers");
+        let both = [pending(&looks, "shop"), pending(&looks, "forum")];
+        touch(&looks.generation(&id("shop"), 7).join("2"));
+        assert_eq!(write_looks(&both).expect("written"), Some(3));
+        assert_eq!(write_looks(&both[1..]).expect("written"), Some(4));
+        assert_eq!(write_looks(&both).expect("written"), Some(5));
+        assert_eq!((numbers("shop"), numbers("forum")), (vec![2, 3, 5], vec![3, 4, 5]));
+    }
+
+    #[test]
+    fn looks_are_kept_of_all_instances_or_of_none() {
+        let root = tempfile::tempdir().expect("a folder");
+        let looks = LookFolder::new(root.path().join("looks"));
+        let both = [pending(&looks, "shop"), pending(&looks, "forum")];
+        for number in 1..=LOOKS_MAX {
+            touch(&looks.generation(&id("forum"), 7).join(number.to_string()));
+        }
+        assert_eq!(write_looks(&both).expect("full"), None);
+        assert_eq!(looks.numbers(&id("shop"), 7).expect("numbers"), Vec::<u64>::new());
+        // A file in the place of a folder: the second look cannot be written.
+        std::fs::remove_dir_all(looks.instance(&id("forum"))).expect("removed");
+        touch(&looks.instance(&id("forum")));
+        assert!(write_looks(&both).is_err());
+        assert_eq!(looks.numbers(&id("shop"), 7).expect("numbers"), Vec::<u64>::new());
     }
 
     #[test]

@@ -32,6 +32,12 @@ pub(super) enum OperationFailure {
     /// The requested snapshot does not exist.
     #[error("find snapshot {0}")]
     NoSnapshot(String),
+    /// The generation whose state was to be copied does not serve any more.
+    #[error("copy generation {0}, which does not serve any more")]
+    OtherGeneration(u64),
+    /// The state of a running episode could not be copied.
+    #[error("copy the state of the episode")]
+    Copy(#[source] BaselineError),
     /// The instance differs from its snapshot, or could not be compared with it.
     #[error("prove that the site equals its snapshot")]
     Proof(#[from] ProofError),
@@ -72,14 +78,18 @@ impl OperationFailure {
     fn cause(&self) -> Option<Cause> {
         match self {
             Self::Baseline(error) => error.cause().or(Some(Cause::Baseline)),
-            Self::Snapshot(error) => error.cause(),
+            Self::Snapshot(error) | Self::Copy(error) => error.cause(),
             Self::Reset(error) => Cause::stated_by_program(error.log()).or_else(|| error.cause()),
             Self::Remove(error) => error.cause(),
             Self::Proof(error) => error.cause(),
             Self::Store(error) => error.cause(),
             Self::Beside(error) => error.cause(),
             Self::NotRestarted { taking, cause } => taking.cause().or_else(|| cause.cause()),
-            Self::Superseded | Self::NoSnapshot(_) | Self::Panicked(_) | Self::Refused(_) => None,
+            Self::Superseded
+            | Self::NoSnapshot(_)
+            | Self::OtherGeneration(_)
+            | Self::Panicked(_)
+            | Self::Refused(_) => None,
         }
     }
 
@@ -100,7 +110,8 @@ pub(super) fn of(failure: &OperationFailure, id: &InstanceId) -> InstanceFailure
             format!("`arenad snapshot rm {kept}` removes that one, or take this one on that engine")
         }
         OperationFailure::Baseline(BaselineError::NotClean { service, .. })
-        | OperationFailure::Snapshot(BaselineError::NotClean { service, .. }) => format!(
+        | OperationFailure::Snapshot(BaselineError::NotClean { service, .. })
+        | OperationFailure::Copy(BaselineError::NotClean { service, .. }) => format!(
             "give `{service}` in the Compose file `init: true` if its command ignores SIGTERM as the first process of a container, \
              a `stop_signal` that its server ends at, or a longer `stop_grace_period`"
         ),

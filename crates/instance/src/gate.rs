@@ -8,9 +8,10 @@
 //!                                                 ├──► route
 //!   episodes: open | closed | leased(generation) ─┘
 //! ```
-//! A generation that does not belong to the lease is never served while the lease lasts, whatever the driver does.
+//! A generation that does not belong to the lease is never served while the lease lasts, whatever the driver does. While
+//! an episode is forked, the gates of all its slots are suspended: they hold what they would serve.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -68,6 +69,8 @@ struct GateState {
     offer: RouteOffer,
     /// Ends the daemon's own visits that began under this access.
     visits: CancellationToken,
+    /// The number of suspensions.
+    suspensions: usize,
 }
 
 /// The gate of one instance.
@@ -81,7 +84,7 @@ impl RouteGate {
     /// Creates the gate of an instance that does not serve yet.
     pub fn new(route: Route, access: RouteAccess) -> Self {
         let offer = RouteOffer::Refuse("nothing serves it yet".to_owned(), RETRY_AFTER);
-        Self { route, state: Mutex::new(GateState { access, offer, visits: CancellationToken::new() }) }
+        Self { route, state: Mutex::new(GateState { access, offer, visits: CancellationToken::new(), suspensions: 0 }) }
     }
 
     fn state(&self) -> MutexGuard<'_, GateState> {
@@ -130,6 +133,18 @@ impl RouteGate {
         self.apply(&state);
     }
 
+    /// Holds the requests of those who may reach the instance until the guard is dropped, whatever the driver offers.
+    pub(crate) fn suspend(self: &Arc<Self>) -> RouteSuspension {
+        self.change_suspensions(|suspensions| suspensions + 1);
+        RouteSuspension(self.clone())
+    }
+
+    fn change_suspensions(&self, change: impl FnOnce(usize) -> usize) {
+        let mut state = self.state();
+        state.suspensions = change(state.suspensions);
+        self.apply(&state);
+    }
+
     /// Begins a visit of the daemon itself, whose end the token announces. `note` runs before the access can change.
     ///
     /// Errors: the slot is being prepared for the episode, and must stay untouched.
@@ -155,6 +170,7 @@ impl RouteGate {
     fn apply(&self, state: &GateState) {
         match &state.offer {
             RouteOffer::Serve(target) => match state.access.refusal(target.generation) {
+                None if state.suspensions > 0 => self.route.hold("its episode is being forked"),
                 None => self.route.serve(target.clone()),
                 Some(reason) => self.route.refuse(reason, RETRY_AFTER),
             },
@@ -165,6 +181,16 @@ impl RouteGate {
             },
             RouteOffer::Refuse(reason, retry_after) => self.route.refuse(reason.clone(), *retry_after),
         }
+    }
+}
+
+/// Holds the requests of an instance while it exists.
+#[derive(Debug)]
+pub struct RouteSuspension(Arc<RouteGate>);
+
+impl Drop for RouteSuspension {
+    fn drop(&mut self) {
+        self.0.change_suspensions(|suspensions| suspensions.saturating_sub(1));
     }
 }
 
@@ -239,6 +265,25 @@ mod tests {
         assert_eq!(serves(&gate), None);
         gate.set_access(RouteAccess::Open);
         assert_eq!(serves(&gate), Some(4), "the offer of the driver is remembered");
+    }
+
+    #[test]
+    fn a_suspended_gate_holds_until_the_last_suspension_ends() {
+        let gate = Arc::new(gate(leased(3)));
+        gate.serve(target(3));
+        let (one, other) = (gate.suspend(), gate.suspend());
+        let is_holding = || matches!(gate.route().state(), RouteState::Holding { .. });
+        assert!(is_holding());
+        gate.hold("its state is copied".to_owned());
+        gate.serve(target(3));
+        assert!(is_holding(), "the driver has done its part, others have not");
+        drop(one);
+        assert!(is_holding());
+        gate.set_access(closed());
+        assert!(matches!(gate.route().state(), RouteState::Refusing { .. }), "the episode ended meanwhile");
+        gate.set_access(leased(3));
+        drop(other);
+        assert_eq!(serves(&gate), Some(3));
     }
 
     #[test]

@@ -20,6 +20,7 @@
 mod adoption;
 pub mod changes;
 mod context;
+mod copy;
 mod driver;
 mod engine_in_use;
 mod failure;
@@ -68,9 +69,8 @@ use arenad_store::{StoredInstance, StoredWrites};
 
 pub use driver::spawn;
 pub use failure::hint;
-pub use gate::{RouteAccess, RouteGate};
+pub use gate::{RouteAccess, RouteGate, RouteSuspension};
 pub use pool::StandbyReport;
-pub use standbys::expected_memory;
 
 /// The state of an instance at one moment, for readers outside of the driver.
 #[derive(Debug, Clone)]
@@ -346,6 +346,12 @@ impl InstanceHandle {
     /// visits have been told to end.
     pub fn set_access(&self, access: RouteAccess) {
         self.gate.set_access(access);
+    }
+
+    /// Holds requests until the guard is dropped. Requests that are under way are cut, so the caller waits for a moment
+    /// without any.
+    pub fn suspend(&self) -> RouteSuspension {
+        self.gate.suspend()
     }
 
     /// Returns the episode that has the slot of the instance, or that the slot is being prepared for.

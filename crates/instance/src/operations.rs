@@ -26,7 +26,7 @@ use crate::proof::ProofCandidate;
 use arenad_baseline::{self as baseline, BaselineError, snapshot};
 use arenad_digest::StoreConnections;
 use arenad_engine::{CpuWeight, labels};
-use arenad_launch::{self as launch, GenerationSelector, Remains, RemoveError};
+use arenad_launch::{self as launch, GenerationSelector, Incarnation, Remains, RemoveError};
 use arenad_model::error::describe;
 use arenad_model::event::EventKind;
 use arenad_model::instance::InstanceState;
@@ -163,6 +163,7 @@ impl Instance {
             }
             Want::Down => self.down().await.map(|()| None),
             Want::Take { name } => self.take(name, cancel).await.map(|snapshot| Some(Box::new(snapshot))),
+            Want::Copy(order) => Box::pin(self.copy(order, cancel)).await.map(|copy| Some(Box::new(copy))),
         }
     }
 
@@ -443,7 +444,7 @@ impl Instance {
         self.watch.end();
         let stored = unless(cancel, self.store_snapshot(name, &serving)).await?;
         // Whether or not the snapshot was stored, the site continues with its clients' changes.
-        let restarted = unless(cancel, self.restart(&mut serving)).await?;
+        let restarted = unless(cancel, self.restart(&mut serving.incarnation)).await?;
         if let Err(cause) = restarted {
             return Err(match stored {
                 Ok(_) => cause,
@@ -471,7 +472,7 @@ impl Instance {
     }
 
     /// Checks that the state root can store the trees, before anything is stopped.
-    async fn check_depth(&self) -> Result<(), OperationFailure> {
+    pub(super) async fn check_depth(&self) -> Result<(), OperationFailure> {
         let InstanceContext { shared, id, site } = self.context.as_ref();
         let (Some(storage), Some(serving)) = (&shared.storage, self.service.serving()) else { return Ok(()) };
         for mount in launch::state_mounts(site) {
@@ -496,18 +497,18 @@ impl Instance {
     }
 
     /// Starts stopped containers again and waits until their probes pass.
-    async fn restart(&self, serving: &mut ServingIncarnation) -> Result<(), OperationFailure> {
+    pub(super) async fn restart(&self, incarnation: &mut Incarnation) -> Result<(), OperationFailure> {
         let InstanceContext { shared, site, .. } = self.context.as_ref();
         self.service.tell("starting again");
         let deadline = Instant::now() + site.readiness.timeout;
         let engine = shared.engine.as_ref();
-        launch::start(engine, site, &mut serving.incarnation, deadline).await.map_err(ResetError::Launch)?;
-        if let Err(cause) = shared.prober.wait_ready(site, &serving.incarnation, &|_| {}).await {
-            let log = shared.prober.log_tail(&serving.incarnation, 15).await;
+        launch::start(engine, site, incarnation, deadline).await.map_err(ResetError::Launch)?;
+        if let Err(cause) = shared.prober.wait_ready(site, incarnation, &|_| {}).await {
+            let log = shared.prober.log_tail(incarnation, 15).await;
             return Err(ResetError::NotReady { cause, log }.into());
         }
         // The containers may have a standby's share of the processors, which they were given when they were made.
-        for handle in serving.incarnation.containers.values() {
+        for handle in incarnation.containers.values() {
             if let Err(error) = engine.weigh(handle, CpuWeight::Serving).await {
                 tracing::warn!(error = describe(&error), "a container keeps a standby's share of the processors");
             }
@@ -518,6 +519,10 @@ impl Instance {
     /// Begins to make clones for the next rewind, unless there are some.
     pub(super) fn prepare_spare(&mut self) {
         let Some(serving) = self.service.serving() else { return };
+        // A fork is brought back to the baseline, and not to the copy that it starts from.
+        if serving.snapshot.is_copy() {
+            return;
+        }
         if self.spare.as_ref().is_none_or(|spare| !spare.is_of(&serving.snapshot.id)) {
             let InstanceContext { shared, site, id, .. } = self.context.as_ref();
             self.spare = SpareClones::begin(shared, site, id, &serving.incarnation, &serving.snapshot);

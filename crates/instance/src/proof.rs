@@ -72,6 +72,11 @@ impl References {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(snapshot).cloned()
     }
 
+    /// Forgets the digest of a snapshot that was removed.
+    pub fn forget(&self, snapshot: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(snapshot);
+    }
+
     fn learn(&self, snapshot: &str, digest: &Arc<Digest>) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(snapshot.to_owned(), digest.clone());
     }

@@ -422,6 +422,13 @@ impl InstanceService {
         }
     }
 
+    /// Replaces the addresses of the serving generation, whose containers were started again.
+    pub(super) fn readdress(&mut self, incarnation: Incarnation) {
+        let Some(serving) = &mut self.serving else { return };
+        serving.incarnation = incarnation;
+        self.report.send_modify(|report| self.show(report));
+    }
+
     /// Discards the recorded traffic after a reset that left the serving generation unchanged, so that earlier clients'
     /// requests do not count as the next client's.
     pub(super) fn forget_recorded(&self) {

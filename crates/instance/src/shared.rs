@@ -21,6 +21,7 @@ use arenad_launch::{self as launch, Incarnation, Remains, RemoveError};
 use arenad_locators::Locators;
 use arenad_model::ids::ServiceName;
 use arenad_model::instance::InstanceId;
+use arenad_model::record_retention::RecordRetention;
 use arenad_model::site::{Environment, Site};
 use arenad_model::subnet::Subnet;
 use arenad_probes::Prober;
@@ -76,6 +77,11 @@ impl StateDir {
     /// The folder of marks of slots that an episode has, or had and that have not been recycled since.
     pub fn episodes(&self) -> PathBuf {
         self.0.join("episodes")
+    }
+
+    /// The folder of the records of episodes.
+    pub fn records(&self) -> PathBuf {
+        self.0.join("records")
     }
 
     /// The folder of rows of snapshots, and of looks at instances.
@@ -143,6 +149,8 @@ pub struct SharedParts {
     pub turns: Arc<Turns>,
     /// Memory that standbys leave to everything else on the host, in bytes.
     pub memory_reserve: u64,
+    /// The limits for the records of episodes.
+    pub record_retention: RecordRetention,
     /// Cancelled when the daemon stops; every task ends with it.
     pub shutdown: CancellationToken,
     /// Tracks the daemon's tasks, so that shutdown can wait for them.

@@ -18,7 +18,6 @@ use arenad_launch as launch;
 use arenad_model::error::describe;
 use arenad_model::event::EventKind;
 use arenad_model::pool::{self, PoolAction, PoolBudget, PoolIntent, StandbyShortage, Standing};
-use arenad_model::site::Site;
 use arenad_model::snapshot::{Snapshot, SnapshotId};
 use arenad_model::standby_schedule::count_at;
 use arenad_reset::{Stages, hindrance};
@@ -30,8 +29,6 @@ use arenad_store::StoredStandby;
 const TEND_EVERY: Duration = Duration::from_secs(2);
 /// How long after a reset another one is expected, even if no client has written to the site.
 const RESETS_COME_IN_ROWS: Duration = Duration::from_secs(60);
-/// The assumed memory of a service whose definition does not state any, in bytes.
-const USUAL_MEMORY: u64 = 256 << 20;
 
 impl Instance {
     /// Checks the pool and begins the next actions.
@@ -64,7 +61,7 @@ impl Instance {
         };
         let budget = PoolBudget {
             memory_free: self.context.shared.machine.free_memory(),
-            memory_each: expected_memory(&self.context.site),
+            memory_each: self.context.site.expected_memory(),
             memory_reserve: self.context.shared.memory_reserve,
             failures: self.pool.failures(),
         };
@@ -256,9 +253,4 @@ impl Instance {
             is_new
         });
     }
-}
-
-/// Returns the memory that one more generation of the site is expected to use, in bytes.
-pub fn expected_memory(site: &Site) -> u64 {
-    site.services.iter().map(|service| service.limits.reserved_memory_bytes.unwrap_or(USUAL_MEMORY)).sum()
 }

@@ -17,7 +17,7 @@
 //! - [`slots`]: how many slots a site should have
 //! - [`registry`]: all episodes of a daemon
 //!
-//! Times are monotonic: a [`Duration`](std::time::Duration) since the daemon started. A jump of the wall clock neither
+//! Times are monotonic: a [`Duration`] since the daemon started. A jump of the wall clock neither
 //! ends an episode nor prolongs it.
 
 pub mod ending;
@@ -29,6 +29,8 @@ pub mod queue;
 pub mod registry;
 pub mod request;
 pub mod slots;
+
+use std::time::Duration;
 
 use ending::{EpisodeEnding, ExpiryCause, ReleaseCause, VoidReason};
 
@@ -168,6 +170,12 @@ pub enum EpisodeRefusal {
     /// The episode is over.
     #[error("the episode has ended: {0}")]
     Ended(EpisodeEnding),
+    /// A heartbeat would extend the time to live by more than is allowed.
+    #[error("the time to live is at most {} s on this daemon", most.as_secs())]
+    TtlTooLong {
+        /// The longest time that is allowed.
+        most: Duration,
+    },
     /// The episode was never registered, or ended so long ago that it was forgotten.
     #[error("the episode is unknown")]
     Unknown,

@@ -1,4 +1,5 @@
-//! The addresses that the episode proxy knows: those of sites, and those of hosts outside of the arena.
+//! The addresses that the episode proxy knows: those of sites, and those of hosts outside of the arena. Also the URLs of
+//! slots at their own ports.
 //!
 //! | Address | Leads to |
 //! |---|---|
@@ -12,7 +13,7 @@
 
 use std::fmt;
 
-use crate::site::{Environment, Site};
+use crate::site::{BodyAddresses, Environment, Site};
 
 /// The domain of the sites. The top-level domain `test` is reserved (RFC 2606), so no name below it leads elsewhere.
 pub const ARENA_DOMAIN: &str = "arena.test";
@@ -149,9 +150,21 @@ pub fn canonical(site: &Site, environment_host: &str) -> String {
     authority(environment_host, site.public.port)
 }
 
+/// Returns the host of a site through the episode proxy, such as `shopping.arena.test`.
+pub fn own_host(site: &Site) -> String {
+    format!("{}.{ARENA_DOMAIN}", site.name)
+}
+
 /// Returns the URL of a site through the episode proxy, such as `http://shopping.arena.test`.
 pub fn own_url(site: &Site) -> String {
-    format!("http://{}.{ARENA_DOMAIN}{}", site.name, site.public.path)
+    format!("http://{}{}", own_host(site), site.public.path)
+}
+
+/// Returns the URL of a slot at its own port, such as `http://localhost:17780`. `None` means that clients cannot use the
+/// site there.
+pub fn slot_url(site: &Site, environment_host: &str, slot: u32) -> Option<String> {
+    let ports = site.ports.filter(|ports| ports.bodies != BodyAddresses::Unmappable)?;
+    Some(format!("http://{environment_host}:{}{}", ports.of(slot)?, site.public.path))
 }
 
 /// Returns the URL of a site through the episode proxy on the host that all sites have in common, such as

@@ -18,7 +18,9 @@
 
 use std::collections::VecDeque;
 
+use super::episode::ids::EpisodeId;
 use super::instance::InstanceState;
+use super::snapshot::SnapshotId;
 
 /// The maximum number of operations that wait for one instance.
 pub(crate) const MOST_WAITING: usize = 16;
@@ -42,6 +44,19 @@ pub enum Want {
         /// The name of the new snapshot.
         name: String,
     },
+    /// The state of the instance is stored as a snapshot for the forks of an episode. The generation goes on.
+    Copy(CopyOrder),
+}
+
+/// An order to copy the state of an instance for the forks of an episode.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CopyOrder {
+    /// The id of the new snapshot.
+    pub copy: SnapshotId,
+    /// The episode whose state is copied.
+    pub episode: EpisodeId,
+    /// The generation that the episode has. No other one is copied.
+    pub generation: u64,
 }
 
 impl Want {
@@ -55,6 +70,7 @@ impl Want {
             Self::Reset { .. } | Self::ResetIfDirty => "resetting",
             Self::Down => "going down",
             Self::Take { .. } => "taking a snapshot",
+            Self::Copy(_) => "being copied",
         }
     }
 
@@ -65,7 +81,7 @@ impl Want {
             Self::Reset { .. } | Self::ResetIfDirty => {
                 matches!(state, InstanceState::Ready | InstanceState::Unhealthy(_) | InstanceState::Failed(_))
             }
-            Self::Take { .. } => *state == InstanceState::Ready,
+            Self::Take { .. } | Self::Copy(_) => *state == InstanceState::Ready,
         }
     }
 }
@@ -338,6 +354,21 @@ mod tests {
             assert_eq!(ask(&mut queue, want, number), Ok((number, false)));
         }
         assert_eq!(ask(&mut queue, Want::RESET, 4), Ok((4, false)), "joining 2 would leave the caller with snapshot a");
+    }
+
+    #[test]
+    fn copies_wait_for_their_turn_and_join_nothing() {
+        let mut queue = queue();
+        let copy = |text: &str| {
+            let (copy, episode) = (SnapshotId::from(text.to_owned()), EpisodeId::from_random([1; 10]));
+            Want::Copy(CopyOrder { copy, episode, generation: 3 })
+        };
+        assert_eq!(ask(&mut queue, copy("a"), 1), Ok((1, false)));
+        assert_eq!(ask(&mut queue, copy("b"), 2), Ok((2, false)), "another fork of the same episode");
+        assert_eq!(ask(&mut queue, Want::RESET, 3), Ok((3, false)), "the episode has ended");
+        assert_eq!(queue.finish(&InstanceState::Ready), []);
+        assert_eq!(queue.current().map(|(request, _)| request.want.clone()), Some(copy("b")));
+        assert!(!copy("a").is_possible_in(&InstanceState::Resetting));
     }
 
     #[test]

@@ -98,6 +98,8 @@ pub struct Site {
     pub reset: ResetSpec,
     /// The number of slots for episodes.
     pub slots: SlotSpec,
+    /// The own ports of the slots. `None` means that the slots have none.
+    pub ports: Option<SlotPorts>,
     /// The clock of the site's containers. `None` means the host's clock.
     pub clock: Option<Clock>,
     /// The probes by which a ready instance is watched.
@@ -107,6 +109,9 @@ pub struct Site {
     /// a given start time, and the mounts of the stores. The ids of the images are added later, when they are known.
     pub baseline_inputs: String,
 }
+
+/// The assumed memory of a service whose definition does not state any, in bytes.
+const USUAL_MEMORY: u64 = 256 << 20;
 
 impl Site {
     /// Returns the URL that harnesses are given. It always has an explicit port and never a slash at its end.
@@ -122,6 +127,21 @@ impl Site {
                 _ => None,
             })
         })
+    }
+
+    /// Whether the site is only read, so that all episodes share it and none of them takes a slot.
+    pub fn is_shared(&self) -> bool {
+        self.public.refuses_writes || self.reset.strategy == ResetStrategyName::Keep
+    }
+
+    /// Returns the memory that one more generation of the site is expected to use, in bytes.
+    pub fn expected_memory(&self) -> u64 {
+        self.services.iter().map(|service| service.limits.reserved_memory_bytes.unwrap_or(USUAL_MEMORY)).sum()
+    }
+
+    /// Returns the memory that one more slot of the site is expected to use, in bytes.
+    pub fn slot_memory(&self) -> u64 {
+        self.slots.memory.unwrap_or_else(|| self.expected_memory())
     }
 
     /// Whether a service writes to a folder of the host, so that two generations must never run at the same time.
@@ -205,6 +225,11 @@ impl RecordedRequests {
             Self::Writes => "writes",
             Self::All => "all",
         }
+    }
+
+    /// Returns the value with a name in definitions.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Nothing, Self::Writes, Self::All].into_iter().find(|known| known.name() == name)
     }
 }
 
@@ -413,6 +438,47 @@ pub struct SlotSpec {
 impl SlotSpec {
     /// The slots of a site whose definition says nothing about them.
     pub const ONE: Self = Self { min: 1, max: 1, memory: None };
+}
+
+/// The own ports of a site's slots, at which clients without a proxy reach the slots that their episodes have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlotPorts {
+    /// The port of slot 1.
+    pub base: u16,
+    /// The distance between the ports of two consecutive slots, at least 1.
+    pub stride: u16,
+    /// The absolute addresses in the bodies of the site's responses.
+    pub bodies: BodyAddresses,
+}
+
+impl SlotPorts {
+    /// Returns the port of a slot. `None` means that it would be above 65535, or that there is no slot 0.
+    pub fn of(self, slot: u32) -> Option<u16> {
+        let offset = u32::from(self.stride).checked_mul(slot.checked_sub(1)?)?;
+        u16::try_from(u32::from(self.base).checked_add(offset)?).ok()
+    }
+}
+
+/// The absolute addresses of sites in the bodies of a site's responses, for clients of the slots' own ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyAddresses {
+    /// The addresses are replaced by those of the episode's slots.
+    Mapped,
+    /// The bodies have no such addresses, and are passed on as they are.
+    Unchanged,
+    /// The addresses have forms that cannot be replaced, so the site is not offered at own ports.
+    Unmappable,
+}
+
+impl BodyAddresses {
+    /// Returns the name in definitions.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mapped => "mapped",
+            Self::Unchanged => "unchanged",
+            Self::Unmappable => "unmappable",
+        }
+    }
 }
 
 /// A strategy for the resets of a site.

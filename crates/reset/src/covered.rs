@@ -71,12 +71,15 @@ pub(super) async fn check_same(
 /// Checks that stopped writers are at rest: no process holds a store open, and every process ran before the first
 /// client. Then empties the scratch folders that a rewind empties.
 pub(super) async fn check_at_rest(incarnation: &Incarnation, inside: &InspectedContainers) -> Result<(), ResetError> {
+    check_processes(incarnation, inside).await?;
+    Ok(inside.empty_scratch().await?)
+}
+
+/// Checks that stopped writers are at rest, and changes nothing.
+pub(super) async fn check_processes(incarnation: &Incarnation, inside: &InspectedContainers) -> Result<(), ResetError> {
     let pristine = pristine(incarnation)?;
     let gaps = inside.processes(pristine.as_ref()).await?;
-    if !gaps.is_empty() {
-        return Err(ResetError::Uncovered(gaps));
-    }
-    Ok(inside.empty_scratch().await?)
+    if gaps.is_empty() { Ok(()) } else { Err(ResetError::Uncovered(gaps)) }
 }
 
 fn pristine(incarnation: &Incarnation) -> Result<Arc<Traces>, InsideError> {

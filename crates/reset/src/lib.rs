@@ -10,6 +10,7 @@ mod control;
 mod covered;
 mod recreate;
 mod rewind;
+mod writers;
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -26,6 +27,7 @@ use arenad_storage::{Storage, StorageError};
 pub use covered::{check_covered, hindrance, note_pristine};
 pub use recreate::{make, recreate};
 pub use rewind::Rewind;
+pub use writers::WriterPause;
 
 /// The reason why a reset failed. The caller removes the leftovers, which belong to the generation of the blueprint.
 #[derive(Debug, thiserror::Error)]

@@ -14,13 +14,14 @@ use tokio::sync::SetOnce;
 use arenad_digest::{Folders, Rested};
 use arenad_launch::{self as launch, Incarnation, InspectedContainers, StateSource};
 use arenad_model::instance::InstanceId;
-use arenad_model::site::{ExecStep, Site};
+use arenad_model::site::Site;
 use arenad_model::store::Writers;
 use arenad_probes::ProbeFailure;
 use arenad_seams::fault::{self, Point};
 use arenad_storage::Fresh;
 
-use super::{ResetError, Stages, control, covered};
+use super::writers::WriterControl;
+use super::{ResetError, Stages, covered};
 use arenad_engine::Engine;
 use arenad_probes::Prober;
 
@@ -66,7 +67,8 @@ impl Rewind<'_> {
         let Self { prober, id, site, source, stages, .. } = self;
         (self.stage)("stopping what writes");
         let inside = InspectedContainers::of(self.engine, site, incarnation).await?;
-        let stop = stages.time("stop", self.tell("stop", &self.writers.stop, incarnation, &inside));
+        let writers = WriterControl { engine: self.engine, writers: self.writers, incarnation, inside: &inside };
+        let stop = stages.time("stop", writers.stop());
         let clones = async {
             match spare.await {
                 Some(spare) => Ok(Some(spare)),
@@ -88,7 +90,7 @@ impl Rewind<'_> {
         }
         let rise = async {
             (self.stage)("starting what writes");
-            stages.time("start", self.tell("start", &self.writers.start, incarnation, &inside)).await?;
+            stages.time("start", writers.start()).await?;
             // The result may be ignored: if it was set before, its value is the same.
             let _ = started.set(());
             fault::reach(Point::RewindStarted).await;
@@ -126,29 +128,5 @@ impl Rewind<'_> {
             snapshot.insert(place, root.folder(&of_snapshot));
         }
         Rested::look(site, &live, &snapshot).await
-    }
-
-    /// Stops or starts the writers through their socket, or by commands if that fails.
-    async fn tell(
-        &self,
-        word: &str,
-        steps: &[ExecStep],
-        incarnation: &Incarnation,
-        inside: &InspectedContainers,
-    ) -> Result<(), ResetError> {
-        if let Some(control) = &self.writers.control {
-            let within = steps.iter().map(|step| step.timeout).sum();
-            match control::tell(inside, control, word, within).await {
-                Ok(()) => return Ok(()),
-                Err(error) => {
-                    let error = arenad_model::error::describe(&error);
-                    tracing::debug!(error, "commands instead of the writers' socket {}", control.socket);
-                }
-            }
-        }
-        for step in steps {
-            launch::run(self.engine, incarnation, step).await.map_err(ResetError::Writers)?;
-        }
-        Ok(())
     }
 }

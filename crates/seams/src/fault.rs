@@ -85,6 +85,10 @@ points! {
     SnapshotCommitted = "snapshot-committed",
     /// The state of the snapshot is stored; the snapshot has no row yet.
     SnapshotSaved = "snapshot-saved",
+    /// The route of an instance that is to be copied for forks holds.
+    CopyHeld = "copy-held",
+    /// The copy has a row and a digest; the route is still held.
+    CopyTaken = "copy-taken",
 }
 
 impl fmt::Display for Point {

@@ -60,6 +60,7 @@ mod tests {
             volumes: BTreeMap::new(),
             state: Vec::new(),
             recipe: None,
+            copied_from: None,
             is_imported: false,
             size_bytes: 0,
             created_at: Timestamp::UNIX_EPOCH,

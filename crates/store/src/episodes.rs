@@ -227,7 +227,7 @@ impl DaemonStore {
 async fn insert(transaction: &mut Transaction, episode: &StoredEpisode) -> Result<(), sqlx::Error> {
     let StoredEpisode { id, request, .. } = episode;
     sqlx::query(
-        "INSERT INTO episodes (id, owner, state, ttl_ms, wait_ms, asked_at) VALUES (?, ?, ?, ?, ?, ?) \
+        "INSERT INTO episodes (id, owner, state, ttl_ms, wait_ms, asked_at, record) VALUES (?, ?, ?, ?, ?, ?, ?) \
          ON CONFLICT (id) DO NOTHING",
     )
     .bind(id.as_str())
@@ -236,17 +236,18 @@ async fn insert(transaction: &mut Transaction, episode: &StoredEpisode) -> Resul
     .bind(milliseconds(request.terms.ttl()))
     .bind(milliseconds(request.terms.wait()))
     .bind(time_text(episode.asked_at))
+    .bind(request.record.name())
     .execute(&mut *transaction)
     .await?;
     for (position, want) in (0_i64..).zip(&request.sites) {
         let (start, from) = match &want.start {
             StartPoint::Baseline => ("baseline", None),
             StartPoint::Snapshot(name) => ("snapshot", Some(name.as_str())),
-            StartPoint::Fork(parent) => ("fork", Some(parent.as_str())),
+            StartPoint::Fork { parent, .. } => ("fork", Some(parent.as_str())),
         };
         sqlx::query(
-            "INSERT INTO episode_sites (episode, position, environment, site, wanted, start, start_from) \
-             VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (episode, position) DO NOTHING",
+            "INSERT INTO episode_sites (episode, position, environment, site, wanted, start, start_from, copy) \
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (episode, position) DO NOTHING",
         )
         .bind(id.as_str())
         .bind(position)
@@ -255,6 +256,7 @@ async fn insert(transaction: &mut Transaction, episode: &StoredEpisode) -> Resul
         .bind(want.slot)
         .bind(start)
         .bind(from)
+        .bind(want.start.copy().map(|copy| copy.as_str()))
         .execute(&mut *transaction)
         .await?;
     }

@@ -41,6 +41,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions};
 
 use self::connection::{Connection, Flusher, InlineConnection};
 use arenad_model::cause::Cause;
+use arenad_model::episode::ids::EpisodeId;
 use arenad_model::instance::InstanceId;
 use arenad_model::snapshot::SnapshotId;
 use arenad_seams::inline::{self, Inline};
@@ -354,6 +355,11 @@ fn parsed<T, E>(what: &'static str, text: &str, parse: impl FnOnce(&str) -> Resu
 /// Parses the id of an instance in a column.
 fn instance_id(text: &str) -> Result<InstanceId, StoreError> {
     parsed("the id of an instance", text, str::parse)
+}
+
+/// Parses the id of an episode in a column.
+fn episode_id(text: &str) -> Result<EpisodeId, StoreError> {
+    parsed("the id of an episode", text, str::parse)
 }
 
 fn json<T: serde::de::DeserializeOwned>(what: &'static str, text: &str) -> Result<T, StoreError> {

@@ -6,7 +6,8 @@ use serde::de::DeserializeOwned;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::{DaemonStore, Doing, StoreError, instance_id, json, parsed, time_text, timestamp, to_json};
+use super::{DaemonStore, Doing, StoreError, episode_id, instance_id, json, parsed, time_text, timestamp, to_json};
+use arenad_model::episode::ids::EpisodeId;
 use arenad_model::ids::{EnvironmentName, ServiceName, SiteName};
 use arenad_model::instance::InstanceId;
 use arenad_model::snapshot::{Snapshot, SnapshotId};
@@ -23,6 +24,7 @@ fn from_row(row: &SqliteRow) -> Result<Snapshot, StoreError> {
         volumes: by_service("a snapshot's volumes", row.get("volumes"))?,
         state: json("a snapshot's state", row.get("state"))?,
         recipe: row.get("recipe"),
+        copied_from: row.get::<Option<&str>, _>("copied_from").map(episode_id).transpose()?,
         is_imported: row.get::<Option<&str>, _>("imported_at").is_some(),
         size_bytes: row.get::<i64, _>("size_bytes").unsigned_abs(),
         created_at: timestamp(row.get("created_at"))?,
@@ -48,8 +50,8 @@ impl DaemonStore {
         const KEEPS: &str =
             "snapshots.name IS NOT NULL AND excluded.name IS NULL AND snapshots.engine <> excluded.engine";
         sqlx::query(sqlx::AssertSqlSafe(format!(
-            "INSERT INTO snapshots (id, environment, site, baseline_key, name, images, volumes, state, recipe, imported_at, \
-             size_bytes, created_at, engine) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT engine FROM installation)) ON CONFLICT (id) DO UPDATE SET \
+            "INSERT INTO snapshots (id, environment, site, baseline_key, name, images, volumes, state, recipe, copied_from, \
+             imported_at, size_bytes, created_at, engine) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT engine FROM installation)) ON CONFLICT (id) DO UPDATE SET \
              baseline_key = coalesce(excluded.baseline_key, baseline_key), name = coalesce(excluded.name, name), \
              recipe = coalesce(excluded.recipe, recipe), \
              images = CASE WHEN {KEEPS} THEN snapshots.images ELSE excluded.images END, \
@@ -65,6 +67,7 @@ impl DaemonStore {
         .bind(to_json(&text_keys(&snapshot.volumes)))
         .bind(to_json(&snapshot.state))
         .bind(&snapshot.recipe)
+        .bind(snapshot.copied_from.as_ref().map(EpisodeId::as_str))
         .bind(snapshot.is_imported.then(|| self.now()))
         .bind(i64::try_from(snapshot.size_bytes).unwrap_or(i64::MAX))
         .bind(time_text(snapshot.created_at))
@@ -133,6 +136,21 @@ impl DaemonStore {
         .fetch_all(&self.quick)
         .await
         .doing("look imported baselines up")?;
+        rows.iter().map(from_row).collect()
+    }
+
+    /// Returns the copies for forks that no live episode starts from, and that no instance was made from or brought to.
+    /// Later ones come first, because their images may be based on those of earlier ones.
+    pub async fn unused_copies(&self) -> Result<Vec<Snapshot>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT * FROM snapshots WHERE copied_from IS NOT NULL \
+             AND id NOT IN (SELECT snapshot FROM instances WHERE snapshot IS NOT NULL AND state <> 'down') \
+             AND id NOT IN (SELECT copy FROM episode_sites JOIN episodes ON episodes.id = episode_sites.episode \
+             WHERE copy IS NOT NULL AND episodes.ended_at IS NULL) ORDER BY rowid DESC",
+        )
+        .fetch_all(&self.quick)
+        .await
+        .doing("look for copies that no fork needs")?;
         rows.iter().map(from_row).collect()
     }
 

@@ -112,6 +112,7 @@ pub fn of(path: &str) -> Option<Examples> {
             ("arenad run --sites shopping,reddit -- python agent.py", ""),
             ("arenad run --task shopping.order.1 -- python agent.py", "Starts the sites as the task demands."),
             ("arenad run -s mini/shopping -n 4 -l run=7 --wait 1h -- ./agent.sh", "Runs four agents at once."),
+            ("arenad run -s shopping --har hars -- python agent.py", "Leaves the requests of the episode in hars/."),
         ],
         "episode" => &[("arenad episode start shopping", ""), ("arenad episode ls", "")],
         "episode start" => &[
@@ -122,8 +123,24 @@ pub fn of(path: &str) -> Option<Examples> {
         "episode ls" => &[("arenad episode ls", ""), ("arenad episode ls --label run=7 --all", "")],
         "episode show" => &[("arenad episode show ep-0123456789abcdef0123", "")],
         "episode extend" => &[("arenad episode extend ep-0123456789abcdef0123 20m", "")],
+        "episode changes" => &[
+            ("arenad episode changes ep-0123456789abcdef0123", ""),
+            ("arenad episode changes ep-0123456789abcdef0123 shopping --values --since 1", ""),
+        ],
+        "episode look" => &[("arenad episode look ep-0123456789abcdef0123", "")],
         "episode freeze" => &[("arenad episode freeze ep-0123456789abcdef0123", "")],
         "episode unfreeze" => &[("arenad episode unfreeze ep-0123456789abcdef0123", "")],
+        "episode fork" => &[
+            ("arenad episode fork ep-0123456789abcdef0123", ""),
+            ("arenad episode fork ep-0123456789abcdef0123 -n 8 --wait 5m --json", "Starts eight episodes at once."),
+        ],
+        "episode export" => &[
+            ("arenad episode export ep-0123456789abcdef0123 --output hars", ""),
+            (
+                "arenad episode export ep-0123456789abcdef0123 --format webarena-verified --task 21 --response answer.json",
+                "`webarena-verified eval-tasks --output-dir .` scores the folder 21 that this writes.",
+            ),
+        ],
         "episode end" => &[("arenad episode end ep-0123456789abcdef0123", "")],
         "queue" => &[("arenad queue", ""), ("arenad queue --json", "")],
         "tasks" => &[("arenad tasks ls", ""), ("arenad tasks show shopping.order.1", "")],

@@ -21,10 +21,11 @@ use clap::{Args, Parser, Subcommand};
 pub use definitions::{ConfigArgs, EnvArgs, EnvFormat, EnvReader, InitArgs, SchemaArgs, SchemaFile};
 pub use disk::{DfArgs, PruneArgs, StorageCommand, StorageInitArgs};
 pub use episodes::{
-    EpisodeCommand, EpisodeEndArgs, EpisodeExtendArgs, EpisodeLsArgs, EpisodeStartArgs, EpisodeTermsArgs, RunArgs,
+    EpisodeChangesArgs, EpisodeCommand, EpisodeEndArgs, EpisodeExportArgs, EpisodeExtendArgs, EpisodeForkArgs,
+    EpisodeLsArgs, EpisodeStartArgs, EpisodeTermsArgs, ExportFormat, RunArgs,
 };
 pub use help::command;
-pub use host::{CompleteArgs, CompletionsArgs, DoctorArgs, ServeArgs};
+pub use host::{CompleteArgs, CompletionsArgs, DoctorArgs, EpisodeQuota, ServeArgs};
 pub use images::{ImagesChoice, ImagesCommand, ImagesWriteArgs};
 pub use reading::{HarArgs, LocateArgs, LoginArgs, SessionFormat};
 pub(crate) use shared::Malformed;
@@ -147,7 +148,7 @@ pub enum CliCommand {
     Har(HarArgs),
     /// Run a command with pristine sites of its own, for as long as it runs
     Run(Box<RunArgs>),
-    /// Start, list, show, extend, freeze and end episodes
+    /// Start, list, show, compare, extend, freeze, fork, export and end episodes
     #[command(subcommand)]
     Episode(EpisodeCommand),
     /// Show the requests that wait for slots

@@ -76,7 +76,7 @@ pub struct DownArgs {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("which").args(["sites", "all", "environment"]).required(true).multiple(true)))]
 pub struct ResetArgs {
-    /// Sites, as SITE or ENVIRONMENT/SITE, or an environment
+    /// Sites or slots, as SITE, ENVIRONMENT/SITE or SITE:SLOT, or an environment
     #[arg(value_name = "SITE")]
     pub sites: Vec<String>,
     /// Reset all sites of all environments, or with --environment all sites of that one
@@ -100,7 +100,8 @@ pub struct ResetArgs {
 
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
-    /// Sites, as SITE or ENVIRONMENT/SITE, or an environment [default: all sites that declare stores]
+    /// Sites or slots, as SITE, ENVIRONMENT/SITE or SITE:SLOT, or an environment [default: all sites that declare
+    /// stores]
     #[arg(value_name = "SITE")]
     pub sites: Vec<String>,
     /// Environment, if several have a site of that name
@@ -112,7 +113,8 @@ pub struct VerifyArgs {
 /// that the definition declares volatile are left out.
 #[derive(Debug, Args)]
 pub struct ChangesArgs {
-    /// Sites, as SITE or ENVIRONMENT/SITE, or an environment [default: all sites that declare stores]
+    /// Sites or slots, as SITE, ENVIRONMENT/SITE or SITE:SLOT, or an environment [default: all sites that declare
+    /// stores]
     #[arg(value_name = "SITE")]
     pub sites: Vec<String>,
     /// Also show the values of rows, and the differences of text files
@@ -132,7 +134,7 @@ pub struct ChangesArgs {
 /// Prints the number of the look, for `arenad changes --since`. The site is only read. Looks end with the next reset.
 #[derive(Debug, Args)]
 pub struct LookArgs {
-    /// Site, as SITE or ENVIRONMENT/SITE
+    /// Site or slot, as SITE, ENVIRONMENT/SITE or SITE:SLOT
     #[arg(value_name = "SITE")]
     pub site: String,
     /// Environment, if several have a site of that name

@@ -24,7 +24,7 @@ pub struct StatusArgs {
 
 #[derive(Debug, Args)]
 pub struct PsArgs {
-    /// Sites, as SITE or ENVIRONMENT/SITE, or an environment [default: everything that is up]
+    /// Sites or slots, as SITE, ENVIRONMENT/SITE or SITE:SLOT, or an environment [default: everything that is up]
     #[arg(value_name = "SITE")]
     pub sites: Vec<String>,
     /// Environment, if several have a site of that name; without sites, all sites of that environment
@@ -34,7 +34,7 @@ pub struct PsArgs {
 
 #[derive(Debug, Args)]
 pub struct HealthArgs {
-    /// Sites, as SITE or ENVIRONMENT/SITE, or an environment [default: everything that is up]
+    /// Sites or slots, as SITE, ENVIRONMENT/SITE or SITE:SLOT, or an environment [default: everything that is up]
     #[arg(value_name = "SITE")]
     pub names: Vec<String>,
     /// Environment, if several have a site of that name; without sites, all sites of that environment
@@ -47,7 +47,7 @@ pub struct HealthArgs {
 
 #[derive(Debug, Args)]
 pub struct LogsArgs {
-    /// Sites, as SITE or ENVIRONMENT/SITE
+    /// Sites or slots, as SITE, ENVIRONMENT/SITE or SITE:SLOT
     #[arg(value_name = "SITE", required = true)]
     pub sites: Vec<String>,
     /// Environment, if several have a site of that name

@@ -1,15 +1,24 @@
-//! `arenad episode` and `arenad queue`: start, list, show, change and end episodes, and show the requests that wait.
+//! `arenad episode` and `arenad queue`: start, list, show, change, export and end episodes, and show the requests that wait.
 
+pub mod export;
 mod show;
 pub mod wish;
 
 use reqwest::Method;
 
-use super::args::{EpisodeCommand, EpisodeEndArgs, EpisodeExtendArgs, EpisodeLsArgs, EpisodeStartArgs, Global};
+use super::args::{
+    EpisodeChangesArgs, EpisodeCommand, EpisodeEndArgs, EpisodeExtendArgs, EpisodeForkArgs, EpisodeLsArgs,
+    EpisodeStartArgs, Global,
+};
+use super::changes as site_changes;
 use super::client::ApiClient;
 use super::failure::CommandFailure;
 use super::{exit_code, output, say};
-use arenad_api::episodes::{EpisodeList, EpisodeQueueList, HeartbeatRequest, ReportedEpisode, StartedEpisode};
+use arenad_api::EpisodeChanges;
+use arenad_api::episodes::{
+    EpisodeForkRequest, EpisodeList, EpisodeQueueList, ForkedEpisodes, HeartbeatRequest, ReportedEpisode,
+    StartedEpisode,
+};
 
 /// Runs a subcommand of `arenad episode`.
 pub async fn run(global: &Global, command: &EpisodeCommand) -> Result<u8, CommandFailure> {
@@ -22,8 +31,14 @@ pub async fn run(global: &Global, command: &EpisodeCommand) -> Result<u8, Comman
             print(global, &episode)
         }
         EpisodeCommand::Extend(args) => extend(global, &client, args).await,
+        EpisodeCommand::Changes(args) => changes(global, &client, args).await,
+        EpisodeCommand::Look(args) => {
+            site_changes::keep(global, &client, &format!("{}/looks", path(&args.episode)?)).await
+        }
         EpisodeCommand::Freeze(args) => change(global, &client, &args.episode, "freeze").await,
         EpisodeCommand::Unfreeze(args) => change(global, &client, &args.episode, "unfreeze").await,
+        EpisodeCommand::Fork(args) => fork(global, &client, args).await,
+        EpisodeCommand::Export(args) => export::run(global, &client, args).await,
         EpisodeCommand::End(args) => end(global, &client, args).await,
     }
 }
@@ -78,9 +93,50 @@ async fn extend(global: &Global, client: &ApiClient, args: &EpisodeExtendArgs) -
     print(global, &episode)
 }
 
+async fn changes(global: &Global, client: &ApiClient, args: &EpisodeChangesArgs) -> Result<u8, CommandFailure> {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    query.append_pair("values", &args.values.to_string());
+    query.extend_pairs(args.sites.iter().map(|site| ("site", site)));
+    for (name, look) in [("since", args.since), ("until", args.until)] {
+        query.extend_pairs(look.map(|number| (name, number.to_string())));
+    }
+    let path = format!("{}/changes?{}", path(&args.episode)?, query.finish());
+    let found: EpisodeChanges = client.json(Method::GET, &path).await?;
+    match global.json {
+        true => output::print_json(&found)?,
+        false => site_changes::show_episode(&found, args.values),
+    }
+    Ok(exit_code::OK)
+}
+
 async fn change(global: &Global, client: &ApiClient, id: &str, change: &str) -> Result<u8, CommandFailure> {
     let episode = client.json(Method::POST, &format!("{}/{change}", path(id)?)).await?;
     print(global, &episode)
+}
+
+async fn fork(global: &Global, client: &ApiClient, args: &EpisodeForkArgs) -> Result<u8, CommandFailure> {
+    let request = EpisodeForkRequest {
+        children: Some(args.n.get()),
+        ttl_seconds: args.ttl.map(wish::seconds),
+        wait_seconds: args.wait.map(wish::seconds),
+        detach: args.detach,
+        owner: args.owner.clone(),
+        labels: args.labels.iter().cloned().collect(),
+        record: args.record,
+    };
+    let path = format!("{}/fork", path(&args.episode)?);
+    let forked: ForkedEpisodes = client.send_with_key(&path, &request, args.key.as_deref()).await?;
+    if global.json {
+        output::print_json(&forked)?;
+        return Ok(exit_code::OK);
+    }
+    for child in &forked.children {
+        out!("{}", show::started(child));
+    }
+    if let Some(first) = forked.children.first() {
+        say(global.json, &show::next_steps(&first.episode));
+    }
+    Ok(exit_code::OK)
 }
 
 async fn end(global: &Global, client: &ApiClient, args: &EpisodeEndArgs) -> Result<u8, CommandFailure> {

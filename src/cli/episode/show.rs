@@ -36,6 +36,9 @@ pub fn whole(episode: &ReportedEpisode) -> String {
     for site in &episode.sites {
         line("site", &described(&episode.environment, site));
     }
+    if let Some(parent) = &episode.forked_from {
+        line("fork of", parent);
+    }
     line("owner", &episode.owner);
     if !episode.labels.is_empty() {
         line("labels", &labels(episode));
@@ -55,7 +58,8 @@ fn described(environment: &str, site: &EpisodeSite) -> String {
     let slot = site.slot.map(|slot| format!(", slot {slot}")).unwrap_or_default();
     let from = site.snapshot.as_ref().map(|snapshot| format!(", from {snapshot}")).unwrap_or_default();
     let url = site.url.as_ref().or(site.proxy_url.as_ref()).map(|url| format!("  {url}")).unwrap_or_default();
-    format!("{environment}/{}{slot}{from}{url}", site.site)
+    let port = site.port_url.as_ref().map(|url| format!("  {url}")).unwrap_or_default();
+    format!("{environment}/{}{slot}{from}{url}{port}", site.site)
 }
 
 fn labels(episode: &ReportedEpisode) -> String {

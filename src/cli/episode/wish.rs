@@ -40,6 +40,8 @@ pub async fn request(
         detach: false,
         owner: terms.owner.clone(),
         labels: terms.labels.iter().cloned().collect(),
+        record: terms.record,
+        from_episode: None,
     })
 }
 

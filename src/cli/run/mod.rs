@@ -12,6 +12,7 @@ mod proxy;
 mod signals;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use futures_util::future::join_all;
 
@@ -20,11 +21,11 @@ use self::hold::{EpisodeHold, HeldState};
 use self::signals::{Interruption, Interruptions};
 use super::args::{Global, RunArgs};
 use super::client::ApiClient;
-use super::episode::wish;
+use super::episode::{export, wish};
 use super::exit_code;
 use super::failure::CommandFailure;
-use arenad_api::EpisodeStatus;
 use arenad_api::episodes::{EpisodeSite, EpisodeStartRequest, ReportedEpisode, StartedEpisode};
+use arenad_api::{EpisodeRecording, EpisodeStatus};
 
 /// The time to live of an episode that loses its connection to this process without notice, in seconds.
 const TTL_SECONDS: u64 = 60;
@@ -36,10 +37,25 @@ pub async fn run(global: &Global, args: &RunArgs) -> Result<u8, CommandFailure> 
     request.ttl_seconds = Some(args.ttl.map_or(TTL_SECONDS, wish::seconds));
     // Answered at once, so that the request is held while it waits.
     request.detach = true;
+    if args.har.is_some() {
+        match request.record {
+            Some(EpisodeRecording::Nothing) => {
+                return Err(CommandFailure::usage("--har requires a record, and --record none asks for no record"));
+            }
+            record => request.record = Some(record.unwrap_or(EpisodeRecording::All)),
+        }
+    }
     let interruptions = Interruptions::listen()?;
     let runs = (1..=args.n.get()).map(|number| {
-        let (command, has_proxy_env) = (args.command.as_slice(), args.proxy_env);
-        let one = SingleRun { client: &client, command, number, is_alone: args.n.get() == 1, has_proxy_env };
+        let one = SingleRun {
+            client: &client,
+            command: args.command.as_slice(),
+            number,
+            is_alone: args.n.get() == 1,
+            has_proxy_env: args.proxy_env,
+            uses_ports: args.ports,
+            har: args.har.as_deref(),
+        };
         one.run(&request, interruptions.subscribe())
     });
     let ended = tokio::select! {
@@ -80,6 +96,10 @@ struct SingleRun<'a> {
     is_alone: bool,
     /// Whether the command's own HTTP clients use the episode proxy.
     has_proxy_env: bool,
+    /// Whether all URLs are those at the own ports of slots.
+    uses_ports: bool,
+    /// The folder to which the requests of the episode are written.
+    har: Option<&'a Path>,
 }
 
 impl SingleRun<'_> {
@@ -90,14 +110,32 @@ impl SingleRun<'_> {
             granted = granted(&mut hold) => granted,
             _ = interruptions.next() => Err(CommandFailure::interrupted()),
         };
+        let was_granted = granted.is_ok();
         let ended = match granted {
             Ok(episode) => self.attend(&episode, &started, &mut hold, &mut interruptions).await,
             Err(failure) => Err(failure),
         };
         let given_back = self.give_back(&hold).await;
-        let code = ended?;
+        // Also if the command has failed, and if the episode is void: the requests may tell why.
+        let written = self.write_har(&started.episode.id, was_granted).await;
         // The command may have ended just before this process was told that the episode is void.
-        given_back.map(|()| code)
+        let outcome = ended.and_then(|code| given_back.map(|()| code));
+        match (outcome, written) {
+            (Ok(exit_code::OK), Err(failure)) => Err(failure),
+            (outcome, Err(failure)) => {
+                failure.print();
+                outcome
+            }
+            (outcome, Ok(())) => outcome,
+        }
+    }
+
+    /// Writes the requests of the episode, if they are asked for and the episode has begun.
+    async fn write_har(&self, episode: &str, was_granted: bool) -> Result<(), CommandFailure> {
+        match self.har {
+            Some(folder) if was_granted => export::write_har(self.client, episode, folder).await,
+            _ => Ok(()),
+        }
     }
 
     /// Runs the command to its end.
@@ -113,6 +151,12 @@ impl SingleRun<'_> {
                 "--proxy-env requires the episode proxy, which the daemon does not offer",
             )
             .hint("`arenad status` says why; `arenad serve --proxy ADDRESS` offers it"));
+        }
+        if self.uses_ports && !episode.has_ports() {
+            let lacking = episode.sites.iter().find(|site| site.direct_url().is_none());
+            let lacking = lacking.or(episode.sites.first()).map_or("a site", |site| site.site.as_str());
+            return Err(CommandFailure::usage(format!("--ports requires own ports of slots, and {lacking} has none"))
+                .hint("give it `ports` in the environment file, or use the episode proxy"));
         }
         let mut child = RunningChild::start(self.command, &self.variables(episode, started), self.is_alone)?;
         loop {
@@ -140,10 +184,17 @@ impl SingleRun<'_> {
     }
 
     fn variables(&self, episode: &ReportedEpisode, started: &StartedEpisode) -> BTreeMap<String, String> {
-        let mut variables = episode.variables.clone();
+        let mut variables = if self.uses_ports { episode.port_variables.clone() } else { episode.variables.clone() };
         let is_proxied = episode.is_proxied();
-        let url = |site: &EpisodeSite| if is_proxied { site.proxy_url.clone() } else { site.url.clone() };
-        variables.extend(episode.sites.iter().filter_map(|site| Some((variable(&site.site), url(site)?))));
+        let url = |site: &EpisodeSite| match (self.uses_ports, is_proxied) {
+            (true, _) => site.direct_url().cloned(),
+            (false, true) => site.proxy_url.clone(),
+            (false, false) => site.url.clone(),
+        };
+        let named = |prefix: &str, site: &EpisodeSite, url: Option<String>| Some((variable(prefix, &site.site), url?));
+        variables.extend(episode.sites.iter().filter_map(|site| named("ARENAD_URL", site, url(site))));
+        let ports = episode.sites.iter().filter_map(|site| named("ARENAD_PORT_URL", site, site.port_url.clone()));
+        variables.extend(ports);
         if let Some(proxy) = &started.proxy {
             variables.extend(proxy::variables(proxy));
             if self.has_proxy_env {
@@ -157,10 +208,10 @@ impl SingleRun<'_> {
     }
 }
 
-/// Returns the name of the variable that has the URL of a site.
-fn variable(site: &str) -> String {
+/// Returns the name of a variable that has a URL of a site.
+fn variable(prefix: &str, site: &str) -> String {
     let name = site.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' });
-    format!("ARENAD_URL_{}", name.collect::<String>())
+    format!("{prefix}_{}", name.collect::<String>())
 }
 
 /// Waits until the episode has its slots.
@@ -180,8 +231,8 @@ mod tests {
 
     #[test]
     fn the_variable_of_a_site_can_be_read_by_a_shell() {
-        assert_eq!(variable("shopping_admin"), "ARENAD_URL_SHOPPING_ADMIN");
-        assert_eq!(variable("my-forum"), "ARENAD_URL_MY_FORUM");
+        assert_eq!(variable("ARENAD_URL", "shopping_admin"), "ARENAD_URL_SHOPPING_ADMIN");
+        assert_eq!(variable("ARENAD_PORT_URL", "my-forum"), "ARENAD_PORT_URL_MY_FORUM");
     }
 
     #[test]

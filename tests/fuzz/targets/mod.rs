@@ -18,6 +18,7 @@ mod redis;
 mod requests;
 mod schedules;
 mod servers;
+mod slotted;
 mod snapshots;
 mod sql;
 mod tasks;
@@ -26,9 +27,10 @@ mod wire;
 
 use crate::target::FuzzTarget;
 
-pub const TARGETS: [FuzzTarget; 22] = [
+pub const TARGETS: [FuzzTarget; 23] = [
     requests::TARGET,
     proxied::TARGET,
+    slotted::TARGET,
     answers::TARGET,
     sql::TARGET,
     servers::TARGET,

@@ -1,6 +1,19 @@
 """The client of arenad, which runs the sites on which web agents are tested."""
 
+from ._async import AsyncEpisode
 from ._client import Arena, AsyncArena
-from ._errors import ArenadError, OperationFailed, Unreachable
+from ._episode import Episode
+from ._errors import ArenadError, EpisodeEnded, EpisodeVoid, NoSlot, OperationFailed, Unreachable
 
-__all__ = ["Arena", "ArenadError", "AsyncArena", "OperationFailed", "Unreachable"]
+__all__ = [
+    "Arena",
+    "ArenadError",
+    "AsyncArena",
+    "AsyncEpisode",
+    "Episode",
+    "EpisodeEnded",
+    "EpisodeVoid",
+    "NoSlot",
+    "OperationFailed",
+    "Unreachable",
+]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import Any, ParamSpec, TypeVar
-from urllib.parse import quote
+from typing import Any
+from urllib.parse import quote, urlencode
 
 from . import _program
+from ._async import AsyncEpisodeStart, threaded
+from ._episode import Episode, EpisodeRequest
 from ._errors import ArenadError, OperationFailed
+from ._tasks import published
 from ._transport import Transport
 from .types import (
     Begun,
@@ -23,6 +23,8 @@ from .types import (
     Event,
     Located,
     Operation,
+    QueuedRequest,
+    ReportedEpisode,
     Session,
     Site,
     Snapshot,
@@ -34,9 +36,6 @@ from .types import (
 
 HOLD = 30
 """Seconds that one request waits for an operation's end."""
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 class Arena:
@@ -202,6 +201,47 @@ class Arena:
         """Returns the session in Playwright's format, which has no place for headers."""
         return {"cookies": self.login(site, account, environment=environment)["cookies"], "origins": []}
 
+    def episode(
+        self,
+        sites: Iterable[str] = (),
+        *,
+        task: str | None = None,
+        snapshots: Mapping[str, str] | None = None,
+        slots: Mapping[str, int] | None = None,
+        timeout: float = 60.0,
+        ttl: float | None = None,
+        owner: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        key: str | None = None,
+        environment: str | None = None,
+    ) -> Episode:
+        """Starts an episode on these sites, on those of a native task, or on all, and returns when they can be reached.
+
+        Use it as a context manager: `with arena.episode(["gitlab"]) as episode:`. Waits up to `timeout` seconds for
+        slots, and then raises `NoSlot`. If the queue is full or the owner has too many episodes, it tries again when the
+        daemon says, within the same time. `ttl` counts only when the connection to the daemon is lost. Repetitions with
+        the same `key` get the same episode.
+        """
+        request = self._episode_request(
+            sites, task, snapshots, slots, timeout, ttl, owner, labels, key, environment
+        )
+        return request.start()
+
+    def episodes(
+        self, *, owner: str | None = None, labels: Mapping[str, str] | None = None, live: bool = False
+    ) -> list[ReportedEpisode]:
+        """Returns episodes in the order of their requests, including those that ended recently unless `live` is set."""
+        query = [("live", "true")] if live else []
+        query += [("owner", owner)] if owner is not None else []
+        query += [("label", f"{name}={value}") for name, value in (labels or {}).items()]
+        episodes: list[ReportedEpisode] = self._transport.request("GET", f"/v1/episodes?{urlencode(query)}")["episodes"]
+        return episodes
+
+    def queue(self) -> list[QueuedRequest]:
+        """Returns the requests for episodes that wait for slots, in the order of their arrival."""
+        requests: list[QueuedRequest] = self._transport.request("GET", "/v1/episodes/queue")["requests"]
+        return requests
+
     def begin(self, task: str, *, reset: bool = False, environment: str | None = None) -> Begun:
         """Begins an episode of a native task and captures the values that its check compares with.
 
@@ -250,7 +290,7 @@ class Arena:
         task.
         """
         if isinstance(task, int):
-            task = _published(task, data or os.environ.get("ARENAD_BENCHMARK_DATA"))
+            task = published(task, data or os.environ.get("ARENAD_BENCHMARK_DATA"))
         body: dict[str, Any] = {"benchmark": benchmark, "task": task, "answer": answer, "url": url, "cdp": cdp}
         body["profiles"] = list(profiles)
         if har is not None:
@@ -274,6 +314,33 @@ class Arena:
         path = f"/v1/events?limit={limit}" + ("" if after is None else f"&after={after}")
         events: list[Event] = self._transport.request("GET", path)["events"]
         return events
+
+    def _episode_request(
+        self,
+        sites: Iterable[str],
+        task: str | None,
+        snapshots: Mapping[str, str] | None,
+        slots: Mapping[str, int] | None,
+        timeout: float,
+        ttl: float | None,
+        owner: str | None,
+        labels: Mapping[str, str] | None,
+        key: str | None,
+        environment: str | None,
+    ) -> EpisodeRequest:
+        if isinstance(sites, str):
+            raise TypeError(f'sites are a list: ["{sites}"]')
+        body = {
+            "environment": environment or self._environment,
+            "sites": list(sites),
+            "task": task,
+            "snapshots": dict(snapshots or {}),
+            "slots": dict(slots or {}),
+            "ttl_seconds": None if ttl is None else round(ttl),
+            "owner": owner,
+            "labels": dict(labels or {}),
+        }
+        return EpisodeRequest(self._transport, body, timeout=timeout, key=key)
 
     def _run(self, words: list[str], variables: Mapping[str, str] | None = None) -> Any:
         address, token = self._given
@@ -355,22 +422,6 @@ class Arena:
         return operation
 
 
-def _published(number: int, data: str | os.PathLike[str] | None) -> Any:
-    """Returns the task with this number from a benchmark's file, or the number itself if no file is known; the daemon then
-    looks the task up."""
-    if data is None:
-        return number
-    path = Path(data)
-    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-    for file in files:
-        tasks = json.loads(file.read_text(encoding="utf-8"))
-        for task in tasks if isinstance(tasks, list) else [tasks]:
-            if isinstance(task, dict) and task.get("task_id") == number:
-                return task
-    hint = "pass the benchmark's own file, such as test.raw.json"
-    raise ArenadError(f"{path} has no task {number}", code="unknown_task", hint=hint)
-
-
 def _path(environment: str) -> str:
     return f"/v1/environments/{quote(environment, safe='')}"
 
@@ -385,15 +436,11 @@ def _ambiguous(detail: str) -> ArenadError:
     return ArenadError(detail, code="which_environment", hint="name one with environment=, in the call or for the Arena")
 
 
-def _threaded(method: Callable[P, T]) -> Callable[P, Awaitable[T]]:
-    async def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        return await asyncio.to_thread(method, *args, **kwargs)
-
-    return call
-
-
 class AsyncArena:
-    """The same methods as coroutines. Each call occupies a thread until it returns."""
+    """The same methods as coroutines. Each call occupies a thread until it returns.
+
+    `episode` returns an object to use with `async with` or `await`, which gives an `AsyncEpisode`.
+    """
 
     def __init__(
         self,
@@ -404,25 +451,28 @@ class AsyncArena:
         timeout: float = 120.0,
     ) -> None:
         arena = Arena(address, token=token, environment=environment, timeout=timeout)
-        self.status = _threaded(arena.status)
-        self.sites = _threaded(arena.sites)
-        self.urls = _threaded(arena.urls)
-        self.up = _threaded(arena.up)
-        self.down = _threaded(arena.down)
-        self.tasks = _threaded(arena.tasks)
-        self.reset = _threaded(arena.reset)
-        self.verify = _threaded(arena.verify)
-        self.locate = _threaded(arena.locate)
-        self.value = _threaded(arena.value)
-        self.har = _threaded(arena.har)
-        self.login = _threaded(arena.login)
-        self.storage_state = _threaded(arena.storage_state)
-        self.begin = _threaded(arena.begin)
-        self.check = _threaded(arena.check)
-        self.evaluate = _threaded(arena.evaluate)
-        self.snapshots = _threaded(arena.snapshots)
-        self.take_snapshot = _threaded(arena.take_snapshot)
-        self.events = _threaded(arena.events)
+        self._arena = arena
+        self.status = threaded(arena.status)
+        self.sites = threaded(arena.sites)
+        self.urls = threaded(arena.urls)
+        self.up = threaded(arena.up)
+        self.down = threaded(arena.down)
+        self.tasks = threaded(arena.tasks)
+        self.reset = threaded(arena.reset)
+        self.verify = threaded(arena.verify)
+        self.locate = threaded(arena.locate)
+        self.value = threaded(arena.value)
+        self.har = threaded(arena.har)
+        self.login = threaded(arena.login)
+        self.storage_state = threaded(arena.storage_state)
+        self.episodes = threaded(arena.episodes)
+        self.queue = threaded(arena.queue)
+        self.begin = threaded(arena.begin)
+        self.check = threaded(arena.check)
+        self.evaluate = threaded(arena.evaluate)
+        self.snapshots = threaded(arena.snapshots)
+        self.take_snapshot = threaded(arena.take_snapshot)
+        self.events = threaded(arena.events)
 
     async def __aenter__(self) -> AsyncArena:
         return self
@@ -431,3 +481,24 @@ class AsyncArena:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         return None
+
+    def episode(
+        self,
+        sites: Iterable[str] = (),
+        *,
+        task: str | None = None,
+        snapshots: Mapping[str, str] | None = None,
+        slots: Mapping[str, int] | None = None,
+        timeout: float = 60.0,
+        ttl: float | None = None,
+        owner: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        key: str | None = None,
+        environment: str | None = None,
+    ) -> AsyncEpisodeStart:
+        """Starts an episode, as `Arena.episode` does: `async with arena.episode(["gitlab"]) as episode:`. If the task that
+        waits is cancelled, the request is withdrawn."""
+        request = self._arena._episode_request(
+            sites, task, snapshots, slots, timeout, ttl, owner, labels, key, environment
+        )
+        return AsyncEpisodeStart(request)

@@ -6,11 +6,15 @@ import http.client
 import json
 import os
 import socket
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from ._errors import ArenadError, Unreachable
+from ._errors import ArenadError, Unreachable, ended
+
+SILENCE = 30.0
+"""Seconds without a byte after which a stream counts as broken. The daemon sends a comment at least every 15."""
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -35,37 +39,121 @@ class Transport:
         if scheme not in ("http", "unix"):
             raise ValueError(f"`{self._address}` is neither unix:///path nor http://host:port")
 
-    def request(self, method: str, path: str, body: object = None) -> Any:
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+    ) -> Any:
         """Sends JSON and returns JSON, or `None` if the answer has no body."""
-        headers = {"Accept": "application/json"}
-        payload = None
-        if body is not None:
-            payload = json.dumps(body).encode()
-            headers["Content-Type"] = "application/json"
-        if self._token:
-            headers["Authorization"] = f"Bearer {self._token}"
-        connection = self._connection()
+        connection = self._connection(timeout or self._timeout)
         try:
-            connection.request(method, path, payload, headers)
-            answer = connection.getresponse()
-            text = answer.read()
-        except (OSError, http.client.HTTPException) as error:
-            detail, hint = _why(self._address, error)
-            raise Unreachable(detail, code="unreachable", hint=hint) from error
+            answer = self._ask(connection, method, path, body, headers or {})
+            try:
+                text = answer.read()
+            except (OSError, http.client.HTTPException) as error:
+                raise self._unreachable(error) from error
         finally:
             connection.close()
         if answer.status >= 400:
-            raise _refusal(self._address, answer.status, text)
+            raise _refusal(self._address, answer, text)
         try:
             return json.loads(text) if text else None
         except ValueError as error:
             raise _foreign(self._address, answer.status, text) from error
 
-    def _connection(self) -> http.client.HTTPConnection:
+    def stream(self, path: str) -> ServerEvents:
+        """Opens a stream of server-sent events."""
+        connection = self._connection(SILENCE)
+        try:
+            try:
+                connection.connect()
+            except OSError as error:
+                raise self._unreachable(error) from error
+            # Kept here, because the connection gives it away if the daemon announces that it closes it.
+            line = connection.sock
+            answer = self._ask(connection, "GET", path, None, {"Accept": "text/event-stream"})
+            if answer.status >= 400:
+                raise _refusal(self._address, answer, answer.read())
+        except BaseException:
+            connection.close()
+            raise
+        return ServerEvents(connection, line, answer)
+
+    def _ask(
+        self, connection: http.client.HTTPConnection, method: str, path: str, body: object, headers: Mapping[str, str]
+    ) -> http.client.HTTPResponse:
+        sent = {"Accept": "application/json", **headers}
+        payload = None
+        if body is not None:
+            payload = json.dumps(body).encode()
+            sent["Content-Type"] = "application/json"
+        if self._token:
+            sent["Authorization"] = f"Bearer {self._token}"
+        try:
+            connection.request(method, path, payload, sent)
+            return connection.getresponse()
+        except (OSError, http.client.HTTPException) as error:
+            raise self._unreachable(error) from error
+
+    def _unreachable(self, error: Exception) -> Unreachable:
+        detail, hint = _why(self._address, error)
+        return Unreachable(detail, code="unreachable", hint=hint)
+
+    def _connection(self, timeout: float) -> http.client.HTTPConnection:
         parts = urlsplit(self._address)
         if parts.scheme == "unix":
-            return _UnixConnection(parts.path, self._timeout)
-        return http.client.HTTPConnection(parts.hostname or "localhost", parts.port or 80, timeout=self._timeout)
+            return _UnixConnection(parts.path, timeout)
+        return http.client.HTTPConnection(parts.hostname or "localhost", parts.port or 80, timeout=timeout)
+
+
+class ServerEvents:
+    """A stream of server-sent events, as pairs of name and data. It ends when the daemon ends it or the connection breaks."""
+
+    def __init__(
+        self, connection: http.client.HTTPConnection, line: socket.socket, answer: http.client.HTTPResponse
+    ) -> None:
+        self._connection = connection
+        self._socket = line
+        self._answer = answer
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        name, data = "message", ""
+        try:
+            for line in self._answer:
+                text = line.decode("utf-8", "replace").rstrip("\r\n")
+                field, _, value = text.partition(":")
+                value = value.removeprefix(" ")
+                if field == "event":
+                    name = value
+                elif field == "data":
+                    data += value
+                elif not text and data:
+                    yield name, json.loads(data)
+                    name, data = "message", ""
+        except (OSError, ValueError, AttributeError, http.client.HTTPException):
+            # The connection broke, or `close` in another thread took it away in the middle of a read.
+            return
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Closes the connection, and wakes a thread that reads from it."""
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self._connection.close()
+        self._socket.close()
+
+    def forget(self) -> None:
+        """Closes this process's copy of the connection, which stays open in the process that this one was forked from."""
+        try:
+            os.close(self._socket.detach())
+        except OSError:
+            pass
 
 
 def default_socket() -> Path:
@@ -79,12 +167,20 @@ def default_socket() -> Path:
     return Path(home) / "arenad" / "arenad.sock"
 
 
-def _refusal(address: str, status: int, text: bytes) -> ArenadError:
+def _refusal(address: str, answer: http.client.HTTPResponse, text: bytes) -> ArenadError:
     try:
         problem = json.loads(text)
-        return ArenadError(problem["detail"], code=problem["code"], hint=problem.get("hint"), status=status)
+        detail, hint = problem["detail"], problem.get("hint")
+        if problem.get("ending"):
+            return ended(problem["ending"], detail, hint=hint, status=answer.status)
+        retry_after = _seconds(answer.getheader("Retry-After"))
+        return ArenadError(detail, code=problem["code"], hint=hint, status=answer.status, retry_after=retry_after)
     except (ValueError, KeyError, TypeError):
-        return _foreign(address, status, text)
+        return _foreign(address, answer.status, text)
+
+
+def _seconds(header: str | None) -> float | None:
+    return float(header) if header and header.isascii() and header.isdigit() else None
 
 
 def _foreign(address: str, status: int, text: bytes) -> Unreachable:

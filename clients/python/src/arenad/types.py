@@ -274,3 +274,105 @@ class Task(TypedDict):
     accounts: dict[str, str]
     start: str
     intent: str
+
+
+class EpisodeEnding(TypedDict):
+    """How an episode ended."""
+
+    state: Literal["released", "expired", "void"]
+    code: str
+    """The cause as a stable word, such as `client`, `hold_closed`, `wait`, `ttl` or `container_died`."""
+    reason: str
+    slot: str | None
+
+
+class EpisodeSite(TypedDict):
+    """A site of an episode. `slot` is `None` for a site that all episodes share."""
+
+    site: str
+    slot: int | None
+    instance: str | None
+    generation: int | None
+    snapshot: str | None
+    url: str | None
+    """The public URL; `None` for a slot without a public port."""
+    proxy_url: str | None
+    """The URL through the episode proxy; `None` if the daemon offers none."""
+
+
+class _ReportedEpisode(TypedDict):
+    id: str
+    environment: str
+    state: Literal["queued", "preparing", "active", "frozen", "released", "expired", "void"]
+    owner: str
+    labels: dict[str, str]
+    sites: list[EpisodeSite]
+    ttl_seconds: float
+    left_seconds: float
+    is_held: bool
+    asked_at: str
+    granted_at: str | None
+    ended_at: str | None
+    ending: EpisodeEnding | None
+
+
+class ReportedEpisode(_ReportedEpisode, total=False):
+    """An episode at one moment. `variables` is left out of lists and of episodes without slots."""
+
+    variables: dict[str, str]
+
+
+class EpisodeProxy(TypedDict):
+    """The episode proxy with the credentials of an episode: the argument of Playwright's `browser.new_context(proxy=…)`."""
+
+    server: str
+    username: str
+    password: str
+
+
+class StartedEpisode(TypedDict):
+    """The answer to a request for an episode."""
+
+    episode: ReportedEpisode
+    token: str
+    proxy: EpisodeProxy | None
+    is_known: bool
+
+
+class QueuedRequest(TypedDict):
+    """A request that waits for slots."""
+
+    id: str
+    position: int
+    ahead: int
+    is_over_quota: bool
+    estimate_seconds: float | None
+    owner: str
+    environment: str
+    sites: list[str]
+    asked_at: str
+
+
+class EpisodeStateEvent(TypedDict):
+    """A change of an episode's state."""
+
+    seq: int
+    at: str
+    episode: str
+    state: str
+    ending: EpisodeEnding | None
+
+
+class _EpisodeEvaluation(TypedDict):
+    episode: str
+    verdict: Literal["passed", "failed", "inconclusive", "needs_judge", "unsupported", "void"]
+    reward: float | None
+    """1 if the task was accomplished, 0 if it was not, and `None` without a verdict. `None` is not 0: leave it out."""
+    ending: EpisodeEnding | None
+
+
+class EpisodeEvaluation(_EpisodeEvaluation, total=False):
+    """The judgement on an episode: `check` for a native task, `evaluation` for the task of a benchmark."""
+
+    check: Checked
+    evaluation: Evaluation

@@ -39,28 +39,37 @@ pub(super) async fn changes(
     Path((environment, site)): Path<(String, String)>,
     Query(query): Query<ChangesQuery>,
 ) -> Result<Json<wire::SiteChanges>, ApiError> {
-    let begun = Instant::now();
-    let subject = SiteSubject::find(&api, &environment, site).await?;
-    let candidate = subject.candidate(&api)?;
+    let subject = SiteSubject::find(&api, &environment, &site).await?;
     let request = ChangesRequest { since: query.since, until: query.until, with_values: query.values };
+    Ok(Json(of(&api, &subject, request).await?))
+}
+
+/// Returns the differences between two states of the generation that an instance serves.
+pub(super) async fn of(
+    api: &Api,
+    subject: &SiteSubject,
+    request: ChangesRequest,
+) -> Result<wire::SiteChanges, ApiError> {
+    let begun = Instant::now();
+    let candidate = subject.candidate(api)?;
     let id = &subject.handle.id;
     let found = candidate.changes(request).await.map_err(|error| refused(error, id))?;
     subject.check_generation()?;
-    let stores = found.changes.stores.into_iter().map(|(name, changes)| store(name, changes, query.values));
+    let stores = found.changes.stores.into_iter().map(|(name, changes)| store(name, changes, request.with_values));
     let stores: Vec<wire::ChangedStore> = stores.collect();
-    Ok(Json(wire::SiteChanges {
+    Ok(wire::SiteChanges {
         environment: id.environment.to_string(),
         site: id.site.to_string(),
         instance: id.to_string(),
         generation: subject.report.generation,
         snapshot: subject.snapshot.id.to_string(),
-        since: query.since,
-        until: query.until,
+        since: request.since,
+        until: request.until,
         equal: stores.is_empty(),
         settled: found.is_settled,
         duration_ms: begun.elapsed().as_secs_f64() * 1e3,
         stores,
-    }))
+    })
 }
 
 /// `POST /v1/environments/{environment}/sites/{site}/looks`: keeps the state of the serving generation, and returns the
@@ -69,7 +78,7 @@ pub(super) async fn keep(
     State(api): State<Arc<Api>>,
     Path((environment, site)): Path<(String, String)>,
 ) -> Result<(StatusCode, Json<wire::Look>), ApiError> {
-    let subject = SiteSubject::find(&api, &environment, site).await?;
+    let subject = SiteSubject::find(&api, &environment, &site).await?;
     let kept = subject.candidate(&api)?.keep_look().await;
     let number = kept.map_err(|error| refused(error, &subject.handle.id))?;
     subject.check_generation()?;
@@ -81,25 +90,29 @@ pub(super) async fn list(
     State(api): State<Arc<Api>>,
     Path((environment, site)): Path<(String, String)>,
 ) -> Result<Json<wire::Looks>, ApiError> {
-    let subject = SiteSubject::find(&api, &environment, site).await?;
-    let generation = subject.report.generation;
-    let (looks, id) = (api.shared.state_dir.looks(), subject.handle.id.clone());
+    let subject = SiteSubject::find(&api, &environment, &site).await?;
+    let looks = numbers(&api, &subject).await?.into_iter().map(|number| wire::Look { number }).collect();
+    Ok(Json(wire::Looks { generation: subject.report.generation, looks }))
+}
+
+/// Returns the numbers of the looks of the generation that an instance serves, in order.
+pub(super) async fn numbers(api: &Api, subject: &SiteSubject) -> Result<Vec<u64>, ApiError> {
+    let (looks, id, generation) = (api.shared.state_dir.looks(), subject.handle.id.clone(), subject.report.generation);
     let path = looks.path().to_owned();
     let numbers = tokio::task::spawn_blocking(move || looks.numbers(&id, generation)).await;
-    let numbers = numbers
+    numbers
         .map_err(ApiError::internal)?
-        .map_err(|cause| refused(ChangesError::File { doing: "list", path, cause }, &subject.handle.id))?;
-    let looks = numbers.into_iter().map(|number| wire::Look { number }).collect();
-    Ok(Json(wire::Looks { generation, looks }))
+        .map_err(|cause| refused(ChangesError::File { doing: "list", path, cause }, &subject.handle.id))
 }
 
 /// Converts an error, with a hint if a person can take a specific action.
-fn refused(error: ChangesError, id: &InstanceId) -> ApiError {
+pub(super) fn refused(error: ChangesError, id: &InstanceId) -> ApiError {
     let detail = describe(&error);
     match error {
         ChangesError::Proof(error) => unproven(error, id),
-        ChangesError::UnknownLook(_) => ApiError::new(StatusCode::NOT_FOUND, "unknown_look", detail)
-            .hint("looks end with a reset; `arenad look SITE` takes one"),
+        ChangesError::UnknownLook(_) => ApiError::new(StatusCode::NOT_FOUND, "unknown_look", detail).hint(
+            "looks end with a reset and with their episode; `arenad look SITE` or `arenad episode look ID` takes one",
+        ),
         ChangesError::TooManyLooks => ApiError::new(StatusCode::CONFLICT, "too_many_looks", detail)
             .hint("compare with one of them; a reset of the site removes them"),
         ChangesError::File { .. } => ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "look_file", detail)

@@ -53,7 +53,8 @@ pub(super) async fn up(
     Ok((StatusCode::ACCEPTED, Json(Accepted { operations, warnings })))
 }
 
-/// `POST /v1/environments/{environment}/resets`: resets sites, and returns the operations that have begun.
+/// `POST /v1/environments/{environment}/resets`: resets sites or slots of them, and returns the operations that have
+/// begun.
 pub(super) async fn reset(
     State(api): State<Arc<Api>>,
     Path(environment): Path<String>,
@@ -64,7 +65,7 @@ pub(super) async fn reset(
         return reset_to(&api, &environment, &sites, &to).await;
     }
     let wanted = if if_dirty { Want::ResetIfDirty } else { Want::RESET };
-    let handles = api.environments.choose(&environment, &sites)?;
+    let handles = api.environments.choose_slots(&environment, &sites)?;
     let mut operations = Vec::new();
     for handle in handles {
         let ticket = handle.ask(wanted.clone()).await?;
@@ -81,19 +82,17 @@ async fn reset_to(
     sites: &[String],
     to: &str,
 ) -> Result<(StatusCode, Json<Accepted>), ApiError> {
-    let [site] = sites else {
+    let [slot] = sites else {
         let detail = format!("snapshot {to} is of one site, {} are named", sites.len());
         return Err(ApiError::bad_request(detail).hint("name that site alone"));
     };
+    let handle = api.environments.choose_slot(environment, slot)?;
     let mut known = api.shared.store.snapshots().await?;
-    known.retain(|stored| stored.is_of(environment, site));
+    known.retain(|stored| stored.is_of(environment, handle.id.site.as_str()));
     let snapshot = snapshots::find(&known, to)?.id.to_string();
-    let mut operations = Vec::new();
-    for handle in api.environments.choose(environment, sites)? {
-        let ticket = handle.ask(Want::Reset { to: Some(snapshot.clone()) }).await?;
-        let entry = api.operations.remember(OperationKind::Reset, handle.id.clone(), ticket);
-        operations.push(shown(api, &entry, None).await?);
-    }
+    let ticket = handle.ask(Want::Reset { to: Some(snapshot) }).await?;
+    let entry = api.operations.remember(OperationKind::Reset, handle.id.clone(), ticket);
+    let operations = vec![shown(api, &entry, None).await?];
     Ok((StatusCode::ACCEPTED, Json(Accepted { operations, warnings: Vec::new() })))
 }
 

@@ -80,6 +80,12 @@ impl ApiError {
         self
     }
 
+    /// Puts the object that the error is about in front of the detail.
+    pub(crate) fn about(mut self, object: &str) -> Self {
+        self.detail = format!("{object}: {}", self.detail);
+        self
+    }
+
     /// Returns the error for a request that says something invalid.
     pub(crate) fn bad_request(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "bad_request", detail)
@@ -287,8 +293,11 @@ impl From<EnvironmentError> for ApiError {
                 Self::new(StatusCode::NOT_FOUND, "unknown_environment", detail).hint("bring it up with `arenad up`")
             }
             EnvironmentError::UnknownSite { .. } => Self::new(StatusCode::NOT_FOUND, "unknown_site", detail),
+            EnvironmentError::UnknownSlot { .. } => Self::new(StatusCode::NOT_FOUND, "unknown_slot", detail)
+                .hint("`arenad status` lists the slots; further ones are made when episodes wait for them"),
+            EnvironmentError::InvalidSlotName(_) => Self::bad_request(detail),
             EnvironmentError::PortsTaken(_) => Self::new(StatusCode::CONFLICT, "ports_taken", detail)
-                .hint("stop what holds them, or change `public.port` of the sites"),
+                .hint("stop what holds them, or change `public.port` or `ports` of the sites"),
             EnvironmentError::DoesNotFit(findings) => {
                 let cures: Vec<&str> = findings.iter().filter_map(|finding| finding.cure.as_deref()).collect();
                 Self::new(StatusCode::CONFLICT, "does_not_fit", detail)

@@ -9,9 +9,11 @@ use serde::Deserialize;
 use super::Api;
 use super::error::ApiError;
 use super::words;
+use crate::environments::EnvironmentError;
 use arenad_api as wire;
 use arenad_instance::InstanceHandle;
 use arenad_model::health::{Depth, HealthProbes};
+use arenad_model::slot_name::SlotName;
 use arenad_store::StoredRound;
 
 /// The largest number of rounds that are listed of each kind, which is the number of rounds that are kept.
@@ -24,7 +26,8 @@ const LIMIT: u32 = 100;
 pub(super) struct HealthQuery {
     /// The environment to list; all environments by default.
     environment: Option<String>,
-    /// The site to list, in the named environment or in every environment; all sites by default.
+    /// The site to list with all of its slots, or one slot, in the named environment or in every environment; all sites
+    /// by default.
     site: Option<String>,
     /// The largest number of rounds of each kind.
     limit: Option<u32>,
@@ -37,20 +40,30 @@ pub(super) async fn health(
     Query(choice): Query<HealthQuery>,
 ) -> Result<Json<wire::Health>, ApiError> {
     let limit = choice.limit.unwrap_or(LIMIT).clamp(1, LIMIT_MAX);
-    let chosen: Vec<String> = choice.site.into_iter().collect();
-    let handles: Vec<InstanceHandle> = match &choice.environment {
-        Some(environment) => api.environments.choose(environment, &chosen)?,
+    let chosen = choice.site.as_deref().map(SlotName::parse).transpose().map_err(EnvironmentError::from)?;
+    let name = chosen.map(|chosen| chosen.site.to_owned());
+    let firsts: Vec<InstanceHandle> = match &choice.environment {
+        Some(environment) => api.environments.choose(environment, name.as_slice())?,
         None => {
             let all = api.environments.list().into_iter().flat_map(|(_, handles)| handles);
-            all.filter(|handle| chosen.iter().all(|name| handle.site.name.as_str() == name)).collect()
+            all.filter(|handle| name.iter().all(|name| handle.site.name.as_str() == name)).collect()
         }
     };
-    if let ([], Some(name)) = (handles.as_slice(), chosen.first()) {
+    if let ([], Some(name)) = (firsts.as_slice(), name) {
         return Err(ApiError::not_found(&format!("site {name}")));
     }
     let mut sites = Vec::new();
-    for handle in handles {
-        sites.push(site(&api, &handle, limit).await?);
+    for first in firsts {
+        let handles = match chosen.and_then(|chosen| chosen.number) {
+            Some(number) => vec![api.environments.numbered(&first, number)?],
+            None => {
+                let slots = api.environments.slots_of(&first.id.site_id());
+                slots.into_iter().map(|slot| slot.instance).collect()
+            }
+        };
+        for handle in handles {
+            sites.push(site(&api, &handle, limit).await?);
+        }
     }
     Ok(Json(wire::Health { sites }))
 }

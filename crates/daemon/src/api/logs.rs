@@ -1,4 +1,4 @@
-//! The endpoint that returns the logs of a site's containers, as plain text.
+//! The endpoint that returns the logs of the containers of a site, or of one of its slots, as plain text.
 
 use std::sync::Arc;
 
@@ -42,9 +42,9 @@ pub(super) async fn logs(
     Path((environment, site)): Path<(String, String)>,
     Query(query): Query<LogQuery>,
 ) -> Result<Response, ApiError> {
-    let handles = api.environments.choose(&environment, std::slice::from_ref(&site))?;
-    let containers = handles.into_iter().flat_map(|handle| handle.report().containers);
+    let containers = api.environments.choose_slot(&environment, &site)?.report().containers;
     let wanted: Vec<(String, EngineHandle)> = containers
+        .into_iter()
         .filter(|(service, _)| query.service.as_ref().is_none_or(|wanted| wanted == service))
         .map(|(service, (id, _))| (service, EngineHandle(id)))
         .collect();

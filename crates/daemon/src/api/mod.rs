@@ -43,6 +43,7 @@ use super::environments::EnvironmentRegistry;
 use super::host::HostReport;
 use super::operations::Operations;
 use super::proxy::OpenProxy;
+use super::slots::EpisodeSettings;
 use arenad_episodes::EpisodeHandle;
 use arenad_instance::shared::SharedParts;
 
@@ -54,6 +55,8 @@ pub struct Api {
     pub environments: Arc<EnvironmentRegistry>,
     /// The episodes, and the queue of those that wait.
     pub episodes: EpisodeHandle,
+    /// The limits of the episodes.
+    pub episode_settings: EpisodeSettings,
     /// The address of the episode proxy, or the reason why there is none.
     pub proxy: OpenProxy,
     /// The operations that clients can wait for.
@@ -107,6 +110,7 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/v1/episodes/{id}/heartbeat", post(episodes::heartbeat))
         .route("/v1/episodes/{id}/freeze", post(episodes::freeze))
         .route("/v1/episodes/{id}/unfreeze", post(episodes::unfreeze))
+        .route("/v1/episodes/{id}/fork", post(episodes::fork))
         .route("/v1/episodes/{id}/hold", get(episodes::hold))
         .route("/v1/episodes/{id}/events", get(episodes::events))
         .route("/v1/episodes/{id}/evaluations/begin", post(episodes::begin))
@@ -114,6 +118,8 @@ pub fn router(api: Arc<Api>) -> Router {
             "/v1/episodes/{id}/evaluations",
             post(episodes::evaluate).layer(DefaultBodyLimit::max(evaluations::SIZE_MAX)),
         )
+        .route("/v1/episodes/{id}/changes", get(episodes::changes))
+        .route("/v1/episodes/{id}/looks", get(episodes::looks).post(episodes::keep_look))
         .route("/v1/episodes/{id}/storage-state/{site}", get(episodes::storage_state))
         .route("/v1/episodes/{id}/har", get(episodes::har))
         .route("/v1/purge", post(environments::purge))

@@ -53,6 +53,7 @@ pub(super) async fn shown(
         id: entry.ticket.operation.clone(),
         environment: entry.instance.environment.to_string(),
         site: entry.instance.site.to_string(),
+        instance: entry.instance.to_string(),
         kind: entry.kind,
         joined: entry.ticket.joined,
         state: wire::OperationState::Running,

@@ -19,7 +19,7 @@ use arenad_model::instance::InstanceId;
 use arenad_model::request_queue::Want;
 use arenad_model::snapshot::Snapshot;
 
-/// Converts a snapshot to its form in the API.
+/// Converts a snapshot that people see to its form in the API.
 pub(super) fn shown(snapshot: Snapshot, used_by: &[InstanceId]) -> wire::StoredSnapshot {
     wire::StoredSnapshot {
         kind: if snapshot.is_baseline() { wire::SnapshotKind::Baseline } else { wire::SnapshotKind::Named },
@@ -54,9 +54,12 @@ async fn placed(api: &Api, stored: Vec<Snapshot>) -> Result<Vec<wire::StoredSnap
     Ok(snapshots)
 }
 
-/// `GET /v1/snapshots`: returns all snapshots, newest first.
+/// `GET /v1/snapshots`: returns all snapshots, newest first. Copies for forks are not among them: they come and go with
+/// episodes.
 pub(super) async fn list(State(api): State<Arc<Api>>) -> Result<Json<Snapshots>, ApiError> {
-    let snapshots = placed(&api, api.shared.store.snapshots().await?).await?;
+    let mut known = api.shared.store.snapshots().await?;
+    known.retain(|stored| !stored.is_copy());
+    let snapshots = placed(&api, known).await?;
     Ok(Json(Snapshots { snapshots }))
 }
 
@@ -124,10 +127,11 @@ pub(super) async fn remove(State(api): State<Arc<Api>>, Path(id): Path<String>) 
 /// Returns the snapshot with the given id or name, or the only one whose id begins with the text (at least four
 /// characters).
 pub(super) fn find<'a>(known: &'a [Snapshot], id: &str) -> Result<&'a Snapshot, ApiError> {
+    let lasting = || known.iter().filter(|stored| !stored.is_copy());
     let exact: Vec<&Snapshot> =
-        known.iter().filter(|stored| stored.id.as_str() == id || stored.name.as_deref() == Some(id)).collect();
+        lasting().filter(|stored| stored.id.as_str() == id || stored.name.as_deref() == Some(id)).collect();
     let found = match exact.as_slice() {
-        [] if id.len() >= 4 => known.iter().filter(|stored| stored.id.starts_with(id)).collect(),
+        [] if id.len() >= 4 => lasting().filter(|stored| stored.id.starts_with(id)).collect(),
         _ => exact,
     };
     match found.as_slice() {

@@ -1,5 +1,7 @@
 //! Endpoints that report the version and the status of all sites, and stop the daemon.
 
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Json;
@@ -11,12 +13,13 @@ use super::Api;
 use super::error::ApiError;
 use super::operations::shown_reset;
 use super::words;
-use crate::slots::{SlotUse, SlotView, is_public};
+use crate::slots::{EpisodeSettings, SlotUse, SlotView, is_public};
 use crate::stranded::Stranded;
 use arenad_api as wire;
 use arenad_instance::InstanceHandle;
 use arenad_model::ids::SiteId;
 use arenad_model::instance::InstanceState;
+use arenad_model::site::{Site, SlotPorts};
 use arenad_model::standby_schedule::count_at;
 
 /// `GET /v1/version`: returns the version of the daemon and of the API.
@@ -39,7 +42,7 @@ pub(super) async fn status(State(api): State<Arc<Api>>) -> Result<Json<wire::Sta
         for handle in handles {
             let mut shown = site(&api, &handle, &environment.host).await?;
             let known = environment.sites.iter().find(|site| site.name == handle.site.name);
-            shown.slots = slots(&api, &handle.id.site_id(), known.is_some_and(|site| site.slots.max > 1));
+            shown.slots = slots(&api, &handle.id.site_id(), known);
             sites.push(shown);
         }
         environments.push(wire::EnvironmentStatus {
@@ -61,11 +64,23 @@ pub(super) async fn status(State(api): State<Arc<Api>>) -> Result<Json<wire::Sta
             started_at: api.started_at.to_string(),
             engine: api.shared.engine.endpoint().to_owned(),
             proxy: api.proxy.server.clone(),
+            episodes: episode_limits(&api.episode_settings),
             notes: api.shared.storage_note.iter().chain(&api.proxy.note).cloned().collect(),
         },
         conditions: vec![host.engine, host.disk],
         environments,
     }))
+}
+
+fn episode_limits(settings: &EpisodeSettings) -> wire::EpisodeLimitStatus {
+    let quotas = settings.quotas.by_owner.iter().map(|(owner, most)| (owner.to_string(), *most));
+    wire::EpisodeLimitStatus {
+        quota: settings.quotas.default,
+        quotas: quotas.collect(),
+        queue: settings.queue.waiting,
+        owner_queue: settings.queue.waiting_of_owner,
+        ttl_seconds: settings.ttl.as_secs(),
+    }
 }
 
 async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::SiteStatus, ApiError> {
@@ -95,15 +110,7 @@ async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Si
         generation: report.generation,
         snapshot: report.snapshot.map(String::from),
         last_passed: report.last_passed.map(|at| at.to_string()),
-        containers: report
-            .containers
-            .into_iter()
-            .map(|(service, (id, address))| wire::SiteContainer {
-                service,
-                id,
-                address: address.map(|address| address.to_string()),
-            })
-            .collect(),
+        containers: containers(report.containers),
         has_stores: !handle.site.stores.is_empty(),
         standbys: wire::Standbys {
             wanted: count_at(&handle.site.reset.schedule, Timestamp::now()).unwrap_or(handle.site.reset.standby),
@@ -133,19 +140,31 @@ async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Si
     })
 }
 
-/// Returns the slots of a site if there may be several, or several exist still.
-fn slots(api: &Api, site: &SiteId, may_have_several: bool) -> Vec<wire::SlotStatus> {
-    let views = api.environments.slots_of(site);
-    let has_several = may_have_several || views.len() > 1;
-    views.into_iter().filter(|_| has_several).map(slot).collect()
+fn containers(found: BTreeMap<String, (String, Option<IpAddr>)>) -> Vec<wire::SiteContainer> {
+    let container = |(service, (id, address)): (String, (String, Option<IpAddr>))| wire::SiteContainer {
+        service,
+        id,
+        address: address.map(|address| address.to_string()),
+    };
+    found.into_iter().map(container).collect()
 }
 
-fn slot(view: SlotView) -> wire::SlotStatus {
+/// Returns the slots of a site if there may be several, several exist still, or they have own ports. `known` is the
+/// definition of the site.
+fn slots(api: &Api, site: &SiteId, known: Option<&Site>) -> Vec<wire::SlotStatus> {
+    let views = api.environments.slots_of(site);
+    let is_shown = views.len() > 1 || known.is_some_and(|site| site.slots.max > 1 || site.ports.is_some());
+    let ports = known.and_then(|site| site.ports);
+    views.into_iter().filter(|_| is_shown).map(|view| slot(view, ports)).collect()
+}
+
+fn slot(view: SlotView, ports: Option<SlotPorts>) -> wire::SlotStatus {
     let SlotView { instance, slot_use } = view;
     let report = instance.report();
     wire::SlotStatus {
         number: instance.id.number,
         instance: instance.id.to_string(),
+        port: ports.and_then(|ports| ports.of(instance.id.number)),
         state: words::state(&report.state),
         since: report.since.to_string(),
         reason: report.state.trouble().map(|trouble| trouble.reason.clone()),
@@ -157,6 +176,7 @@ fn slot(view: SlotView) -> wire::SlotStatus {
             SlotUse::Recycling => wire::SlotOccupation::Recycling,
         },
         episode: slot_use.holder().map(ToString::to_string),
+        containers: containers(report.containers),
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) async fn verify(
     State(api): State<Arc<Api>>,
     Path((environment, site)): Path<(String, String)>,
 ) -> Result<Json<wire::Verification>, ApiError> {
-    let subject = SiteSubject::find(&api, &environment, site).await?;
+    let subject = SiteSubject::find(&api, &environment, &site).await?;
     let (handle, report, stored) = (&subject.handle, &subject.report, &subject.snapshot);
     let candidate = subject.candidate(&api)?;
     let looked = candidate.look().await;
@@ -56,10 +56,13 @@ pub(super) struct SiteSubject {
 }
 
 impl SiteSubject {
-    /// Finds a site that is up.
-    pub(super) async fn find(api: &Api, environment: &str, site: String) -> Result<Self, ApiError> {
-        let handles = api.environments.choose(environment, &[site])?;
-        let handle = handles.into_iter().next().ok_or_else(|| ApiError::not_found("this site"))?;
+    /// Finds a site that is up, or one of its slots.
+    pub(super) async fn find(api: &Api, environment: &str, site: &str) -> Result<Self, ApiError> {
+        Self::of(api, api.environments.choose_slot(environment, site)?).await
+    }
+
+    /// Finds what an instance serves.
+    pub(super) async fn of(api: &Api, handle: InstanceHandle) -> Result<Self, ApiError> {
         let report = handle.report();
         let (Some(_), Some(snapshot)) = (&report.incarnation, &report.snapshot) else {
             return Err(AskError::NotUp { instance: handle.id.clone(), state: report.state.name() }.into());
@@ -71,12 +74,10 @@ impl SiteSubject {
 
     /// Returns the instance for a comparison, if there is anything to compare.
     pub(super) fn candidate<'a>(&'a self, api: &'a Api) -> Result<ProofCandidate<'a>, ApiError> {
-        let Self { handle, report, snapshot } = self;
-        let Some(incarnation) = &report.incarnation else {
+        let Self { handle, report, .. } = self;
+        let Some(candidate) = self.serving(api) else {
             return Err(AskError::NotUp { instance: handle.id.clone(), state: report.state.name() }.into());
         };
-        let candidate =
-            ProofCandidate { shared: &api.shared, id: &handle.id, site: &handle.site, snapshot, incarnation };
         if candidate.can_be_proven() {
             return Ok(candidate);
         }
@@ -86,6 +87,17 @@ impl SiteSubject {
         };
         let detail = format!("compare {} with its snapshot: {detail}", handle.site.name);
         Err(ApiError::new(StatusCode::CONFLICT, "cannot_verify", detail).hint(hint))
+    }
+
+    /// Whether there is anything to compare.
+    pub(super) fn can_be_compared(&self, api: &Api) -> bool {
+        self.serving(api).is_some_and(|candidate| candidate.can_be_proven())
+    }
+
+    fn serving<'a>(&'a self, api: &'a Api) -> Option<ProofCandidate<'a>> {
+        let Self { handle, report, snapshot } = self;
+        let incarnation = report.incarnation.as_ref()?;
+        Some(ProofCandidate { shared: &api.shared, id: &handle.id, site: &handle.site, snapshot, incarnation })
     }
 
     /// Returns an error if the site was reset since it was found.

@@ -27,6 +27,8 @@ impl EnvironmentRegistry {
         }
         self.remove_further(&handles).await?;
         let RemovedInstances { gone, left } = self.remove_instances(handles).await?;
+        // A daemon without environments may stop before its own search.
+        self.slots.remove_unused_copies().await;
         if purge {
             self.purge(name, &gone).await?;
         }
@@ -70,6 +72,7 @@ impl EnvironmentRegistry {
         let id = &handle.id;
         if is_public(id) {
             self.write(|running| running.get_mut(id.environment.as_str())?.instances.remove(&id.site));
+            self.slot_ports.close_site(&id.environment, &id.site).await;
         }
         self.slots.leave(id);
         let mut changes = handle.changes();

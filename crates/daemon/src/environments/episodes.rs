@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::{EnvironmentError, EnvironmentRegistry, RunningEnvironment};
 use crate::proxy::ProxyAccess;
-use crate::slots::{self, SlotView, capacity};
-use arenad_episodes::EpisodeError;
+use crate::records::EpisodeRecords;
+use crate::slots::{self, EpisodeCopy, ForkError, SlotView, capacity};
+use arenad_episodes::{EpisodeError, EpisodeView};
 use arenad_gateway::Route;
 use arenad_instance::{self as instance, InstanceHandle, RouteGate};
 use arenad_model::episode::lease::SlotRefusal;
@@ -74,6 +75,21 @@ impl EnvironmentRegistry {
     /// Returns the access of the clients of episodes through the episode proxy.
     pub(crate) fn proxy_access(&self) -> &Arc<ProxyAccess> {
         self.slots.proxy_access()
+    }
+
+    /// Copies the state of all slots of an episode, for its forks.
+    pub(crate) async fn copy_episode(&self, view: &EpisodeView) -> Result<EpisodeCopy, ForkError> {
+        self.slots.copy_episode(view).await
+    }
+
+    /// Begins to remove copies that no fork needs.
+    pub(crate) fn remove_copies(&self) {
+        self.shared.tasks.spawn(slots::remove_copies(self.slots.clone()));
+    }
+
+    /// Returns the records of episodes.
+    pub(crate) fn records(&self) -> &Arc<EpisodeRecords> {
+        self.slots.records()
     }
 
     /// Begins to make and remove further slots.

@@ -9,6 +9,7 @@ use arenad_instance::AskError;
 use arenad_launch::RemoveError;
 use arenad_model::episode::ids::EpisodeId;
 use arenad_model::instance::{InstanceFailure, InstanceId};
+use arenad_model::slot_name::InvalidSlotName;
 use arenad_store::StoreError;
 
 /// The reason why an environment could not be brought up, taken down or found.
@@ -35,6 +36,19 @@ pub(crate) enum EnvironmentError {
         /// The names of the environment's sites.
         known: Vec<String>,
     },
+    /// The site has no slot of that number now.
+    #[error("find slot {number} of {site}: it has {}", known.iter().map(|known| format!("{site}:{known}")).collect::<Vec<_>>().join(", "))]
+    UnknownSlot {
+        /// The name of the site.
+        site: String,
+        /// The number that the request gave.
+        number: u32,
+        /// The numbers of the slots that exist.
+        known: Vec<u32>,
+    },
+    /// The name of a slot has no number.
+    #[error(transparent)]
+    InvalidSlotName(#[from] InvalidSlotName),
     /// Public ports of the sites are taken.
     #[error("open the public ports: {}", list_taken(.0))]
     PortsTaken(Vec<TakenPort>),

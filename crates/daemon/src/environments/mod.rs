@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
 
 use super::reconcile::{self, Hands};
+use super::slot_ports::SlotPortBoard;
 use super::slots::DaemonSlots;
 use super::stranded::{AllStranded, Stranded};
 use arenad_definition::{self as definition, DefinitionSources, Diagnostics, SourceFile};
@@ -28,6 +29,7 @@ use arenad_instance::shared::SharedParts;
 use arenad_model::ids::SiteName;
 use arenad_model::instance::InstanceStatus;
 use arenad_model::site::{Environment, Site};
+use arenad_model::slot_name::SlotName;
 use arenad_store::StoredEnvironment;
 
 pub(crate) use error::EnvironmentError;
@@ -51,6 +53,7 @@ pub struct EnvironmentRegistry {
     slots: Arc<DaemonSlots>,
     episodes: EpisodeHandle,
     running: RwLock<BTreeMap<String, RunningEnvironment>>,
+    slot_ports: SlotPortBoard,
     stranded: AllStranded,
     change: tokio::sync::Mutex<()>,
     reconciled: tokio::sync::Mutex<reconcile::Memory>,
@@ -59,15 +62,22 @@ pub struct EnvironmentRegistry {
 impl EnvironmentRegistry {
     /// Returns a registry without environments.
     pub fn new(shared: Arc<SharedParts>, slots: Arc<DaemonSlots>, episodes: EpisodeHandle) -> Self {
+        let slot_ports = SlotPortBoard::new(shared.clone(), slots.clone(), episodes.clone());
         Self {
             shared,
             slots,
             episodes,
+            slot_ports,
             running: RwLock::default(),
             stranded: AllStranded::default(),
             change: tokio::sync::Mutex::default(),
             reconciled: tokio::sync::Mutex::default(),
         }
+    }
+
+    /// Sets the address of the episode proxy, which the own ports of slots name in explanations.
+    pub(crate) fn set_proxy(&self, server: &str) {
+        self.slot_ports.set_proxy(server);
     }
 
     fn read<T>(&self, look: impl FnOnce(&BTreeMap<String, RunningEnvironment>) -> T) -> T {
@@ -142,6 +152,37 @@ impl EnvironmentRegistry {
                 })
             })
             .collect()
+    }
+
+    /// Returns the instances of the named slots of an environment, or slot 1 of each of its sites if none is named. The
+    /// name of a site means its slot 1.
+    pub(crate) fn choose_slots(&self, name: &str, slots: &[String]) -> Result<Vec<InstanceHandle>, EnvironmentError> {
+        if slots.is_empty() {
+            return self.choose(name, &[]);
+        }
+        slots.iter().map(|slot| self.choose_slot(name, slot)).collect()
+    }
+
+    /// Returns the instance of a slot, `SITE:NUMBER`, or of slot 1, `SITE`.
+    pub(crate) fn choose_slot(&self, environment: &str, name: &str) -> Result<InstanceHandle, EnvironmentError> {
+        let SlotName { site, number } = SlotName::parse(name)?;
+        let Some(first) = self.choose(environment, &[site.to_owned()])?.into_iter().next() else {
+            // Unreachable: one name is one instance or an error.
+            let (environment, name) = (environment.to_owned(), site.to_owned());
+            return Err(EnvironmentError::UnknownSite { environment, name, known: Vec::new() });
+        };
+        number.map_or(Ok(first.clone()), |number| self.numbered(&first, number))
+    }
+
+    /// Returns the instance of a slot of the site that an instance belongs to.
+    pub(crate) fn numbered(&self, first: &InstanceHandle, number: u32) -> Result<InstanceHandle, EnvironmentError> {
+        let slots = self.slots.of_site(&first.id.site_id());
+        let found = slots.iter().find(|slot| slot.instance.id.number == number).map(|slot| slot.instance.clone());
+        found.ok_or_else(|| EnvironmentError::UnknownSlot {
+            site: first.id.site.to_string(),
+            number,
+            known: slots.iter().map(|slot| slot.instance.id.number).collect(),
+        })
     }
 
     /// Locks bringing up and taking down, and returns the objects that the drivers work with.

@@ -1,4 +1,4 @@
-//! The public ports of sites.
+//! The public ports of sites, and the own ports of their slots.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -7,9 +7,11 @@ use globset::{GlobBuilder, GlobSetBuilder};
 
 use super::error::TakenPort;
 use super::{EnvironmentError, EnvironmentRegistry};
+use crate::slot_ports::UnopenedPort;
 use arenad_gateway::{HoldLimits, OpenError, RecordingFilter, Route, WriteRules};
 use arenad_model::error::describe;
 use arenad_model::ids::SiteName;
+use arenad_model::instance::InstanceId;
 use arenad_model::site::{Environment, RecordedRequests, Site};
 
 impl EnvironmentRegistry {
@@ -30,12 +32,7 @@ impl EnvironmentRegistry {
                     routes.insert(site.name.clone(), route);
                 }
                 Err(error) => {
-                    let owner = match error {
-                        OpenError::PortTaken { .. } => {
-                            self.shared.machine.port_owner(self.shared.engine.as_ref(), address).await
-                        }
-                        error => describe(&error),
-                    };
+                    let owner = self.owner(address, &error).await;
                     taken.push(TakenPort { site: site.name.to_string(), address, owner });
                 }
             }
@@ -47,6 +44,34 @@ impl EnvironmentRegistry {
             route.close().await;
         }
         Err(EnvironmentError::PortsTaken(taken))
+    }
+}
+
+impl EnvironmentRegistry {
+    /// Opens the own ports of the sites' slots, or none if one fails. Returns the slots whose ports it has opened.
+    pub(super) async fn open_slot_ports(
+        &self,
+        definition: &Environment,
+        sites: &[&Site],
+    ) -> Result<Vec<InstanceId>, EnvironmentError> {
+        let unopened = match self.slot_ports.open(definition, sites).await {
+            Ok(opened) => return Ok(opened),
+            Err(unopened) => unopened,
+        };
+        let mut taken = Vec::new();
+        for UnopenedPort { slot, address, error } in unopened {
+            let owner = self.owner(address, &error).await;
+            taken.push(TakenPort { site: slot.to_string(), address, owner });
+        }
+        Err(EnvironmentError::PortsTaken(taken))
+    }
+
+    /// Returns the program that uses a port, or the reason why the port cannot be opened.
+    async fn owner(&self, address: SocketAddr, error: &OpenError) -> String {
+        match error {
+            OpenError::PortTaken { .. } => self.shared.machine.port_owner(self.shared.engine.as_ref(), address).await,
+            error => describe(error),
+        }
     }
 }
 

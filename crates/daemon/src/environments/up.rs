@@ -142,14 +142,17 @@ impl EnvironmentRegistry {
         let address = |site: &Site| SocketAddr::new(definition.listen, site.public.port);
         let (later, now): (Vec<&Site>, _) = new.iter().copied().partition(|site| held.contains(&address(site)));
         let mut routes = self.open_ports(&definition, &now).await?;
+        let mut opened = Vec::new();
         let begun = async {
             self.retire(changed).await?;
             routes.extend(self.open_ports(&definition, &later).await?);
+            opened = self.open_slot_ports(&definition, &chosen).await?;
             self.install(&stored, &definition, &chosen, &new, &mut routes).await
         };
         let handles = match begun.await {
             Ok(handles) => handles,
             Err(error) => {
+                self.slot_ports.close(&opened).await;
                 for route in routes.into_values() {
                     route.close().await;
                 }
@@ -200,6 +203,7 @@ impl EnvironmentRegistry {
         }
         let handles = chosen.iter().filter_map(|site| instances.get(&site.name).cloned()).collect();
         self.stranded.forget(definition.name.as_str());
+        self.slot_ports.define(definition);
         let running = RunningEnvironment { definition: definition.clone(), instances };
         self.write(|environments| environments.insert(definition.name.to_string(), running));
         Ok(handles)
@@ -213,8 +217,9 @@ impl EnvironmentRegistry {
         present.retain(|_, handle| {
             let now = chosen.iter().find(|site| site.name == handle.site.name);
             let is_gone = !definition.sites.iter().any(|site| site.name == handle.site.name);
-            // The number of slots can change while the site is up.
-            let is_other = |site: &Site| *site != Site { slots: site.slots, ..handle.site.as_ref().clone() };
+            // The number of slots, and their own ports, can change while the site is up.
+            let is_other =
+                |site: &Site| *site != Site { slots: site.slots, ports: site.ports, ..handle.site.as_ref().clone() };
             is_gone || now.is_some_and(|site| is_other(site))
         });
         present

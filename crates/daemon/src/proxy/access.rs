@@ -7,12 +7,14 @@
 //!   end revokes it, and the request ends with it.
 //! - If the end had been published, the fence refuses the request.
 //!
-//! A freeze works in the same way, and an episode that goes on gets a new access with its next request.
+//! A freeze works in the same way, and an episode that goes on gets a new access with its next request. Requests to the
+//! own ports of slots have the same access (`slot_ports`).
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::records::EpisodeRecords;
 use arenad_gateway::{EpisodeAccess, ProxyRefusal};
 use arenad_model::episode::ending::EpisodeEnding;
 use arenad_model::episode::ids::EpisodeId;
@@ -35,22 +37,31 @@ pub(super) fn unavailable(reason: impl Into<String>) -> ProxyRefusal {
 }
 
 /// The access of the clients of live episodes.
-#[derive(Debug, Default)]
-pub(crate) struct ProxyAccess(Mutex<HashMap<EpisodeId, EpisodeAccess>>);
+pub(crate) struct ProxyAccess {
+    table: Mutex<HashMap<EpisodeId, EpisodeAccess>>,
+    records: Arc<EpisodeRecords>,
+}
 
 impl ProxyAccess {
+    /// Creates the table for clients whose requests these records contain.
+    pub(crate) fn new(records: Arc<EpisodeRecords>) -> Self {
+        Self { table: Mutex::default(), records }
+    }
+
     // Every change is one insertion or removal, so a panic leaves a valid table.
     fn table(&self) -> MutexGuard<'_, HashMap<EpisodeId, EpisodeAccess>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the access of an episode whose client the fence has just admitted.
-    pub(super) fn of(&self, episode: &EpisodeId) -> EpisodeAccess {
+    pub(crate) fn of(&self, episode: &EpisodeId) -> EpisodeAccess {
         let mut table = self.table();
         if let Some(access) = table.get(episode) {
             return access.clone();
         }
-        table.entry(episode.clone()).or_default().clone()
+        // The record begins before the fence admits the first client, and ends after the access was revoked.
+        let access = EpisodeAccess::recorded(self.records.recorder(episode));
+        table.entry(episode.clone()).or_insert(access).clone()
     }
 
     /// Revokes the access of an episode, whose requests the fence refuses by now. Requests under way are answered with
@@ -70,7 +81,14 @@ mod tests {
 
     #[test]
     fn an_episode_has_one_access_until_it_is_revoked() {
-        let access = ProxyAccess::default();
+        let records = EpisodeRecords::new(
+            "records".into(),
+            Default::default(),
+            Default::default(),
+            Default::default(),
+            Default::default(),
+        );
+        let access = ProxyAccess::new(Arc::new(records));
         let (one, other) = (EpisodeId::from_random([1; 10]), EpisodeId::from_random([2; 10]));
         let before = access.of(&one);
         let other_access = access.of(&other);

@@ -82,7 +82,7 @@ impl ProxyDirectory for EpisodeDirectory {
 }
 
 /// Returns the refusal of a request that the fence does not admit.
-fn refusal(decision: &FenceDecision) -> Option<ProxyRefusal> {
+pub(crate) fn refusal(decision: &FenceDecision) -> Option<ProxyRefusal> {
     match decision {
         FenceDecision::Admitted => None,
         FenceDecision::Unknown | FenceDecision::WrongToken => Some(ProxyRefusal::Credentials),

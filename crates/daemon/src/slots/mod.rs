@@ -17,12 +17,14 @@
 //! | `mod` | the table of slots, and the implementation of `Slots` |
 //! | `slot_use` | the use of a slot, and who reaches its instance meanwhile |
 //! | `bring` | brings an instance to a snapshot, or finds that it already equals it |
+//! | `fork` | copies of the state of running episodes, and their removal |
 //! | `mark` | the files that mark slots which are to be recycled |
 //! | `watch` | the failures of slots, from the reports of the drivers |
 //! | `scale` | the number of slots of each site, which follows the requests |
 //! | `start` | the start of the episode keeper |
 
 mod bring;
+mod fork;
 mod mark;
 mod scale;
 mod slot_use;
@@ -36,25 +38,28 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use self::bring::{BringOrder, find_snapshot, has_settled, serves};
+use self::fork::ForkCopies;
 use self::mark::RecycleMark;
 use crate::proxy::{ProxyAccess, ended, frozen};
+use crate::records::{EpisodeRecords, RecordedSite, recorded_site};
 use arenad_episodes::{LeasedSlot, PreparedSlot, SlotPreparation, Slots};
 use arenad_instance::shared::SharedParts;
 use arenad_instance::{InstanceHandle, RouteAccess};
 use arenad_model::episode::ending::{EpisodeEnding, VoidReason};
 use arenad_model::episode::ids::EpisodeId;
 use arenad_model::episode::lease::RecycleOrder;
-use arenad_model::episode::request::StartPoint;
+use arenad_model::episode::request::{EpisodeRequest, StartPoint};
 use arenad_model::episode::slots::{ObservedSlot, SlotActivity};
 use arenad_model::error::describe;
 use arenad_model::ids::SiteId;
 use arenad_model::instance::{InstanceId, InstanceState};
 use arenad_seams::ordered_watch as watched;
 
+pub(crate) use fork::{EpisodeCopy, ForkError, remove_copies};
 pub(crate) use scale::keep_numbers;
 pub(crate) use slot_use::{SlotUse, is_public};
 pub(crate) use start::capacity;
-pub use start::start_episodes;
+pub use start::{DEFAULT_EPISODE_LIMIT, DEFAULT_TTL_LIMIT, EpisodeSettings, start_episodes, waiting_of_owner};
 pub(crate) use watch::watch;
 
 /// One slot. It exists before its instance if an episode has it since before a restart of the daemon.
@@ -82,15 +87,23 @@ pub struct DaemonSlots {
     table: RwLock<BTreeMap<InstanceId, SlotEntry>>,
     /// The access of the clients of episodes, through the episode proxy.
     access: Arc<ProxyAccess>,
+    /// The records of episodes.
+    records: Arc<EpisodeRecords>,
     /// The number of instances that have been entered into the table so far.
     entered: watched::Sender<u64>,
+    /// The copies of running episodes, for their forks.
+    copies: Arc<ForkCopies>,
     origin: Instant,
 }
 
 impl DaemonSlots {
     fn new(shared: Arc<SharedParts>) -> Self {
         let (entered, origin) = (watched::Sender::new(0), Instant::now());
-        Self { shared, table: RwLock::default(), access: Arc::default(), entered, origin }
+        let (clock, tasks, shutdown) = (shared.clock.clone(), shared.tasks.clone(), shared.shutdown.clone());
+        let folder = shared.state_dir.records();
+        let records = Arc::new(EpisodeRecords::new(folder, shared.record_retention, clock, tasks, shutdown));
+        let access = Arc::new(ProxyAccess::new(records.clone()));
+        Self { shared, table: RwLock::default(), access, records, entered, copies: Arc::default(), origin }
     }
 
     // Every change of the table is one assignment or one insertion, so a panic leaves a valid table.
@@ -111,6 +124,46 @@ impl DaemonSlots {
         &self.access
     }
 
+    /// Returns the records of episodes.
+    pub(crate) fn records(&self) -> &Arc<EpisodeRecords> {
+        &self.records
+    }
+
+    /// Lets those reach an instance whom the use of its slot allows to, and records them if they belong to an episode that
+    /// is recorded.
+    fn open_to(&self, slot: &InstanceId, slot_use: &SlotUse, instance: &InstanceHandle) {
+        let recording = match slot_use {
+            SlotUse::Leased { episode, generation } => {
+                self.records.recorder(episode).map(|recorder| (*generation, recorder))
+            }
+            SlotUse::Idle | SlotUse::Preparing(_) | SlotUse::Recycling => None,
+        };
+        let route = instance.route();
+        // No request is recorded for another episode, because a recording is of one generation. None is missing, because
+        // the recording is there before the gate opens, and until it has been closed.
+        match recording {
+            Some(recording) => {
+                route.record_for(Some(recording));
+                instance.set_access(slot_use.access(slot));
+            }
+            None => {
+                instance.set_access(slot_use.access(slot));
+                route.record_for(None);
+            }
+        }
+    }
+
+    /// Returns the sites of an episode as they are recorded.
+    fn recorded_sites(&self, request: &EpisodeRequest, slots: &[LeasedSlot]) -> Vec<RecordedSite> {
+        let sites = request.sites.iter().filter_map(|want| {
+            let leased = slots.iter().find(|leased| leased.instance.site_id() == want.site);
+            let shared = || InstanceId::serving(&want.site.environment, &want.site.site);
+            let instance = self.instance(&leased.map_or_else(shared, |leased| leased.instance.clone()))?;
+            Some(recorded_site(&instance.site, leased.map(|leased| (leased.instance.to_string(), leased.generation))))
+        });
+        sites.collect()
+    }
+
     /// Returns who may reach an instance that is about to be made.
     pub(crate) fn access(&self, slot: &InstanceId) -> RouteAccess {
         let is_marked = self.mark(slot).exists();
@@ -129,7 +182,7 @@ impl DaemonSlots {
         let mut table = self.write();
         let entry = table.entry(slot.clone()).or_default();
         // The use may have changed since the instance was made.
-        instance.set_access(entry.slot_use.access(&slot));
+        self.open_to(&slot, &entry.slot_use, &instance);
         entry.instance = Some(instance);
         drop(table);
         self.entered.send_modify(|number| *number += 1);
@@ -225,7 +278,7 @@ impl DaemonSlots {
         let entry = table.entry(slot.clone()).or_default();
         (entry.slot_use, entry.since) = (slot_use, self.now());
         if let Some(instance) = &entry.instance {
-            instance.set_access(entry.slot_use.access(slot));
+            self.open_to(slot, &entry.slot_use, instance);
         }
     }
 
@@ -236,7 +289,8 @@ impl DaemonSlots {
     async fn bring(&self, instance: InstanceHandle, start: &StartPoint, is_forced: bool) -> Result<u64, VoidReason> {
         has_settled(&instance).await?;
         let to = match start {
-            StartPoint::Baseline | StartPoint::Fork(_) => None,
+            StartPoint::Baseline => None,
+            StartPoint::Fork { copy, .. } => Some(copy.clone()),
             StartPoint::Snapshot(name) => Some(find_snapshot(&self.shared, &instance.id, name).await?),
         };
         let turn = self.read().get(&instance.id).map(|entry| entry.turn.clone()).unwrap_or_default();
@@ -273,11 +327,8 @@ fn check_switch(entry: Option<&SlotEntry>, episode: &EpisodeId, leased: &LeasedS
 #[async_trait::async_trait]
 impl Slots for DaemonSlots {
     async fn prepare(&self, preparation: SlotPreparation) -> Result<PreparedSlot, VoidReason> {
-        let SlotPreparation { slot, start, episode, permit, .. } = preparation;
+        let SlotPreparation { slot, start, episode, permit } = preparation;
         let failed = |detail: String| VoidReason::InstanceFailed { slot: slot.clone(), detail };
-        if let StartPoint::Fork(parent) = &start {
-            return Err(failed(format!("the state of episode {parent} cannot be copied yet")));
-        }
         permit.begin().await.map_err(|refusal| failed(describe(&refusal)))?;
         self.mark(&slot).set().map_err(|error| failed(format!("its use cannot be noted: {error}")))?;
         self.set_use(&slot, SlotUse::Preparing(episode));
@@ -286,17 +337,20 @@ impl Slots for DaemonSlots {
         Ok(PreparedSlot { generation })
     }
 
-    fn switch(&self, episode: &EpisodeId, slots: &[LeasedSlot]) -> Result<(), VoidReason> {
+    fn switch(&self, episode: &EpisodeId, request: &EpisodeRequest, slots: &[LeasedSlot]) -> Result<(), VoidReason> {
+        let environment = request.sites.first().map_or("", |want| want.site.environment.as_str());
+        let sites = self.recorded_sites(request, slots);
         let mut table = self.write();
         for leased in slots {
             check_switch(table.get(&leased.instance), episode, leased)
                 .map_err(|detail| VoidReason::InstanceFailed { slot: leased.instance.clone(), detail })?;
         }
+        self.records.begin(episode, environment, request.record, sites);
         for LeasedSlot { instance: slot, generation } in slots {
             let entry = table.entry(slot.clone()).or_default();
             entry.slot_use = SlotUse::Leased { episode: episode.clone(), generation: *generation };
             if let Some(instance) = &entry.instance {
-                instance.set_access(entry.slot_use.access(slot));
+                self.open_to(slot, &entry.slot_use, instance);
             }
         }
         Ok(())
@@ -309,6 +363,7 @@ impl Slots for DaemonSlots {
     fn cut(&self, episode: &EpisodeId, ending: &EpisodeEnding, slots: &[InstanceId]) {
         // First, so that a request under way is answered with the reason instead of a closed connection.
         self.access.revoke(episode, ended(ending));
+        self.copies.search();
         for slot in slots {
             let mut table = self.write();
             let Some(entry) = table.get_mut(slot).filter(|entry| entry.slot_use.holder() == Some(episode)) else {
@@ -316,9 +371,10 @@ impl Slots for DaemonSlots {
             };
             entry.slot_use = SlotUse::Recycling;
             if let Some(instance) = &entry.instance {
-                instance.set_access(entry.slot_use.access(slot));
+                self.open_to(slot, &entry.slot_use, instance);
             }
         }
+        self.records.end(episode);
     }
 
     async fn recycle(&self, order: &RecycleOrder) -> Result<(), VoidReason> {
@@ -335,6 +391,7 @@ impl Slots for DaemonSlots {
         self.bring(self.instance_of(slot).await, &StartPoint::Baseline, is_forced).await?;
         mark.clear();
         self.set_use(slot, SlotUse::Idle);
+        self.copies.search();
         Ok(())
     }
 }

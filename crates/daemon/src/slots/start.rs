@@ -1,6 +1,7 @@
 //! The start of the episode keeper, with the sites that should be up.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,13 +12,13 @@ use arenad_model::episode::queue::{OwnerQuotas, QueueLimits};
 use arenad_model::episode::registry::EpisodeLimits;
 use arenad_model::episode::request::SiteCapacity;
 use arenad_model::ids::{SiteId, SiteName};
-use arenad_model::site::{ResetStrategyName, Site};
+use arenad_model::site::Site;
 use arenad_store::StoreError;
 
-/// The requests for episodes that may wait.
-const WAITING: usize = 1_000;
-/// The requests of one owner that may wait.
-const WAITING_OF_OWNER: usize = 500;
+/// The most requests for episodes that wait, and the most episodes of an owner, unless the operator chooses others.
+pub const DEFAULT_EPISODE_LIMIT: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
+/// The longest time to live unless the operator chooses another one.
+pub const DEFAULT_TTL_LIMIT: Duration = Duration::from_secs(24 * 3600);
 /// The episodes at once, most of which would be on shared sites alone.
 const OPEN: usize = 1_000;
 /// The time in which the slots of an episode must be prepared. Some sites take minutes to boot.
@@ -28,11 +29,40 @@ const RECYCLE_LIMIT: Duration = Duration::from_secs(30 * 60);
 const REMEMBERED: usize = 10_000;
 const REMEMBER_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
 
-fn limits() -> EpisodeLimits {
+/// The limits of episodes that an operator chooses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EpisodeSettings {
+    /// The most episodes that each owner has at once.
+    pub quotas: OwnerQuotas,
+    /// The most requests that wait.
+    pub queue: QueueLimits,
+    /// The longest time to live, and the longest extension by one heartbeat.
+    pub ttl: Duration,
+}
+
+impl Default for EpisodeSettings {
+    fn default() -> Self {
+        let waiting = DEFAULT_EPISODE_LIMIT.get();
+        Self {
+            quotas: OwnerQuotas { default: waiting, by_owner: Default::default() },
+            queue: QueueLimits { waiting, waiting_of_owner: waiting_of_owner(waiting) },
+            ttl: DEFAULT_TTL_LIMIT,
+        }
+    }
+}
+
+/// Returns the most requests of one owner that wait unless the operator chooses another number: half of all, so that no
+/// owner fills the queue alone.
+pub fn waiting_of_owner(waiting: usize) -> usize {
+    waiting.div_ceil(2)
+}
+
+fn limits(settings: &EpisodeSettings) -> EpisodeLimits {
     EpisodeLimits {
-        queue: QueueLimits { waiting: WAITING, waiting_of_owner: WAITING_OF_OWNER },
-        quotas: OwnerQuotas { default: OPEN, by_owner: Default::default() },
+        queue: settings.queue,
+        quotas: settings.quotas.clone(),
         open: OPEN,
+        ttl: settings.ttl,
         preparation: PREPARATION_LIMIT,
         remembered: REMEMBERED,
         remember_for: REMEMBER_FOR,
@@ -41,7 +71,7 @@ fn limits() -> EpisodeLimits {
 
 /// Returns how many episodes can use a site at once. Sites that are only read are shared.
 pub(crate) fn capacity(site: &Site) -> SiteCapacity {
-    if site.public.refuses_writes || site.reset.strategy == ResetStrategyName::Keep {
+    if site.is_shared() {
         return SiteCapacity::Shared;
     }
     let max = site.slots.max;
@@ -55,6 +85,7 @@ pub(crate) fn capacity(site: &Site) -> SiteCapacity {
 pub async fn start_episodes(
     shared: &Arc<SharedParts>,
     random: RandomBytes,
+    settings: &EpisodeSettings,
 ) -> Result<(Arc<DaemonSlots>, EpisodeHandle), StoreError> {
     let slots = Arc::new(DaemonSlots::new(shared.clone()));
     let parts = EpisodeKeeperParts {
@@ -62,7 +93,7 @@ pub async fn start_episodes(
         clock: shared.clock.clone(),
         random,
         slots: slots.clone(),
-        limits: limits(),
+        limits: limits(settings),
         recycle_limit: RECYCLE_LIMIT,
         sites: sites_that_should_be_up(shared).await?,
         tasks: shared.tasks.clone(),

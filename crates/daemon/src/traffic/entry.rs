@@ -27,8 +27,9 @@ enum BodyContent<'a> {
     },
 }
 
-/// Converts an exchange to a HAR entry. `room` is the number of bytes that all bodies together may still decompress to.
-pub(super) fn of(site: &str, exchange: &Exchange, room: &mut u64) -> Value {
+/// Converts an exchange to a HAR entry. `site` is `None` for a host outside of the arena, and `room` the number of bytes
+/// that all bodies together may still decompress to.
+pub(super) fn of(site: Option<&str>, exchange: &Exchange, room: &mut u64) -> Value {
     let request = &exchange.request;
     let waited = exchange.answer.as_ref().map(|answer| answer.waited);
     let took = exchange.took.or(waited);

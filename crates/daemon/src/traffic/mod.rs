@@ -15,7 +15,7 @@ mod secrets;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use arenad_gateway::{Recording, RequestHead};
+use arenad_gateway::{Exchange, Recording, RequestHead};
 use arenad_instance::InstanceHandle;
 
 /// The largest total size that the compressed bodies of a HAR may decompress to, in bytes.
@@ -32,18 +32,39 @@ pub fn har(sites: &[SiteTraffic], is_meant: impl Fn(&RequestHead) -> bool) -> Va
         // Newest first: if the room does not suffice, the oldest bodies are left out.
         let exchanges = site.recording.iter().flat_map(|recording| &recording.exchanges).rev();
         let meant = exchanges.filter(|exchange| is_meant(&exchange.request));
-        entries.extend(meant.map(|exchange| (exchange.request.at, entry::of(&site.name, exchange, &mut room))));
+        entries.extend(meant.map(|exchange| (exchange.request.at, entry::of(Some(&site.name), exchange, &mut room))));
     }
     // The sort is stable, so requests with equal times keep their order.
     entries.reverse();
     entries.sort_by_key(|(at, _)| *at);
     json!({ "log": {
-        "version": "1.2",
-        "creator": { "name": "arenad", "version": env!("CARGO_PKG_VERSION") },
+        "version": VERSION,
+        "creator": creator(),
         "pages": [],
         "entries": entries.into_iter().map(|(_, entry)| entry).collect::<Vec<_>>(),
         "_arenad": { "sites": sites.iter().map(SiteTraffic::coverage).collect::<Vec<_>>() },
     } })
+}
+
+/// Returns a HAR of entries that are texts already, in their order, with `own` as `log._arenad`.
+pub(crate) fn assembled(entries: &[String], own: &Value) -> String {
+    let (creator, entries) = (creator(), entries.join(","));
+    format!(
+        r#"{{"log":{{"version":"{VERSION}","creator":{creator},"pages":[],"entries":[{entries}],"_arenad":{own}}}}}"#
+    )
+}
+
+/// Returns the entry of one exchange, for a record. `site` is `None` for a host outside of the arena.
+pub(crate) fn recorded_entry(site: Option<&str>, exchange: &Exchange) -> Value {
+    let mut room = UNPACKED_MAX;
+    entry::of(site, exchange, &mut room)
+}
+
+/// The version of the format.
+const VERSION: &str = "1.2";
+
+fn creator() -> Value {
+    json!({ "name": "arenad", "version": env!("CARGO_PKG_VERSION") })
 }
 
 /// The recorded traffic of one site.

@@ -130,6 +130,9 @@ pub(crate) struct RawSite {
     pub(crate) reset: Option<RawReset>,
     /// The number of slots, each of which has an instance of its own and belongs to one episode at a time.
     pub(crate) slots: Option<RawSlots>,
+    /// The own ports of the slots, for clients of episodes that take no proxy. Without it, they reach slot 1 only, at
+    /// the public port.
+    pub(crate) ports: Option<RawSlotPorts>,
     /// The health checks of a ready instance.
     pub(crate) health: Option<RawHealth>,
     /// The clock of the site's containers, by libfaketime, which the images must have. Default: the host's.
@@ -361,6 +364,35 @@ pub(crate) struct RawSlots {
     pub(crate) max: Option<u32>,
     /// The memory that another slot is expected to use, such as `2g`. Default: the sum of what the services reserve.
     pub(crate) memory: Option<Size>,
+}
+
+/// The own ports of a site's slots.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawSlotPorts {
+    /// The port of slot 1, on the environment's `listen` address. It differs from the public port, which people use.
+    #[schemars(required)]
+    pub(crate) base: Option<Port>,
+    /// The distance between the ports of two consecutive slots: slot `n` has the port `base + (n - 1) * stride`. With a
+    /// stride of 10, ten sites can have consecutive bases. Default: 1.
+    #[schemars(range(min = 1, max = 65_535))]
+    pub(crate) stride: Option<u32>,
+    /// The absolute addresses of sites, such as `http://localhost:7770/`, in the bodies of the site's responses.
+    #[schemars(required)]
+    pub(crate) bodies: Option<RawBodyAddresses>,
+}
+
+/// The absolute addresses of sites in the bodies of responses.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum RawBodyAddresses {
+    /// The gateway replaces them by the addresses of the episode's slots.
+    Mapped,
+    /// There are none, so bodies are passed on as they are.
+    Unchanged,
+    /// They have forms that the gateway does not recognize. The ports answer with the address of the episode proxy.
+    Unmappable,
 }
 
 /// A number of standbys and the time from which it applies.

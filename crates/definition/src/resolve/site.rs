@@ -13,7 +13,7 @@ use arenad_model::login::{FormLogin, Login, LoginRecipe, Template, TokenLogin};
 use arenad_model::schedule::{CronSchedule, Schedule};
 use arenad_model::site::{
     Account, Database, DatabaseAccess, DatabaseEngine, EntryPort, ExecStep, PublicAddress, RecordedRequests, ResetSpec,
-    ResetStrategyName, Site, SlotSpec,
+    ResetStrategyName, Site, SlotPorts, SlotSpec,
 };
 use arenad_model::standby_schedule::StandbyTime;
 use arenad_model::store::{Control, RedisAccess, STORE_TIMEOUT, Store, StoreKind, Volatile, VolatilePart, Writers};
@@ -53,6 +53,7 @@ pub(super) fn site(site: &Site) -> Json {
         baseline,
         reset,
         slots,
+        ports,
         clock,
         health: HealthSpec { shallow, deep },
         // The hash is derived from other settings.
@@ -89,6 +90,9 @@ pub(super) fn site(site: &Site) -> Json {
     }
     if *slots != SlotSpec::ONE {
         found["slots"] = self::slots(*slots);
+    }
+    if let Some(SlotPorts { base, stride, bodies }) = ports {
+        found["ports"] = json!({ "base": base, "stride": stride, "bodies": bodies.name() });
     }
     if let Some(known) = clock {
         found["clock"] = self::clock(known);

@@ -9,6 +9,7 @@ use super::images::{images, unique_files};
 use super::service::service;
 use super::site::site;
 use super::site_context::Services;
+use super::slot_ports::free_ports;
 use super::support::one_line;
 use crate::problems::{closest, did_you_mean, quoted_list};
 use crate::raw::compose::RawCompose;
@@ -50,6 +51,7 @@ pub(crate) fn environment(
         sites.extend(site(context, scope, site_name, raw, &services, own));
     }
     unique_addresses(context, &sites);
+    free_ports(context, &sites);
     unique_aliases(context, raw, &sites);
     volumes_of_one_site(context, &declared, &services, &owners);
     written_data(&services, &sites);
@@ -353,7 +355,7 @@ fn unique_addresses(context: ValidationContext<'_>, sites: &[Site]) {
 }
 
 /// Returns the place where a site's public port is written.
-fn port_place<'a>(context: ValidationContext<'a>, scope: Scope<'a>, site: &Site) -> Scope<'a> {
+pub(super) fn port_place<'a>(context: ValidationContext<'a>, scope: Scope<'a>, site: &Site) -> Scope<'a> {
     if scope.key("public").has("port") {
         return scope.key("public").key("port");
     }

@@ -20,6 +20,7 @@ mod security;
 mod service;
 mod site;
 mod site_context;
+mod slot_ports;
 mod slots;
 mod steps;
 mod stores;

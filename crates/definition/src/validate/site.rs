@@ -15,6 +15,7 @@ use super::login::accounts;
 use super::probes::readiness;
 use super::scratch::scratch;
 use super::site_context::{Services, SiteContext};
+use super::slot_ports::slot_ports;
 use super::slots::slots;
 use super::steps::baseline;
 use super::stores::{stores, writers};
@@ -86,6 +87,8 @@ pub(super) fn site<'a>(
     filled(scope.key("title"), &title, "the title");
     one_line(scope.key("title"), &title, "the title");
     let specs = in_start_order(&site)?;
+    let slots = slots(&site, scope.key("slots"), raw);
+    let ports = slot_ports(scope.key("ports"), raw, slots);
     Some(Site {
         name,
         title,
@@ -103,7 +106,8 @@ pub(super) fn site<'a>(
         readiness: readiness?,
         baseline,
         reset: reset(scope.key("reset"), raw.reset.as_ref()),
-        slots: slots(&site, scope.key("slots"), raw),
+        slots,
+        ports,
         health,
         clock,
         baseline_inputs: String::new(),

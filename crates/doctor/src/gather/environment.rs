@@ -124,6 +124,9 @@ fn site_needs(site: &Site) -> SiteNeeds {
         reserved_bytes: sum(|service| service.limits.reserved_memory_bytes),
         limit_bytes: sum(|service| service.limits.memory_bytes),
         most_milli_cpus: cpus.map(|cpus| (cpus * 1000.0) as u64).max().unwrap_or(0),
+        least_slots: if site.is_shared() { 1 } else { site.slots.min },
+        most_slots: if site.is_shared() { 1 } else { site.slots.max },
+        slot_bytes: site.slot_memory(),
     }
 }
 

@@ -16,6 +16,9 @@ pub const LEAST_FREE_FILES: u64 = 10_000;
 /// The available memory in bytes below which the host itself becomes slow.
 const LEAST_MEMORY_BYTES: u64 = 256 << 20;
 
+/// The memory in bytes that further slots leave free, unless the daemon is started with another `--memory-reserve`.
+const SLOT_RESERVE_BYTES: u64 = 512 << 20;
+
 /// The assumed size of an image that remains to be built: the real size is unknown beforehand, and applications with
 /// their packages are of this order of magnitude.
 const BUILD_BYTES: u64 = 1 << 30;
@@ -77,6 +80,7 @@ fn finding(id: &'static str, level: Level, seen: String) -> Finding {
 pub fn judge(needs: &Needs, resources: &Resources) -> Vec<Finding> {
     let mut findings = disks(needs, &resources.disks);
     findings.push(memory(needs, &resources.machine));
+    findings.extend(slots(needs, &resources.machine));
     findings.extend(processors(needs, &resources.machine));
     findings
 }
@@ -151,7 +155,7 @@ fn declared(needs: &Needs, holds: &[Holds]) -> u64 {
 }
 
 fn memory(needs: &Needs, machine: &MachineFacts) -> Finding {
-    let reserved: u64 = needs.sites.iter().map(|site| site.reserved_bytes).sum();
+    let reserved = reserved(needs);
     let limit: u64 = needs.sites.iter().map(|site| site.limit_bytes).sum();
     let have = format!("{} of {} memory are available", size(machine.available_bytes), size(machine.memory_bytes));
     if reserved > machine.available_bytes {
@@ -175,6 +179,59 @@ fn memory(needs: &Needs, machine: &MachineFacts) -> Finding {
             .cure("name fewer sites, or lower `mem_limit` in the Compose file");
     }
     finding("memory", Level::Ok, have)
+}
+
+/// Returns the memory that slot 1 of each site reserves.
+fn reserved(needs: &Needs) -> u64 {
+    needs.sites.iter().map(|site| site.reserved_bytes).sum()
+}
+
+impl SiteNeeds {
+    /// Returns the memory that the slots use which always exist, without slot 1.
+    fn least_further_bytes(&self) -> u64 {
+        u64::from(self.least_slots.saturating_sub(1)).saturating_mul(self.slot_bytes)
+    }
+
+    /// Returns the number of slots for which memory suffices if only this site gets further ones.
+    fn fitting(&self, free_bytes: u64) -> u32 {
+        let further = u32::try_from(free_bytes.checked_div(self.slot_bytes).unwrap_or(u64::MAX)).unwrap_or(u32::MAX);
+        further.saturating_add(1).min(self.most_slots)
+    }
+}
+
+/// Returns how many slots fit, of each site that may have several. The slots that `min` demands must fit together.
+fn slots(needs: &Needs, machine: &MachineFacts) -> Vec<Finding> {
+    let free = machine.available_bytes.saturating_sub(reserved(needs)).saturating_sub(SLOT_RESERVE_BYTES);
+    let least: u64 = needs.sites.iter().map(SiteNeeds::least_further_bytes).sum();
+    let mut findings = Vec::new();
+    if least > free {
+        let demanding = needs.sites.iter().filter(|site| site.least_slots > 1);
+        let sites: Vec<String> = demanding
+            .map(|site| format!("{} {} × {}", site.site, site.least_slots - 1, size(site.slot_bytes)))
+            .collect();
+        let seen = format!(
+            "{} are left for further slots, and `slots.min` needs {}: {}",
+            size(free),
+            size(least),
+            sites.join(", ")
+        );
+        findings.push(
+            finding("slots", Level::Problem, seen)
+                .so("arenad does not make slots for which memory is short, so episodes would wait for them")
+                .cure("lower `slots.min` or `slots.memory` in the environment file, or name fewer sites"),
+        );
+    }
+    // Beyond the slots that always exist, each site is told what it gets if no other one grows.
+    let spare = free.saturating_sub(least);
+    for site in needs.sites.iter().filter(|site| site.most_slots > 1) {
+        let fitting = site.fitting(if least > free { free } else { spare + site.least_further_bytes() });
+        let most = site.most_slots;
+        let each = size(site.slot_bytes);
+        let seen = format!("memory suffices for {fitting} of at most {most} slots of {}, at {each} each", site.site);
+        let level = if fitting < most { Level::Note } else { Level::Ok };
+        findings.push(finding("slots", level, seen).about(&site.site));
+    }
+    findings
 }
 
 /// Returns the sites with the largest requirements, so that people can choose which to leave out.
@@ -237,7 +294,53 @@ mod tests {
     }
 
     fn site(name: &str, reserved: u64, limit: u64) -> SiteNeeds {
-        SiteNeeds { site: name.to_owned(), reserved_bytes: reserved, limit_bytes: limit, most_milli_cpus: 500 }
+        SiteNeeds {
+            site: name.to_owned(),
+            reserved_bytes: reserved,
+            limit_bytes: limit,
+            most_milli_cpus: 500,
+            least_slots: 1,
+            most_slots: 1,
+            slot_bytes: reserved,
+        }
+    }
+
+    /// A site with slots of one GiB.
+    fn slotted(name: &str, least: u32, most: u32) -> SiteNeeds {
+        SiteNeeds { least_slots: least, most_slots: most, slot_bytes: GIB, ..site(name, GIB, 0) }
+    }
+
+    fn told(sites: Vec<SiteNeeds>, available_bytes: u64) -> Vec<(Level, String)> {
+        let needs = Needs { sites, ..Needs::default() };
+        let findings = judge(&needs, &resources(available_bytes)).into_iter();
+        findings.filter(|finding| finding.id == "slots").map(|finding| (finding.level, finding.seen)).collect()
+    }
+
+    #[test]
+    fn the_slots_that_always_exist_must_fit_and_it_is_told_how_many_do() {
+        let sites = || vec![slotted("shop", 3, 8), slotted("forum", 1, 2), site("wiki", 0, 0)];
+        let seen = |number, most, site| {
+            format!("memory suffices for {number} of at most {most} slots of {site}, at 1.0 GiB each")
+        };
+        // Two GiB for slots 1, half of one in reserve: shop needs two more.
+        let enough = told(sites(), 4 * GIB + GIB / 2);
+        assert_eq!(enough, [(Level::Note, seen(3, 8, "shop")), (Level::Note, seen(1, 2, "forum"))]);
+        let plenty = told(sites(), 10 * GIB);
+        assert_eq!(plenty, [(Level::Ok, seen(8, 8, "shop")), (Level::Ok, seen(2, 2, "forum"))]);
+        let short = told(sites(), 4 * GIB);
+        let problem = "1.5 GiB are left for further slots, and `slots.min` needs 2.0 GiB: shop 2 × 1.0 GiB".to_owned();
+        assert_eq!(
+            short,
+            [(Level::Problem, problem), (Level::Note, seen(2, 8, "shop")), (Level::Ok, seen(2, 2, "forum")),]
+        );
+        assert_eq!(told(vec![site("wiki", GIB, GIB)], GIB / 4), [], "one slot is judged by `memory`");
+    }
+
+    #[test]
+    fn slots_that_use_no_memory_all_fit() {
+        let free = SiteNeeds { most_slots: 5, slot_bytes: 0, ..site("shop", 0, 0) };
+        let seen = "memory suffices for 5 of at most 5 slots of shop, at 0 MiB each".to_owned();
+        assert_eq!(told(vec![free], GIB), [(Level::Ok, seen)]);
     }
 
     fn found<'a>(findings: &'a [Finding], id: &str) -> &'a Finding {

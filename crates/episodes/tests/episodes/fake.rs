@@ -9,6 +9,7 @@ use arenad_model::episode::EpisodeStatus;
 use arenad_model::episode::ending::{EpisodeEnding, VoidReason};
 use arenad_model::episode::ids::EpisodeId;
 use arenad_model::episode::lease::RecycleOrder;
+use arenad_model::episode::request::EpisodeRequest;
 use arenad_model::instance::InstanceId;
 use arenad_seams::inline;
 use arenad_store::DaemonStore;
@@ -216,7 +217,7 @@ impl Slots for SlotsOfFake {
         Ok(PreparedSlot { generation: self.0.next_generation(slot, Content::Of(episode.clone())) })
     }
 
-    fn switch(&self, episode: &EpisodeId, slots: &[LeasedSlot]) -> Result<(), VoidReason> {
+    fn switch(&self, episode: &EpisodeId, _: &EpisodeRequest, slots: &[LeasedSlot]) -> Result<(), VoidReason> {
         let row = self.0.row(episode);
         let is_recorded = row.as_ref().is_some_and(|(status, recorded)| {
             matches!(status, EpisodeStatus::Active | EpisodeStatus::Frozen) && recorded == slots

@@ -15,7 +15,7 @@ use arenad_model::episode::ids::EpisodeId;
 use arenad_model::episode::lease::RecycleOrder;
 use arenad_model::episode::queue::{OwnerQuotas, QueueLimits};
 use arenad_model::episode::registry::EpisodeLimits;
-use arenad_model::episode::request::SiteCapacity;
+use arenad_model::episode::request::{EpisodeRequest, SiteCapacity};
 use arenad_model::instance::InstanceId;
 use arenad_seams::wall_clock::WallClock;
 use arenad_store::DaemonStore;
@@ -34,7 +34,7 @@ impl Slots for QuickSlots {
         Ok(PreparedSlot { generation: self.0.fetch_add(1, Ordering::Relaxed) })
     }
 
-    fn switch(&self, _: &EpisodeId, _: &[LeasedSlot]) -> Result<(), VoidReason> {
+    fn switch(&self, _: &EpisodeId, _: &EpisodeRequest, _: &[LeasedSlot]) -> Result<(), VoidReason> {
         Ok(())
     }
 
@@ -68,6 +68,7 @@ impl FileKeeper {
                 queue: QueueLimits { waiting: 500, waiting_of_owner: 500 },
                 quotas: OwnerQuotas { default: 500, by_owner: BTreeMap::new() },
                 open: 500,
+                ttl: seconds(3600),
                 preparation: seconds(60),
                 remembered: 1000,
                 remember_for: seconds(3600),

@@ -113,6 +113,7 @@ pub fn request(sites: &[&str]) -> EpisodeRequest {
         sites: sites.iter().map(want).collect(),
         terms: EpisodeTerms::new(seconds(60), seconds(30)).expect("valid"),
         labels: EpisodeLabels::default(),
+        record: Default::default(),
     }
 }
 
@@ -138,6 +139,7 @@ impl Rig {
                 queue: QueueLimits { waiting: 30, waiting_of_owner: 30 },
                 quotas: OwnerQuotas { default: 100, by_owner: BTreeMap::new() },
                 open: 100,
+                ttl: seconds(24 * 3600),
                 preparation: PREPARATION,
                 remembered: REMEMBERED,
                 remember_for: seconds(30 * 24 * 3600),

@@ -51,9 +51,13 @@ impl Instance {
         let Some(source) = snapshot::state(&context.shared.baselines, target) else { return Ok(Err(None)) };
         let (generation, used) = self.begin_generation(Some(plan), target, ResetWay::Rewind).await?;
         fault::reach(Point::RewindRecorded).await;
-        let Some(ServingIncarnation { incarnation, renewals, proven, .. }) = used else { return Ok(Err(None)) };
+        let Some(ServingIncarnation { incarnation, renewals, proven, snapshot, .. }) = used else {
+            return Ok(Err(None));
+        };
         let incarnation = Incarnation { generation, ..incarnation };
-        let before = proven.as_ref().filter(|_| !context.site.reset.verify.is_full);
+        // The digest describes the files of the snapshot that they were proven to equal.
+        let is_same = snapshot.id == target.id;
+        let before = proven.as_ref().filter(|_| is_same && !context.site.reset.verify.is_full);
         let how = How { target, extent, writers, source, before };
         let rewound = self.put_back(plan, how, &incarnation).await;
         Ok(rewound.map_err(Some).map(|proof| {
@@ -71,7 +75,7 @@ impl Instance {
             let is_missing = context.shared.storage.is_none();
             return Some(if is_missing { "there is no state root" } else { "its snapshot lies in images" }.to_owned());
         }
-        if serving.snapshot.id != target.id {
+        if !serving.snapshot.has_containers_of(target) {
             return Some("it serves another snapshot".to_owned());
         }
         if self.service.was_entered() {

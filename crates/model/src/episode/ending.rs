@@ -87,8 +87,6 @@ pub enum VoidReason {
     DaemonRestarted,
     /// The environment was taken down.
     EnvironmentDown,
-    /// The episode from which this one was to be forked ended first.
-    ParentEnded,
 }
 
 impl EpisodeEnding {
@@ -125,7 +123,6 @@ impl EpisodeEnding {
             ("preparation_timed_out", None) => VoidReason::PreparationTimedOut,
             ("daemon_restarted", None) => VoidReason::DaemonRestarted,
             ("environment_down", None) => VoidReason::EnvironmentDown,
-            ("parent_ended", None) => VoidReason::ParentEnded,
             _ => return None,
         };
         Some(Self::Void(reason))
@@ -162,7 +159,6 @@ impl VoidReason {
             Self::PreparationTimedOut => "preparation_timed_out",
             Self::DaemonRestarted => "daemon_restarted",
             Self::EnvironmentDown => "environment_down",
-            Self::ParentEnded => "parent_ended",
         }
     }
 
@@ -185,7 +181,7 @@ impl VoidReason {
             | Self::EngineLost { detail }
             | Self::StoreFailed { detail } => detail,
             Self::NodeLost { node } => node,
-            Self::PreparationTimedOut | Self::DaemonRestarted | Self::EnvironmentDown | Self::ParentEnded => "",
+            Self::PreparationTimedOut | Self::DaemonRestarted | Self::EnvironmentDown => "",
         }
     }
 }
@@ -215,7 +211,6 @@ impl fmt::Display for VoidReason {
             Self::PreparationTimedOut => f.write_str("its sites were not ready in time"),
             Self::DaemonRestarted => f.write_str("the daemon restarted while the sites were being prepared"),
             Self::EnvironmentDown => f.write_str("the environment was taken down"),
-            Self::ParentEnded => f.write_str("the episode from which it was to be forked has ended"),
         }
     }
 }
@@ -239,7 +234,6 @@ mod tests {
             VoidReason::PreparationTimedOut,
             VoidReason::DaemonRestarted,
             VoidReason::EnvironmentDown,
-            VoidReason::ParentEnded,
         ];
         let others = [
             EpisodeEnding::Released(ReleaseCause::Client),

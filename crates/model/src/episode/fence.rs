@@ -1,9 +1,8 @@
 //! The fence: whether a request belongs to an episode that may still act on its sites.
 //!
 //! Each request is decided anew, with the episode that it names and the token that it bears. A connection to a slot's
-//! own port has no token. It belongs to the lease that the slot had when the connection was accepted, so the gateway
-//! compares the slot's lease before it forwards a request ([`super::lease::SlotBoard::lease_of`]). The gateway cuts all
-//! connections of an episode when the episode ends.
+//! own port has no token. It belongs to the lease that the slot had when the connection was accepted, so its requests
+//! are those of that episode ([`admit_lease`]) until the connection ends.
 
 use std::fmt;
 use std::hint::black_box;
@@ -108,10 +107,16 @@ pub fn admit_client(
     token: &TokenHash,
     now: Duration,
 ) -> FenceDecision {
-    let Some((tokens, life)) = episode else { return FenceDecision::Unknown };
-    if !tokens.contains(token) {
-        return FenceDecision::WrongToken;
+    match episode {
+        None => FenceDecision::Unknown,
+        Some((tokens, _)) if !tokens.contains(token) => FenceDecision::WrongToken,
+        Some((_, life)) => admit_lease(Some(life), now),
     }
+}
+
+/// Decides on a request that a client sent to a slot's own port, on a connection of the episode.
+pub fn admit_lease(life: Option<&EpisodeLife>, now: Duration) -> FenceDecision {
+    let Some(life) = life else { return FenceDecision::Unknown };
     if let Some(ending) = life.ending(now) {
         return FenceDecision::Ended(ending);
     }
@@ -151,7 +156,9 @@ mod tests {
 
     fn decide(life: &EpisodeLife, now: Duration) -> (FenceDecision, FenceDecision) {
         let tokens = EpisodeTokens::new(token(1));
-        (admit_client(Some((&tokens, life)), &token(1), now), admit_visitor(Some(life), now))
+        let client = admit_client(Some((&tokens, life)), &token(1), now);
+        assert_eq!(admit_lease(Some(life), now), client, "a slot's own port admits the same requests");
+        (client, admit_visitor(Some(life), now))
     }
 
     #[test]
@@ -182,6 +189,7 @@ mod tests {
         assert_eq!(admit_client(Some((&tokens, &life)), &token(2), Duration::ZERO), FenceDecision::WrongToken);
         assert_eq!(admit_client(None, &token(1), Duration::ZERO), FenceDecision::Unknown);
         assert_eq!(admit_visitor(None, Duration::ZERO), FenceDecision::Unknown);
+        assert_eq!(admit_lease(None, Duration::ZERO), FenceDecision::Unknown);
     }
 
     #[test]

@@ -21,8 +21,8 @@ use super::{EpisodeEvent, EpisodeRefusal, EpisodeState};
 pub const DEFAULT_TTL: Duration = Duration::from_secs(600);
 /// The shortest time to live. A shorter one would expire between two heartbeats of a busy client.
 pub const SHORTEST_TTL: Duration = Duration::from_secs(1);
-/// The longest time to live, and the longest extension by one heartbeat.
-pub const LONGEST_TTL: Duration = Duration::from_secs(24 * 3600);
+/// The longest time to live, and the longest extension by one heartbeat, that a daemon may be set to allow.
+pub const LONGEST_TTL: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The longest time that a request may wait for slots.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(24 * 3600);
 /// The time after a restart of the daemon in which the client of a held episode must hold it again.
@@ -65,7 +65,7 @@ pub fn check_ttl(ttl: Duration) -> Result<(), InvalidEpisodeValue> {
     if (SHORTEST_TTL..=LONGEST_TTL).contains(&ttl) {
         return Ok(());
     }
-    Err(InvalidEpisodeValue { kind: "the time to live", rule: "between 1 second and 24 hours" })
+    Err(InvalidEpisodeValue { kind: "the time to live", rule: "between 1 second and 30 days" })
 }
 
 /// A connection that holds an episode. Its number is unique while the daemon runs.

@@ -13,14 +13,14 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use super::EpisodeRefusal;
 use super::ending::{EpisodeEnding, VoidReason};
 use super::fence::{EpisodeTokens, TokenHash};
 use super::ids::{EpisodeId, IdempotencyKey, Owner};
 use super::lease::SlotBoard;
 use super::life::EpisodeLife;
 use super::queue::{EpisodeQueue, OwnerQuotas, QueueLimits, SlotWant, WaitingRequest};
-use super::request::{AskRefusal, EpisodeRequest, SiteCapacity, StartPoint, check};
-use super::{EpisodeRefusal, EpisodeState};
+use super::request::{AskRefusal, EpisodeRequest, SiteCapacity, check};
 use crate::ids::SiteId;
 use crate::instance::InstanceId;
 
@@ -42,6 +42,8 @@ pub struct EpisodeLimits {
     pub quotas: OwnerQuotas,
     /// The most episodes at once. Episodes on shared sites alone take no slot, so slots do not bound their number.
     pub open: usize,
+    /// The longest time to live that a request or a heartbeat may ask for. Episodes of an earlier daemon keep theirs.
+    pub ttl: Duration,
     /// The time in which the slots of an episode must be prepared.
     pub preparation: Duration,
     /// The most ended episodes that are remembered, to tell late requests how their episode ended.
@@ -132,7 +134,9 @@ impl EpisodeRegistry {
         if self.limits.quotas.of(&request.owner) == 0 {
             return Err(AskRefusal::NoQuota(request.owner));
         }
-        self.check_forks(&request, now)?;
+        if request.terms.ttl() > self.limits.ttl {
+            return Err(AskRefusal::TtlTooLong { most: self.limits.ttl });
+        }
         let next = if self.queue.is_full_for(&request.owner) { self.next_estimate() } else { None };
         self.queue.push(self.waiting_request(&id, &request), next)?;
         if let Some(key) = &request.key {
@@ -142,21 +146,6 @@ impl EpisodeRegistry {
         let tokens = EpisodeTokens::new(token);
         self.live.insert(id.clone(), RegisteredEpisode { request, tokens, life, slots: Vec::new(), granted_at: None });
         Ok(AskedEpisode { id, is_known: false })
-    }
-
-    fn check_forks(&self, request: &EpisodeRequest, now: Duration) -> Result<(), AskRefusal> {
-        for want in &request.sites {
-            let StartPoint::Fork(parent) = &want.start else { continue };
-            let is_forkable = self.live.get(parent).is_some_and(|parent| {
-                let is_active = matches!(parent.life.state(), EpisodeState::Active | EpisodeState::Frozen);
-                let has_site = parent.slots.iter().any(|slot| slot.site_id() == want.site);
-                is_active && has_site && !parent.life.is_expired(now)
-            });
-            if !is_forkable {
-                return Err(AskRefusal::NotForkable(parent.clone()));
-            }
-        }
-        Ok(())
     }
 
     fn waiting_request(&self, id: &EpisodeId, request: &EpisodeRequest) -> WaitingRequest {
@@ -196,7 +185,6 @@ impl EpisodeRegistry {
                 ended.push(self.conclude(&id, ending));
             }
         }
-        ended.extend(self.end_orphaned_forks(now));
         self.forget(now);
         ended
     }
@@ -227,25 +215,6 @@ impl EpisodeRegistry {
                 recent.pop_front();
             }
         }
-    }
-
-    /// Ends the requests to fork an episode that has ended. Later, their preparation notices it.
-    fn end_orphaned_forks(&mut self, now: Duration) -> Vec<EndedEpisode> {
-        let is_orphaned = |episode: &RegisteredEpisode| {
-            *episode.life.state() == EpisodeState::Queued
-                && episode.request.sites.iter().any(|want| match &want.start {
-                    StartPoint::Fork(parent) => !self.live.contains_key(parent),
-                    StartPoint::Baseline | StartPoint::Snapshot(_) => false,
-                })
-        };
-        let mut ended = Vec::new();
-        for id in self.live_ids(is_orphaned) {
-            let failed = self.live.get_mut(&id).map(|episode| episode.life.fail(VoidReason::ParentEnded, now));
-            if failed == Some(Ok(())) {
-                ended.push(self.conclude(&id, EpisodeEnding::Void(VoidReason::ParentEnded)));
-            }
-        }
-        ended
     }
 
     /// Forgets episodes that ended long ago, and the oldest if there are too many.
@@ -288,11 +257,14 @@ impl EpisodeRegistry {
 
     /// Changes an episode that goes on.
     ///
-    /// Errors: as the method of [`EpisodeLife`], and [`EpisodeRefusal::Unknown`].
+    /// Errors: as the method of [`EpisodeLife`], [`EpisodeRefusal::TtlTooLong`] and [`EpisodeRefusal::Unknown`].
     pub fn change(&mut self, id: &EpisodeId, change: EpisodeChange, now: Duration) -> Result<(), EpisodeRefusal> {
         let absent = self.absent(id);
         let life = &mut self.live.get_mut(id).ok_or(absent)?.life;
         match change {
+            EpisodeChange::Heartbeat(Some(extension)) if extension > self.limits.ttl => {
+                Err(EpisodeRefusal::TtlTooLong { most: self.limits.ttl })
+            }
             EpisodeChange::Heartbeat(extension) => life.heartbeat(extension, now),
             EpisodeChange::Hold(connection) => life.hold(connection, now),
             EpisodeChange::Freeze => life.freeze(now),
@@ -302,10 +274,15 @@ impl EpisodeRegistry {
         }
     }
 
-    /// Ends an episode. Returns it, followed by the waiting requests that were to fork it.
+    /// Ends an episode and returns it.
     ///
     /// Errors: as the method of [`EpisodeLife`], and [`EpisodeRefusal::Unknown`].
-    pub fn end(&mut self, id: &EpisodeId, cause: EndCause, now: Duration) -> Result<Vec<EndedEpisode>, EpisodeRefusal> {
+    pub fn end(
+        &mut self,
+        id: &EpisodeId,
+        cause: EndCause,
+        now: Duration,
+    ) -> Result<Option<EndedEpisode>, EpisodeRefusal> {
         let absent = self.absent(id);
         let life = &mut self.live.get_mut(id).ok_or(absent)?.life;
         match cause {
@@ -313,11 +290,10 @@ impl EpisodeRegistry {
             EndCause::HoldClosed(connection) => life.close_hold(connection, now)?,
             EndCause::Failed(reason) => life.fail(reason, now)?,
         }
-        let Some(ending) = life.state().ending().cloned() else { return Ok(Vec::new()) };
-        let mut ended = vec![self.conclude(id, ending)];
-        ended.extend(self.end_orphaned_forks(now));
+        let Some(ending) = life.state().ending().cloned() else { return Ok(None) };
+        let ended = self.conclude(id, ending);
         self.forget(now);
-        Ok(ended)
+        Ok(Some(ended))
     }
 
     /// Returns the refusal for an episode that is not live.

@@ -6,6 +6,8 @@ use std::time::Duration;
 use super::ids::{EpisodeId, EpisodeLabels, IdempotencyKey, Owner};
 use super::life::EpisodeTerms;
 use crate::ids::{SiteId, is_snapshot_name};
+use crate::site::RecordedRequests;
+use crate::snapshot::SnapshotId;
 
 /// The maximum number of sites of one episode.
 pub const MOST_SITES: usize = 32;
@@ -18,8 +20,31 @@ pub enum StartPoint {
     Baseline,
     /// The snapshot of that name.
     Snapshot(String),
-    /// The state that the site has in a running episode.
-    Fork(EpisodeId),
+    /// The state that the site had in another episode when it was copied.
+    Fork {
+        /// The episode whose state was copied. It may have ended since.
+        parent: EpisodeId,
+        /// The snapshot that holds the copy. It has no name, and is removed when nothing needs it any more.
+        copy: SnapshotId,
+    },
+}
+
+impl StartPoint {
+    /// Whether a repetition of a request asks for the same. A repeated fork gets the copy of the first one.
+    fn is_repeated_by(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Fork { parent, .. }, Self::Fork { parent: other, .. }) => parent == other,
+            _ => self == other,
+        }
+    }
+
+    /// Returns the copy that the site starts from, if it starts from one.
+    pub fn copy(&self) -> Option<&SnapshotId> {
+        match self {
+            Self::Fork { copy, .. } => Some(copy),
+            Self::Baseline | Self::Snapshot(_) => None,
+        }
+    }
 }
 
 /// One site that an episode needs.
@@ -46,12 +71,20 @@ pub struct EpisodeRequest {
     pub terms: EpisodeTerms,
     /// The labels by which the client finds the episode.
     pub labels: EpisodeLabels,
+    /// The requests that are recorded, until long after the end of the episode.
+    pub record: RecordedRequests,
 }
 
 impl EpisodeRequest {
     /// Whether a repetition with the same key asks for the same episode.
     pub fn is_repeated_by(&self, other: &Self) -> bool {
-        self.sites == other.sites && self.terms == other.terms
+        let is_same = |(one, other): (&SiteWant, &SiteWant)| {
+            (&one.site, one.slot) == (&other.site, other.slot) && one.start.is_repeated_by(&other.start)
+        };
+        self.sites.len() == other.sites.len()
+            && self.sites.iter().zip(&other.sites).all(is_same)
+            && self.terms == other.terms
+            && self.record == other.record
     }
 }
 
@@ -107,14 +140,17 @@ pub enum AskRefusal {
     /// The name of a snapshot breaks the rule for such names.
     #[error("`{0}` is not the name of a snapshot")]
     InvalidSnapshot(String),
-    /// The episode to fork from cannot be forked.
-    #[error("cannot fork {0}: it is not active, or does not have the site")]
-    NotForkable(EpisodeId),
+    /// The episode would live longer than is allowed.
+    #[error("the time to live is at most {} s on this daemon", most.as_secs())]
+    TtlTooLong {
+        /// The longest time that is allowed.
+        most: Duration,
+    },
     /// The owner may not have any episodes.
     #[error("the quota of {0} allows no episodes")]
     NoQuota(Owner),
     /// Another request has the same key.
-    #[error("the idempotency key belongs to {0}, which was requested with other sites or times")]
+    #[error("the idempotency key belongs to {0}, which was requested with other sites, times or recording")]
     KeyReused(EpisodeId),
     /// The id that was made for the episode is taken.
     #[error("the id {0} is taken")]
@@ -141,7 +177,7 @@ pub enum AskRefusal {
 
 /// Checks a request against the capacity of the sites, so that no request waits for something that never comes.
 ///
-/// Errors: all variants but those about forks, quotas, keys, ids and the queue.
+/// Errors: all variants but those about quotas, times, keys, ids and the queue.
 pub fn check(request: &EpisodeRequest, capacities: &BTreeMap<SiteId, SiteCapacity>) -> Result<(), AskRefusal> {
     let first = request.sites.first().ok_or(AskRefusal::NoSites)?;
     if request.sites.len() > MOST_SITES {
@@ -202,7 +238,8 @@ mod tests {
         ]);
         let terms = EpisodeTerms::new(Duration::from_secs(60), Duration::ZERO).expect("valid");
         let owner = Owner::parse("ann").expect("valid");
-        check(&EpisodeRequest { owner, key: None, sites, terms, labels: EpisodeLabels::default() }, &capacities)
+        let (labels, record) = (EpisodeLabels::default(), RecordedRequests::Nothing);
+        check(&EpisodeRequest { owner, key: None, sites, terms, labels, record }, &capacities)
     }
 
     #[test]
@@ -210,6 +247,28 @@ mod tests {
         let named = SiteWant { slot: Some(1), ..want("forge") };
         let from = SiteWant { start: StartPoint::Snapshot("cart-full".to_owned()), ..want("shop") };
         assert_eq!(checked(vec![from, named, want("wiki")]), Ok(()));
+    }
+
+    #[test]
+    fn a_repeated_fork_asks_for_the_same_whatever_copy_it_brings() {
+        let fork = |parent, copy: &str| StartPoint::Fork {
+            parent: EpisodeId::from_random([parent; 10]),
+            copy: SnapshotId::from(copy.to_owned()),
+        };
+        let terms = EpisodeTerms::new(Duration::from_secs(60), Duration::ZERO).expect("valid");
+        let request = |start| EpisodeRequest {
+            owner: Owner::parse("ann").expect("valid"),
+            key: None,
+            sites: vec![SiteWant { start, ..want("shop") }],
+            terms,
+            labels: EpisodeLabels::default(),
+            record: RecordedRequests::Nothing,
+        };
+        let first = request(fork(1, "a"));
+        assert!(first.is_repeated_by(&request(fork(1, "b"))));
+        assert!(!first.is_repeated_by(&request(fork(2, "a"))), "the fork of another episode");
+        assert!(!first.is_repeated_by(&request(StartPoint::Baseline)));
+        assert!(!first.is_repeated_by(&EpisodeRequest { sites: Vec::new(), ..first.clone() }));
     }
 
     #[test]

@@ -38,9 +38,11 @@ fn refusal(refusal: &EpisodeRefusal) -> &'static str {
         EpisodeRefusal::AlreadyGranted => "-already-granted",
         EpisodeRefusal::NotFrozen => "-not-frozen",
         EpisodeRefusal::Ended(_) => "-ended",
-        EpisodeRefusal::AlreadyHeld | EpisodeRefusal::NotHeld | EpisodeRefusal::Overdue | EpisodeRefusal::Unknown => {
-            "-unexpected"
-        }
+        EpisodeRefusal::AlreadyHeld
+        | EpisodeRefusal::NotHeld
+        | EpisodeRefusal::Overdue
+        | EpisodeRefusal::TtlTooLong { .. }
+        | EpisodeRefusal::Unknown => "-unexpected",
     }
 }
 

@@ -9,24 +9,21 @@ use sqlx::sqlite::SqliteRow;
 
 use super::events::ending;
 use super::{StoredEpisode, StoredEpisodeLife, StoredSlot};
-use crate::{DaemonStore, Doing, StoreError, parsed, timestamp, word};
+use crate::{DaemonStore, Doing, StoreError, episode_id, parsed, timestamp, word};
 use arenad_model::episode::EpisodeState;
 use arenad_model::episode::EpisodeStatus;
 use arenad_model::episode::fence::{EpisodeTokens, TokenHash};
-use arenad_model::episode::ids::{EpisodeId, EpisodeLabels, IdempotencyKey, Owner};
+use arenad_model::episode::ids::{EpisodeLabels, IdempotencyKey, Owner};
 use arenad_model::episode::life::{EpisodeTerms, StoredLife};
 use arenad_model::episode::request::{EpisodeRequest, SiteWant, StartPoint};
 use arenad_model::ids::{EnvironmentName, SiteId, SiteName};
 use arenad_model::instance::InstanceId;
+use arenad_model::site::RecordedRequests;
 
 const DOING: &str = "read the episodes";
 
 fn refused(what: &'static str, text: impl ToString) -> StoreError {
     StoreError::Row { what, text: text.to_string() }
-}
-
-fn episode_id(text: &str) -> Result<EpisodeId, StoreError> {
-    parsed("the id of an episode", text, str::parse)
 }
 
 fn duration(row: &SqliteRow, column: &str) -> Duration {
@@ -51,7 +48,11 @@ impl EpisodeParts {
         let start = match (row.get::<&str, _>("start"), from) {
             ("baseline", None) => StartPoint::Baseline,
             ("snapshot", Some(snapshot)) => StartPoint::Snapshot(snapshot.to_owned()),
-            ("fork", Some(parent)) => StartPoint::Fork(episode_id(parent)?),
+            ("fork", Some(parent)) => {
+                let copy: Option<String> = row.get("copy");
+                let copy = copy.ok_or_else(|| refused("the copy that a fork starts from", "nothing"))?.into();
+                StartPoint::Fork { parent: episode_id(parent)?, copy }
+            }
             (other, _) => return Err(refused("the starting point of an episode", other)),
         };
         if let Some(number) = row.get("slot") {
@@ -107,9 +108,10 @@ fn from_row(row: &SqliteRow, parts: EpisodeParts, now: Timestamp) -> Result<Stor
     };
     let labels = EpisodeLabels::parse(parts.labels).map_err(|_| refused("the labels of an episode", &id))?;
     let owner = parsed("the owner of an episode", row.get("owner"), Owner::parse)?;
+    let record = word("the recording of an episode", row.get("record"), RecordedRequests::named)?;
     Ok(StoredEpisode {
         id,
-        request: EpisodeRequest { owner, key: parts.key, sites: parts.sites, terms, labels },
+        request: EpisodeRequest { owner, key: parts.key, sites: parts.sites, terms, labels, record },
         tokens: EpisodeTokens::restored(parts.tokens),
         slots: parts.slots,
         life,

@@ -1,9 +1,12 @@
 //! Tests on a database file that is opened again after each write.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
+
+use sqlx::Executor;
 
 use super::*;
 use arenad_model::episode::ending::{ReleaseCause, VoidReason};
@@ -12,6 +15,8 @@ use arenad_model::episode::ids::{EpisodeLabels, IdempotencyKey, Owner};
 use arenad_model::episode::life::EpisodeTerms;
 use arenad_model::episode::request::SiteWant;
 use arenad_model::ids::{EnvironmentName, SiteId, SiteName};
+use arenad_model::site::RecordedRequests;
+use arenad_model::snapshot::Snapshot;
 use arenad_seams::wall_clock::WallClock;
 
 const TTL: Duration = Duration::from_secs(60);
@@ -85,10 +90,11 @@ fn queued(number: u8) -> StoredEpisode {
             sites: vec![
                 want("wiki", None, StartPoint::Baseline),
                 want("shop", Some(2), StartPoint::Snapshot("full".to_owned())),
-                want("forge", None, StartPoint::Fork(id(200))),
+                want("forge", None, StartPoint::Fork { parent: id(200), copy: "0123456789abcdef".to_owned().into() }),
             ],
             terms: EpisodeTerms::new(TTL, TTL).expect("valid"),
             labels: EpisodeLabels::parse(labels.into()).expect("valid"),
+            record: RecordedRequests::Writes,
         },
         tokens: EpisodeTokens::new(TokenHash::new([number; 32])),
         slots: Vec::new(),
@@ -282,4 +288,52 @@ async fn durable_changes_are_on_disk_when_they_are_recorded() {
     let quick = EpisodeChanges { is_durable: false, ..durable.clone() };
     store.record_episodes(&quick).await.expect("nothing is flushed");
     store.record_episodes(&durable).await.expect_err("nothing could be flushed");
+}
+
+#[tokio::test]
+async fn a_copy_is_needed_by_live_forks_and_by_instances_that_were_brought_to_it() {
+    let database = TestDatabase::new();
+    let copy = |name: &str, copied_from| Snapshot {
+        id: name.to_owned().into(),
+        environment: EnvironmentName::parse("mini").expect("valid"),
+        site: SiteName::parse("forge").expect("valid"),
+        baseline_key: None,
+        name: None,
+        images: Default::default(),
+        volumes: Default::default(),
+        state: Vec::new(),
+        recipe: None,
+        copied_from,
+        is_imported: false,
+        size_bytes: 0,
+        created_at: Timestamp::UNIX_EPOCH,
+    };
+    let store = database.open().await;
+    for snapshot in [copy("0123456789abcdef", Some(id(200))), copy("other", Some(id(200))), copy("named", None)] {
+        store.save_snapshot(&snapshot).await.expect("saved");
+        assert_eq!(store.snapshot(&snapshot.id).await.expect("a row"), Some(snapshot));
+    }
+    let unused = async || {
+        let found = store.unused_copies().await.expect("rows");
+        found.into_iter().map(|copy| String::from(copy.id)).collect::<BTreeSet<_>>()
+    };
+    let both = BTreeSet::from(["0123456789abcdef".to_owned(), "other".to_owned()]);
+    assert_eq!(unused().await, both, "no fork has been requested");
+    let record = async |part, episode| {
+        store.record_episodes(&writing(vec![(part, episode)])).await.expect("recorded");
+    };
+    record(EpisodePart::Everything, queued(1)).await;
+    assert_eq!(unused().await, BTreeSet::from(["other".to_owned()]));
+    record(EpisodePart::Life, over(queued(1), released())).await;
+    assert_eq!(unused().await, both, "the fork has ended");
+    for insert in [
+        "INSERT INTO environments VALUES ('mini', '/', 'e', '', 'c', '', NULL, NULL, '{}', '2026-01-01T00:00:00Z')",
+        "INSERT INTO instances (id, environment, site, desired, state, generation, snapshot, since) \
+         VALUES ('mini/forge/2', 'mini', 'forge', 'up', 'ready', 7, 'other', '2026-01-04T00:00:00Z')",
+    ] {
+        store.durable.execute(insert).await.expect("a row");
+    }
+    assert_eq!(unused().await, BTreeSet::from(["0123456789abcdef".to_owned()]), "a slot has not been recycled yet");
+    store.durable.execute("UPDATE instances SET state = 'down'").await.expect("a change");
+    assert_eq!(unused().await, both);
 }

@@ -11,15 +11,15 @@ use super::{shown, slots};
 use crate::api::environments::{JsonRequest, body};
 use crate::api::error::ApiError;
 use crate::api::{Api, checks, evaluations};
-use arenad_api::EpisodeVerdict;
 use arenad_api::checks::{Begun, CheckRequest};
 use arenad_api::episodes::{EpisodeBeginRequest, EpisodeEvaluation, EpisodeEvaluationRequest, TASK_LABEL};
+use arenad_api::{EpisodeVerdict, EvaluationRequest};
 use arenad_episodes::{EpisodeError, EpisodeView};
 use arenad_instance::InstanceHandle;
 use arenad_model::episode::EpisodeRefusal;
 use arenad_model::episode::ending::EpisodeEnding;
-use arenad_model::site::Environment;
-use arenad_verdict::{Report, Verdict};
+use arenad_model::site::{Environment, RecordedRequests};
+use arenad_verdict::{Benchmark, Report, Traffic, Verdict};
 
 /// The time limit of an evaluation, for which the episode is frozen.
 const LIMIT: Duration = Duration::from_secs(600);
@@ -108,6 +108,7 @@ async fn judge(
                 ));
             }
             let environment = definition.name.as_str();
+            let benchmark = with_record(api, view, benchmark).await?;
             let evaluation = evaluations::evaluated_on(api, environment, &handles, benchmark).await?;
             (evaluation.evaluated.reports.first().cloned(), None, Some(evaluation))
         }
@@ -136,6 +137,17 @@ async fn judge(
         check,
         evaluation,
     })
+}
+
+/// Returns the request with the record of the episode, if the benchmark reads traffic and the request has none. A
+/// record has more than the gateway's memory, because it outlives the daemon.
+async fn with_record(api: &Api, view: &EpisodeView, request: EvaluationRequest) -> Result<EvaluationRequest, ApiError> {
+    let is_recorded = view.request.record == RecordedRequests::All;
+    if !is_recorded || request.traffic.is_some() || request.benchmark != Benchmark::WebArenaVerified {
+        return Ok(request);
+    }
+    let har = slots::recorded_har(api, &view.id).await?;
+    Ok(EvaluationRequest { traffic: har.map(|har| Traffic::of(har.into_bytes())), ..request })
 }
 
 /// Returns the definition of an episode's environment, and the episode's instances.

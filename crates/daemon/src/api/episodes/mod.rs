@@ -6,14 +6,18 @@
 //! | File | Endpoints |
 //! |---|---|
 //! | `start` | `POST /v1/episodes` |
+//! | `fork` | forks, and episodes that start from another one |
 //! | `life` | one episode, all of them, the queue, heartbeat, freeze, end |
 //! | `streams` | hold, events |
 //! | `evaluate` | evaluations, on the episode's own slots |
+//! | `changes` | the changes that the episode made, and looks to compare with |
 //! | `slots` | storage states and traffic of the episode's slots; how other files find those slots |
 //! | `token` | the endpoints that an episode's token opens over TCP |
 //! | `refusal`, `shown` | errors and episodes in their JSON |
 
+mod changes;
 mod evaluate;
+mod fork;
 mod life;
 mod refusal;
 mod shown;
@@ -22,7 +26,9 @@ mod start;
 mod streams;
 mod token;
 
+pub(super) use self::changes::{changes, keep_look, looks};
 pub(super) use self::evaluate::{begin, evaluate};
+pub(super) use self::fork::fork;
 pub(super) use self::life::{end, freeze, heartbeat, list, one, queue, unfreeze};
 pub(super) use self::slots::{har, storage_state};
 pub(super) use self::start::start;

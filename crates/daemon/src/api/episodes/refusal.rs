@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 
 use super::shown;
 use crate::api::error::ApiError;
+use crate::slots::ForkError;
 use arenad_episodes::EpisodeError;
 use arenad_model::episode::EpisodeRefusal;
 use arenad_model::episode::ending::{EpisodeEnding, ExpiryCause};
@@ -46,6 +47,23 @@ impl From<EpisodeError> for ApiError {
     }
 }
 
+impl From<ForkError> for ApiError {
+    fn from(error: ForkError) -> Self {
+        let detail = error.to_string();
+        match error {
+            ForkError::Lost(_) => Self::new(StatusCode::CONFLICT, "busy", detail)
+                .hint("`arenad episode show` shows the state of the episode"),
+            ForkError::Refused(error) => error.into(),
+            ForkError::Failed { hint, .. } => Self::new(StatusCode::BAD_GATEWAY, "not_copied", detail).hint(hint),
+            ForkError::Interrupted(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", detail)
+                .hint("try again when the daemon and the site are up"),
+        }
+    }
+}
+
+/// The hint for a time to live above the limit.
+const TTL_HINT: &str = "ask for a shorter time and send heartbeats; `arenad serve --ttl-limit` sets the limit";
+
 fn asked(refusal: &AskRefusal) -> ApiError {
     let said = refusal.to_string();
     match refusal {
@@ -66,7 +84,7 @@ fn asked(refusal: &AskRefusal) -> ApiError {
         AskRefusal::Shared(_) => {
             ApiError::new(StatusCode::BAD_REQUEST, "shared_site", said).hint("name the site alone")
         }
-        AskRefusal::NotForkable(_) => ApiError::new(StatusCode::CONFLICT, "conflict", said),
+        AskRefusal::TtlTooLong { .. } => ApiError::bad_request(said).hint(TTL_HINT),
         AskRefusal::NoQuota(_) => ApiError::new(StatusCode::FORBIDDEN, "no_quota", said).hint("ask as another owner"),
         AskRefusal::KeyReused(_) => ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "key_reused", said)
             .hint("repeat the first request unchanged, or choose a new key"),
@@ -93,6 +111,7 @@ fn refused(refusal: &EpisodeRefusal) -> ApiError {
         EpisodeRefusal::Overdue => ApiError::new(StatusCode::GONE, "ended", said)
             .hint("start another episode; send heartbeats or hold it, or give it a longer time to live"),
         EpisodeRefusal::Ended(ending) => ended(ending),
+        EpisodeRefusal::TtlTooLong { .. } => ApiError::bad_request(said).hint(TTL_HINT),
         EpisodeRefusal::Unknown => ApiError::new(StatusCode::NOT_FOUND, "unknown_episode", said)
             .hint("list the episodes with `arenad episode ls --all`; old ones are forgotten"),
     }

@@ -2,15 +2,17 @@
 
 use crate::api::Api;
 use crate::slots::is_public;
+use arenad_api::EpisodeRecording;
 use arenad_api::EpisodeStatus as StatusWord;
 use arenad_api::episodes::{EpisodeSite, EpisodeStateEvent, ReportedEnding, ReportedEpisode};
 use arenad_episodes::EpisodeView;
 use arenad_model::episode::ending::EpisodeEnding;
+use arenad_model::episode::ids::EpisodeId;
 use arenad_model::episode::request::{SiteWant, StartPoint};
 use arenad_model::episode::{EpisodeState, EpisodeStatus};
 use arenad_model::harness_variables::{of_benchmark, of_browsergym};
-use arenad_model::proxy_address::{common_url, own_url};
-use arenad_model::site::{Environment, Site};
+use arenad_model::proxy_address::{common_url, own_url, slot_url};
+use arenad_model::site::{Environment, RecordedRequests, Site};
 use arenad_store::StoredEpisodeEvent;
 
 pub(super) fn status(status: EpisodeStatus) -> StatusWord {
@@ -22,6 +24,14 @@ pub(super) fn status(status: EpisodeStatus) -> StatusWord {
         EpisodeStatus::Released => StatusWord::Released,
         EpisodeStatus::Expired => StatusWord::Expired,
         EpisodeStatus::Void => StatusWord::Void,
+    }
+}
+
+fn recording(record: RecordedRequests) -> EpisodeRecording {
+    match record {
+        RecordedRequests::Nothing => EpisodeRecording::Nothing,
+        RecordedRequests::Writes => EpisodeRecording::Writes,
+        RecordedRequests::All => EpisodeRecording::All,
     }
 }
 
@@ -55,6 +65,14 @@ pub(super) fn whole(api: &Api, view: &EpisodeView) -> ReportedEpisode {
         if is_proxied { own.proxy_url.as_ref().map(|_| common_url(site)) } else { own.url.clone() }
     };
     let variables = of_benchmark(&definition, &url).into_iter().chain(of_browsergym(&definition, &url)).collect();
+    if episode.has_ports() {
+        let url = |site: &Site| {
+            let own = episode.sites.iter().find(|own| own.site == site.name.as_str())?;
+            own.direct_url().cloned()
+        };
+        let variables = of_benchmark(&definition, &url).into_iter().chain(of_browsergym(&definition, &url));
+        episode.port_variables = variables.collect();
+    }
     episode.variables = variables;
     episode
 }
@@ -87,6 +105,7 @@ fn shown(api: &Api, view: &EpisodeView, definition: Option<&Environment>) -> Rep
         state: status(view.state.status()),
         owner: request.owner.to_string(),
         labels: request.labels.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
+        record: Some(recording(request.record)),
         sites: request.sites.iter().map(|want| site(view, want, definition, has_proxy)).collect(),
         ttl_seconds: request.terms.ttl().as_secs_f64(),
         left_seconds: view.left.as_secs_f64(),
@@ -95,7 +114,16 @@ fn shown(api: &Api, view: &EpisodeView, definition: Option<&Environment>) -> Rep
         granted_at: view.granted_at.map(|at| at.to_string()),
         ended_at: view.ended_at.map(|at| at.to_string()),
         ending: view.state.ending().map(ending),
+        forked_from: request.sites.iter().find_map(|want| parent(&want.start)).map(EpisodeId::to_string),
         variables: Default::default(),
+        port_variables: Default::default(),
+    }
+}
+
+fn parent(start: &StartPoint) -> Option<&EpisodeId> {
+    match start {
+        StartPoint::Fork { parent, .. } => Some(parent),
+        StartPoint::Baseline | StartPoint::Snapshot(_) => None,
     }
 }
 
@@ -113,9 +141,10 @@ fn site(view: &EpisodeView, want: &SiteWant, definition: Option<&Environment>, h
         generation: slot.and_then(|slot| slot.generation),
         snapshot: match &want.start {
             StartPoint::Snapshot(snapshot) => Some(snapshot.clone()),
-            StartPoint::Baseline | StartPoint::Fork(_) => None,
+            StartPoint::Baseline | StartPoint::Fork { .. } => None,
         },
         url: reached.filter(|_| slot.is_none_or(|slot| is_public(&slot.instance))).map(|(site, host)| site.url(host)),
         proxy_url: reached.filter(|_| has_proxy).map(|(site, _)| own_url(site)),
+        port_url: reached.zip(slot).and_then(|((site, host), slot)| slot_url(site, host, slot.instance.number)),
     }
 }

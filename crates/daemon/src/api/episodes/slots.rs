@@ -16,8 +16,11 @@ use arenad_api::episodes::StorageState;
 use arenad_episodes::{EpisodeError, EpisodeView};
 use arenad_instance::InstanceHandle;
 use arenad_model::episode::fence::FenceDecision;
+use arenad_model::episode::ids::EpisodeId;
 use arenad_model::episode::{EpisodeRefusal, EpisodeState};
+use arenad_model::error::describe;
 use arenad_model::ids::SiteId;
+use arenad_model::site::RecordedRequests;
 
 /// Returns an episode whose client can reach its sites.
 ///
@@ -60,6 +63,19 @@ fn shared(api: &Api, site: &SiteId) -> Result<InstanceHandle, ApiError> {
     handles.into_iter().next().ok_or_else(|| ApiError::not_found("this site"))
 }
 
+/// Returns the instance of a site of an episode.
+pub(super) fn site<'a>(
+    view: &EpisodeView,
+    handles: &'a [InstanceHandle],
+    name: &str,
+) -> Result<&'a InstanceHandle, ApiError> {
+    handles.iter().find(|handle| handle.site.name.as_str() == name).ok_or_else(|| {
+        let known: Vec<&str> = handles.iter().map(|handle| handle.site.name.as_str()).collect();
+        let detail = format!("episode {} has no site {name}; it has {}", view.id, known.join(", "));
+        ApiError::new(StatusCode::NOT_FOUND, "unknown_site", detail)
+    })
+}
+
 #[derive(Deserialize)]
 pub(in crate::api) struct StorageQuery {
     /// The name of the account; by default the only one that can sign in.
@@ -75,11 +91,7 @@ pub(in crate::api) async fn storage_state(
 ) -> Result<Json<StorageState>, ApiError> {
     let view = served(&api, &text)?;
     let handles = instances(&api, &view)?;
-    let handle = handles.iter().find(|handle| handle.site.name.as_str() == site).ok_or_else(|| {
-        let known: Vec<&str> = handles.iter().map(|handle| handle.site.name.as_str()).collect();
-        let detail = format!("episode {} has no site {site}; it has {}", view.id, known.join(", "));
-        ApiError::new(StatusCode::NOT_FOUND, "unknown_site", detail)
-    })?;
+    let handle = self::site(&view, &handles, &site)?;
     let account = match query.account {
         Some(account) => account,
         None => only_account(handle)?,
@@ -106,13 +118,53 @@ fn only_account(handle: &InstanceHandle) -> Result<String, ApiError> {
     }
 }
 
-/// `GET /v1/episodes/{id}/har`: returns the traffic of the episode's sites since their generations began to serve, in
-/// one HAR. A recording ends with its generation, so there is none of an episode that has ended.
+/// `GET /v1/episodes/{id}/har`: returns the record of an episode that runs or has ended, as a HAR. For a running episode
+/// that is not recorded, it returns the traffic of its sites as far as their definitions have it recorded.
+///
+/// Errors: `no_record` for an episode that has ended and has no record, or none any more.
 pub(in crate::api) async fn har(State(api): State<Arc<Api>>, Path(text): Path<String>) -> Result<Response, ApiError> {
-    let view = served(&api, &text)?;
-    let traffic: Vec<SiteTraffic> = instances(&api, &view)?.iter().map(SiteTraffic::of).collect();
-    // The recording may have changed hands between the look at the generation and that at the traffic.
-    instances(&api, &served(&api, &text)?)?;
-    let text = recorded::text(traffic).await?;
+    let text = match recorded_har(&api, &id(&text)?).await? {
+        Some(har) => har,
+        None => traffic_of_slots(&api, &text).await?,
+    };
     Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
+}
+
+/// Returns the record of an episode as a HAR, or `None` if there is none and the episode runs.
+pub(super) async fn recorded_har(api: &Api, id: &EpisodeId) -> Result<Option<String>, ApiError> {
+    let har = api.environments.records().har(id).await.map_err(|error| {
+        ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", describe(&error))
+            .hint("the state directory may be damaged; the daemon's log says more")
+    })?;
+    if har.is_some() {
+        return Ok(har);
+    }
+    // Also for an episode whose record is kept and that is forgotten otherwise, so only here.
+    let view = api.episodes.get(id)?;
+    match view.state.ending() {
+        None => Ok(None),
+        Some(_) if view.request.record == RecordedRequests::Nothing => {
+            let detail = format!("episode {id} was not recorded");
+            Err(no_record(detail).hint("start episodes with `--record all`, or with `\"record\": \"all\"`"))
+        }
+        Some(_) => {
+            let detail = format!("the record of episode {id} does not exist any more");
+            Err(no_record(detail).hint(
+                "export records soon; `arenad serve --record-age` and `--record-size` limit how long they are kept",
+            ))
+        }
+    }
+}
+
+fn no_record(detail: String) -> ApiError {
+    ApiError::new(StatusCode::NOT_FOUND, "no_record", detail)
+}
+
+/// Returns the traffic of an episode's sites since their generations began to serve, from the gateway's memory.
+async fn traffic_of_slots(api: &Api, text: &str) -> Result<String, ApiError> {
+    let view = served(api, text)?;
+    let traffic: Vec<SiteTraffic> = instances(api, &view)?.iter().map(SiteTraffic::of).collect();
+    // The recording may have changed hands between the look at the generation and that at the traffic.
+    instances(api, &served(api, text)?)?;
+    recorded::text(traffic).await
 }

@@ -8,11 +8,12 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 
-use super::{refusal, shown};
+use super::{fork, refusal, shown};
 use crate::api::environments::{JsonRequest, body};
 use crate::api::error::ApiError;
 use crate::api::which::{self, RequestSubject};
 use crate::api::{Api, checks};
+use arenad_api::EpisodeRecording;
 use arenad_api::episodes::{
     DEFAULT_OWNER, DEFAULT_WAIT_SECONDS, EpisodeProxy, EpisodeStartRequest, IDEMPOTENCY_KEY, StartedEpisode, TASK_LABEL,
 };
@@ -22,7 +23,7 @@ use arenad_model::episode::ids::{EpisodeId, EpisodeLabels, IdempotencyKey, Inval
 use arenad_model::episode::life::{DEFAULT_TTL, EpisodeTerms};
 use arenad_model::episode::request::{EpisodeRequest, SiteWant, StartPoint};
 use arenad_model::ids::SiteId;
-use arenad_model::site::Environment;
+use arenad_model::site::{Environment, RecordedRequests};
 use arenad_model::task::Task;
 
 /// `POST /v1/episodes`: requests an episode, and answers when its client can reach the sites. A detached request is
@@ -33,6 +34,9 @@ pub(in crate::api) async fn start(
     request: JsonRequest<EpisodeStartRequest>,
 ) -> Result<(StatusCode, Json<StartedEpisode>), ApiError> {
     let request = body(request)?;
+    if request.from_episode.is_some() {
+        return fork::start(api, request, key(&headers)?).await;
+    }
     let is_detached = request.detach;
     let wanted = wanted(&api, request, key(&headers)?).await?;
     let has_key = wanted.key.is_some();
@@ -40,7 +44,7 @@ pub(in crate::api) async fn start(
     let view = match is_detached {
         true => api.episodes.get(&receipt.id)?,
         false => {
-            let unanswered = Unanswered { api: api.clone(), id: (!has_key).then(|| receipt.id.clone()) };
+            let unanswered = Unanswered::of(&api, &receipt.id, has_key);
             let view = api.episodes.wait(&receipt.id).await?;
             unanswered.answer();
             view
@@ -49,15 +53,20 @@ pub(in crate::api) async fn start(
     if let Some(ending) = view.state.ending() {
         return Err(refusal::ended(ending));
     }
-    let status = match (receipt.is_known, shown::is_served(&view)) {
-        (_, false) => StatusCode::ACCEPTED,
-        (true, true) => StatusCode::OK,
-        (false, true) => StatusCode::CREATED,
-    };
+    let status = status(receipt.is_known, shown::is_served(&view));
     Ok((status, Json(started(&api, &view, receipt.token.reveal(), receipt.is_known))))
 }
 
-fn started(api: &Api, view: &EpisodeView, token: &str, is_known: bool) -> StartedEpisode {
+/// Returns the status of an answer that shows an episode, or several of which the least advanced decides.
+pub(super) fn status(is_known: bool, is_served: bool) -> StatusCode {
+    match (is_known, is_served) {
+        (_, false) => StatusCode::ACCEPTED,
+        (true, true) => StatusCode::OK,
+        (false, true) => StatusCode::CREATED,
+    }
+}
+
+pub(super) fn started(api: &Api, view: &EpisodeView, token: &str, is_known: bool) -> StartedEpisode {
     let proxy = api.proxy.server.clone().map(|server| EpisodeProxy {
         server,
         username: view.id.to_string(),
@@ -68,13 +77,17 @@ fn started(api: &Api, view: &EpisodeView, token: &str, is_known: bool) -> Starte
 
 /// Releases an episode when its client goes away before the answer, because no client knows its id then. With an
 /// idempotency key the client can ask for it again, and `id` is `None`.
-struct Unanswered {
+pub(super) struct Unanswered {
     api: Arc<Api>,
     id: Option<EpisodeId>,
 }
 
 impl Unanswered {
-    fn answer(mut self) {
+    pub(super) fn of(api: &Arc<Api>, id: &EpisodeId, has_key: bool) -> Self {
+        Self { api: api.clone(), id: (!has_key).then(|| id.clone()) }
+    }
+
+    pub(super) fn answer(mut self) {
         self.id = None;
     }
 }
@@ -91,13 +104,13 @@ impl Drop for Unanswered {
     }
 }
 
-fn key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, ApiError> {
+pub(super) fn key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, ApiError> {
     let Some(value) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     let key = IdempotencyKey::parse(value.to_str().unwrap_or_default()).map_err(invalid)?;
     Ok(Some(key))
 }
 
-fn invalid(error: InvalidEpisodeValue) -> ApiError {
+pub(super) fn invalid(error: InvalidEpisodeValue) -> ApiError {
     ApiError::bad_request(error.to_string())
 }
 
@@ -125,7 +138,7 @@ async fn wanted(
     };
     let sites = handles.iter().zip(starts).map(want).collect();
     let seconds = |given: Option<u64>, default: Duration| given.map_or(default, Duration::from_secs);
-    let ttl = seconds(request.ttl_seconds, DEFAULT_TTL);
+    let ttl = seconds(request.ttl_seconds, DEFAULT_TTL.min(api.episode_settings.ttl));
     let wait = seconds(request.wait_seconds, Duration::from_secs(DEFAULT_WAIT_SECONDS));
     Ok(EpisodeRequest {
         owner: Owner::parse(request.owner.as_deref().unwrap_or(DEFAULT_OWNER)).map_err(invalid)?,
@@ -133,7 +146,17 @@ async fn wanted(
         sites,
         terms: EpisodeTerms::new(ttl, wait).map_err(invalid)?,
         labels: labels(request.labels, task.as_ref())?,
+        record: request.record.map_or(RecordedRequests::Nothing, recorded),
     })
+}
+
+/// Returns the requests that are recorded.
+pub(super) fn recorded(word: EpisodeRecording) -> RecordedRequests {
+    match word {
+        EpisodeRecording::Nothing => RecordedRequests::Nothing,
+        EpisodeRecording::Writes => RecordedRequests::Writes,
+        EpisodeRecording::All => RecordedRequests::All,
+    }
 }
 
 /// Returns the environment that the request names, or the one that has its task or its sites.

@@ -2,7 +2,7 @@
 //!
 //! The daemon's token opens everything. A client that has only the token of an episode can keep its own episode alive
 //! and end it. It cannot evaluate it, because evidence contains the expected answers, nor get sessions of accounts that
-//! it was not given.
+//! it was not given, nor read its changes, because the rows of a site are not for its visitors.
 
 use axum::http::Method;
 
@@ -56,7 +56,10 @@ mod tests {
             (Method::POST, "/v1/episodes/ID"),
             (Method::POST, "/v1/episodes/ID/evaluations"),
             (Method::POST, "/v1/episodes/ID/freeze"),
+            (Method::POST, "/v1/episodes/ID/fork"),
             (Method::GET, "/v1/episodes/ID/storage-state/shop"),
+            (Method::GET, "/v1/episodes/ID/changes"),
+            (Method::POST, "/v1/episodes/ID/looks"),
             (Method::GET, "/v1/episodes/ID/hold/"),
             (Method::GET, "/v1/episodes/ID/events/../../../status"),
             (Method::GET, "/v1/status"),

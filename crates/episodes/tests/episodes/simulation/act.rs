@@ -45,7 +45,8 @@ impl SimulationRun {
         {
             for want in &mut asked.sites {
                 if view.slots.iter().any(|slot| slot.instance.site_id() == want.site) {
-                    want.start = StartPoint::Fork(parent.clone());
+                    let copy = "0123456789abcdef".to_owned().into();
+                    want.start = StartPoint::Fork { parent: parent.clone(), copy };
                 }
             }
         }

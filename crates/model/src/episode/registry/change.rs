@@ -70,8 +70,8 @@ pub enum EndCause {
 /// The consequence of the failure of a slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SlotFailure {
-    /// The slot belonged to an episode, which is void now. Requests to fork it that were waiting are void, too.
-    Void(Vec<EndedEpisode>),
+    /// The slot belonged to an episode, which is void now.
+    Void(EndedEpisode),
     /// The slot belonged to no episode, and is to be recycled.
     Recycle(RecycleOrder),
     /// The slot is unknown, or its episode is about to end anyway.

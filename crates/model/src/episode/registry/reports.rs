@@ -29,7 +29,8 @@ impl EpisodeRegistry {
         let Some(state) = self.board.state(slot) else { return SlotFailure::Nothing };
         match state.lease().cloned() {
             Some(lease) => {
-                self.end(&lease, EndCause::Failed(reason), now).map_or(SlotFailure::Nothing, SlotFailure::Void)
+                let ended = self.end(&lease, EndCause::Failed(reason), now).unwrap_or_default();
+                ended.map_or(SlotFailure::Nothing, SlotFailure::Void)
             }
             None => self.board.recycle_again(slot).map_or(SlotFailure::Nothing, SlotFailure::Recycle),
         }

@@ -4,8 +4,9 @@ use crate::episode::fence::FenceDecision;
 use crate::episode::ids::EpisodeLabels;
 use crate::episode::life::{EpisodeTerms, HoldId, StoredLife};
 use crate::episode::queue::{Grant, OwnerQuotas, QueueLimits};
-use crate::episode::request::SiteWant;
+use crate::episode::request::{SiteWant, StartPoint};
 use crate::ids::{EnvironmentName, SiteName};
+use crate::snapshot::SnapshotId;
 
 fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
@@ -35,6 +36,7 @@ fn request(sites: &[&str]) -> EpisodeRequest {
         sites: sites.iter().map(want).collect(),
         terms: EpisodeTerms::new(seconds(60), seconds(30)).expect("valid"),
         labels: EpisodeLabels::default(),
+        record: Default::default(),
     }
 }
 
@@ -43,6 +45,7 @@ fn limits() -> EpisodeLimits {
         queue: QueueLimits { waiting: 10, waiting_of_owner: 10 },
         quotas: OwnerQuotas { default: 10, by_owner: BTreeMap::new() },
         open: 10,
+        ttl: seconds(100),
         preparation: seconds(20),
         remembered: 3,
         remember_for: seconds(600),
@@ -88,15 +91,15 @@ fn an_episode_lives_from_request_to_release() {
     assert_eq!(registry.admit_client(&id(1), &token(1), Duration::ZERO), FenceDecision::Admitted);
     ask(&mut registry, 2, &["shop", "wiki"]);
     assert_eq!(registry.settle(Duration::ZERO), SettledEpisodes::default());
-    let ended = registry.end(&id(1), EndCause::Release, seconds(5)).expect("active");
-    assert_eq!(ended[0].recycle.len(), 2);
+    let ended = registry.end(&id(1), EndCause::Release, seconds(5)).expect("active").expect("ended");
+    assert_eq!(ended.recycle.len(), 2);
     assert_eq!(states(&registry), ["recycling", "recycling"]);
     let released = EpisodeEnding::Released(ReleaseCause::Client);
     assert_eq!(registry.admit_client(&id(1), &token(1), seconds(5)), FenceDecision::Ended(released.clone()));
     let again = registry.end(&id(1), EndCause::Release, seconds(6));
     assert_eq!(again, Err(EpisodeRefusal::Ended(released)));
     assert_eq!(registry.settle(seconds(6)).granted, [], "a slot that is being recycled is not granted");
-    for order in &ended[0].recycle {
+    for order in &ended.recycle {
         registry.note_recycled(&order.slot, order.turn, seconds(7)).expect("the latest attempt");
     }
     let granted = registry.settle(seconds(7)).granted;
@@ -112,7 +115,7 @@ fn a_failed_preparation_gives_everything_back() {
     let reason = VoidReason::ProofFailed { slot: slot("shop/1"), detail: "table `cart`".to_owned() };
     let failure = registry.fail_slot(&slot("shop/1"), reason.clone(), seconds(1));
     let SlotFailure::Void(ended) = failure else { panic!("{failure:?}") };
-    assert_eq!((&ended[0].id, &ended[0].ending), (&id(1), &EpisodeEnding::Void(reason)));
+    assert_eq!((&ended.id, &ended.ending), (&id(1), &EpisodeEnding::Void(reason)));
     assert_eq!(states(&registry), ["free", "recycling"]);
     assert!(registry.commit(&id(1), seconds(1)).is_err());
     assert_eq!(registry.note_prepared(&slot("forge/1"), &id(1)), Err(other_lease("forge/1", 1)));
@@ -154,8 +157,8 @@ fn a_hold_that_closes_frees_the_slots_at_once() {
     assert_eq!(registry.next_due(), None);
     let other = registry.end(&id(1), EndCause::HoldClosed(HoldId(5)), seconds(2));
     assert_eq!(other, Err(EpisodeRefusal::NotHeld));
-    let ended = registry.end(&id(1), EndCause::HoldClosed(HoldId(4)), seconds(2)).expect("held");
-    assert_eq!((ended[0].recycle.len(), states(&registry)), (2, vec!["recycling", "recycling"]));
+    let ended = registry.end(&id(1), EndCause::HoldClosed(HoldId(4)), seconds(2)).expect("held").expect("ended");
+    assert_eq!((ended.recycle.len(), states(&registry)), (2, vec!["recycling", "recycling"]));
 }
 
 #[test]
@@ -185,6 +188,22 @@ fn the_same_owner_and_key_get_the_same_episode() {
 }
 
 #[test]
+fn no_request_and_no_heartbeat_asks_for_more_time_than_is_allowed() {
+    let mut registry = registry();
+    let terms = |ttl| EpisodeTerms::new(seconds(ttl), seconds(30)).expect("valid");
+    let mut ask = |number, ttl| {
+        let request = EpisodeRequest { terms: terms(ttl), ..request(&["shop"]) };
+        registry.ask(id(number), request, token(number), Duration::ZERO)
+    };
+    assert_eq!(ask(1, 101), Err(AskRefusal::TtlTooLong { most: seconds(100) }));
+    assert!(ask(1, 100).is_ok());
+    registry.settle(Duration::ZERO);
+    let mut extend = |by| registry.change(&id(1), EpisodeChange::Heartbeat(Some(seconds(by))), Duration::ZERO);
+    assert_eq!(extend(101), Err(EpisodeRefusal::TtlTooLong { most: seconds(100) }));
+    assert_eq!(extend(100), Ok(()));
+}
+
+#[test]
 fn only_so_many_ended_episodes_are_remembered() {
     let mut registry = registry();
     for number in 1..=5 {
@@ -207,16 +226,24 @@ fn episodes_on_shared_sites_are_bounded_as_well() {
 }
 
 #[test]
-fn requests_to_fork_end_with_the_parent() {
+fn a_fork_needs_nothing_of_its_parent_any_more() {
     let mut registry = registry();
-    let mut fork = request(&["shop"]);
-    fork.sites[0].start = StartPoint::Fork(id(1));
-    let early = registry.ask(id(2), fork.clone(), token(2), Duration::ZERO);
-    assert_eq!(early, Err(AskRefusal::NotForkable(id(1))));
     active(&mut registry, 1);
-    registry.ask(id(2), fork, token(2), Duration::ZERO).expect("forkable");
-    let ended = registry.end(&id(1), EndCause::Release, Duration::ZERO).expect("active");
-    assert_eq!((&ended[1].id, &ended[1].ending), (&id(2), &EpisodeEnding::Void(VoidReason::ParentEnded)));
+    let mut fork = request(&["shop"]);
+    fork.key = Some(IdempotencyKey::parse("fork").expect("valid"));
+    let start = |copy: &str| StartPoint::Fork { parent: id(1), copy: SnapshotId::from(copy.to_owned()) };
+    fork.sites[0].start = start("first");
+    let asked = registry.ask(id(2), fork.clone(), token(2), Duration::ZERO).expect("a request like others");
+    assert_eq!(registry.settle(Duration::ZERO).granted, [], "it waits like others");
+    let ended = registry.end(&id(1), EndCause::Release, Duration::ZERO).expect("active").expect("ended");
+    for order in &ended.recycle {
+        registry.note_recycled(&order.slot, order.turn, Duration::ZERO).expect("the latest attempt");
+    }
+    assert_eq!(registry.settle(Duration::ZERO).granted.len(), 1, "the end of the parent does not end it");
+    fork.sites[0].start = start("second");
+    let again = registry.ask(id(3), fork, token(3), Duration::ZERO).expect("a repetition");
+    assert_eq!((again.id, again.is_known), (asked.id, true));
+    assert_eq!(registry.get(&id(2)).map(|episode| &episode.request.sites[0].start), Some(&start("first")));
 }
 
 #[test]

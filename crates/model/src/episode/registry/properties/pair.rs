@@ -61,7 +61,7 @@ impl Pair {
         }
     }
 
-    fn note_ended(&mut self, ended: Vec<EndedEpisode>) {
+    fn note_ended(&mut self, ended: impl IntoIterator<Item = EndedEpisode>) {
         for ended in ended {
             self.note_orders(ended.recycle);
         }
@@ -176,7 +176,7 @@ impl Pair {
             }
         };
         match (self.registry.fail_slot(&slot, reason, self.now()), is_held) {
-            (SlotFailure::Void(ended), Some(true)) => self.note_ended(ended),
+            (SlotFailure::Void(ended), Some(true)) => self.note_ended([ended]),
             (SlotFailure::Recycle(order), None) => self.note_orders(vec![order]),
             (SlotFailure::Nothing, Some(false)) => {}
             (failure, is_held) => panic!("{failure:?} while held: {is_held:?}"),
@@ -244,6 +244,7 @@ impl Pair {
                     sites: wants.iter().chain(&shared).map(want).collect(),
                     terms: EpisodeTerms::new(Duration::from_secs(ttl), Duration::from_secs(wait)).expect("valid"),
                     labels: EpisodeLabels::default(),
+                    record: Default::default(),
                 };
                 self.ask(request, owner, wants);
             }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::{MOST_OPEN, PREPARATION, QUOTA, REMEMBERED, SITES, WAITING, WAITING_OF_OWNER};
 use crate::episode::fence::TokenHash;
 use crate::episode::ids::EpisodeId;
+use crate::episode::life::LONGEST_TTL;
 use crate::episode::queue::{OwnerQuotas, QueueLimits};
 use crate::episode::registry::{EpisodeLimits, EpisodeRegistry};
 use crate::episode::request::SiteCapacity;
@@ -33,6 +34,7 @@ pub(super) fn new_registry() -> EpisodeRegistry {
         queue: QueueLimits { waiting: WAITING, waiting_of_owner: WAITING_OF_OWNER },
         quotas: OwnerQuotas { default: QUOTA, by_owner: BTreeMap::new() },
         open: MOST_OPEN,
+        ttl: LONGEST_TTL,
         preparation: Duration::from_secs(PREPARATION),
         remembered: REMEMBERED,
         remember_for: Duration::from_secs(100),

@@ -1,21 +1,27 @@
 //! Compares the gateway with nginx as a reverse proxy and with direct access.
 //!
-//! Needs `nginx` and `wrk`. An nginx with one worker serves small files. wrk requests them directly, through a second
+//! Needs `nginx`, `tinyproxy` and `wrk`. An nginx with one worker serves small files. wrk requests them directly, through a second
 //! nginx and through the gateway, alternately, so that other load on the machine affects all three alike. nginx and the
 //! gateway have the same number of workers, keep connections to the site open, write no log and set the same forwarding
-//! headers. At the end the gateway with recording is compared with the gateway without it.
+//! headers. Then the episode proxy is measured beside nginx and tinyproxy, and at the end the gateway with recording
+//! beside the gateway without it.
 //!
 //! Arguments: `--quick` for short runs. Exits with status 1 if a limit is not met.
 
+mod proxied;
+mod servers;
+mod wrk;
+
 use std::fs;
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::process::{Child, Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
+use std::process::ExitCode;
+use std::time::Duration;
 
 use arenad_gateway::{Gateway, GatewaySettings, HoldLimits, RecordingFilter, Target, WriteRules};
+use servers::{free_address, nginx};
+use wrk::{Way, in_turns, median};
 
 /// The minimum ratio of the gateway's throughput to nginx's, and the maximum addition to the median latency in
 /// microseconds.
@@ -37,20 +43,12 @@ fn main() -> ExitCode {
     }
 }
 
-struct BenchPlan {
+/// The extent of the measurements.
+pub struct BenchPlan {
+    /// The number of runs of each way.
     rounds: usize,
+    /// The duration of a run.
     seconds: u32,
-}
-
-/// A process that is killed when the value is dropped.
-struct BenchProcess(Child);
-
-impl Drop for BenchProcess {
-    fn drop(&mut self) {
-        // SIGTERM makes nginx exit at once; a graceful shutdown (SIGQUIT) is not needed.
-        let _ = Command::new("kill").arg(self.0.id().to_string()).status();
-        let _ = self.0.wait();
-    }
 }
 
 fn run() -> io::Result<bool> {
@@ -98,7 +96,7 @@ fn run() -> io::Result<bool> {
     route.serve(Target { address: site, instance: "bench-1".to_owned(), generation: 1 });
     let started = memory()?;
 
-    let ways = [("direct", site), ("nginx", proxy), ("gateway", route.local_addr())];
+    let ways = [Way::to(site), Way::to(proxy), Way::to(route.local_addr())];
     println!("gateway: {workers} workers each, wrk -t1, medians of {} runs of {} s\n", plan.rounds, plan.seconds);
     println!("{:<22} {:>10} {:>10} {:>10} {:>16}", "", "direct", "nginx", "gateway", "gateway / nginx");
     let mut is_kept = true;
@@ -141,6 +139,7 @@ fn run() -> io::Result<bool> {
         started - before,
         loaded - before
     );
+    is_kept &= proxied::compare(&plan, directory.path(), &gateway, &route, site, proxy)?;
     // This comparison comes last because the recorder keeps the bodies that pass: pages of text, more of them than its
     // limit allows.
     let recorded = gateway.open(
@@ -152,7 +151,7 @@ fn run() -> io::Result<bool> {
     );
     let recorded = recorded.map_err(io::Error::other)?;
     recorded.serve(Target { address: site, instance: "bench-2".to_owned(), generation: 1 });
-    let ways = [("direct", site), ("gateway", route.local_addr()), ("recording", recorded.local_addr())];
+    let ways = [Way::to(site), Way::to(route.local_addr()), Way::to(recorded.local_addr())];
     println!("\n{:<22} {:>10} {:>10} {:>10} {:>21}", "", "direct", "gateway", "recording", "recording / gateway");
     for (name, _) in SIZES {
         let rounds = in_turns(&plan, &ways, CONNECTIONS, name)?;
@@ -164,103 +163,6 @@ fn run() -> io::Result<bool> {
     println!("memory +{} KiB with a full recording", memory()?.saturating_sub(loaded));
     println!("\n>= {LEAST_RATIO}x nginx and <= {} µs added: {}", MOST_ADDED, if is_kept { "kept" } else { "NOT KEPT" });
     Ok(is_kept)
-}
-
-fn free_address() -> io::Result<SocketAddr> {
-    TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)))?.local_addr()
-}
-
-fn nginx(directory: &Path, name: &str, workers: usize, http: &str, listens: SocketAddr) -> io::Result<BenchProcess> {
-    let own = directory.join(name);
-    fs::create_dir(&own)?;
-    let at = own.display();
-    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-        .iter()
-        .map(|kind| format!("{kind}_temp_path {at}/{kind};\n"))
-        .collect();
-    let configuration = own.join("nginx.conf");
-    fs::write(
-        &configuration,
-        format!(
-            "daemon off;\nworker_processes {workers};\npid {at}/pid;\nerror_log {at}/error.log warn;\n\
-             events {{ worker_connections 4096; }}\nhttp {{\naccess_log off;\nsendfile on;\n\
-             keepalive_requests 100000000;\nkeepalive_timeout 300s;\n{temporary}{http}\n}}\n"
-        ),
-    )?;
-    let child = Command::new("nginx").arg("-c").arg(&configuration).stderr(Stdio::null()).spawn();
-    let running = BenchProcess(child.map_err(|error| io::Error::other(format!("start nginx: {error}")))?);
-    let until = Instant::now() + Duration::from_secs(10);
-    while TcpStream::connect(listens).is_err() {
-        if Instant::now() > until {
-            let log = fs::read_to_string(own.join("error.log")).unwrap_or_default();
-            return Err(io::Error::other(format!("nginx does not listen on {listens}: {log}")));
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    Ok(running)
-}
-
-#[derive(Clone, Copy)]
-struct BenchRun {
-    /// Requests per second.
-    rate: f64,
-    /// In microseconds.
-    median: f64,
-}
-
-/// Measures the three routes alternately; a round consists of one run of each.
-fn in_turns(
-    plan: &BenchPlan,
-    ways: &[(&str, SocketAddr); 3],
-    connections: u32,
-    file: &str,
-) -> io::Result<Vec<[BenchRun; 3]>> {
-    let mut rounds = Vec::new();
-    for _ in 0..plan.rounds {
-        let run = |way: usize| wrk(ways[way].1, connections, plan.seconds, file);
-        rounds.push([run(0)?, run(1)?, run(2)?]);
-    }
-    Ok(rounds)
-}
-
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-fn wrk(address: SocketAddr, connections: u32, seconds: u32, file: &str) -> io::Result<BenchRun> {
-    let output = Command::new("wrk")
-        .args(["-t1", "--latency", &format!("-c{connections}"), &format!("-d{seconds}s")])
-        .arg(format!("http://{address}/{file}"))
-        .output()
-        .map_err(|error| io::Error::other(format!("start wrk: {error}")))?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    if text.contains("Non-2xx") || text.contains("Socket errors") {
-        return Err(io::Error::other(format!("wrk met errors at {address}:\n{text}")));
-    }
-    let word_after = |label: &str| {
-        let line = text.lines().find(|line| line.trim_start().starts_with(label));
-        line.and_then(|line| line.split_whitespace().last()).map(str::to_owned)
-    };
-    let rate = word_after("Requests/sec:").and_then(|word| word.parse().ok());
-    let median = word_after("50%").and_then(|word| microseconds(&word));
-    match (rate, median) {
-        (Some(rate), Some(median)) => Ok(BenchRun { rate, median }),
-        _ => Err(io::Error::other(format!("wrk said something else:\n{text}"))),
-    }
-}
-
-/// Reads wrk's `21.00us`, `1.02ms`, `1.20s` as microseconds.
-fn microseconds(word: &str) -> Option<f64> {
-    let (number, unit) = word.split_at(word.find(|letter: char| letter.is_ascii_alphabetic())?);
-    let scale = match unit {
-        "us" => 1.0,
-        "ms" => 1e3,
-        "s" => 1e6,
-        _ => return None,
-    };
-    number.parse::<f64>().ok().map(|number| number * scale)
 }
 
 /// Resident memory of this process in KiB.

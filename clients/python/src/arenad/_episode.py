@@ -1,0 +1,376 @@
+"""Episodes: leases on sites, which end with their block or with their process."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Any
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from ._errors import ArenadError, EpisodeEnded, Unreachable, ended
+from ._hold import Hold
+from ._tasks import published
+from ._transport import Transport
+from .types import (
+    Begun,
+    EpisodeEvaluation,
+    EpisodeProxy,
+    EpisodeSite,
+    EpisodeStateEvent,
+    ReportedEpisode,
+    StartedEpisode,
+    StorageState,
+)
+
+ATTEMPTS = 3
+"""The number of attempts to ask for an episode if the answer is lost."""
+
+FORK_TIMEOUT = 600.0
+"""Seconds within which the state of an episode is copied."""
+
+RETRY_AFTER = 2.0
+"""Seconds before the next attempt if a refusal does not say when to try again."""
+
+
+class Episode:
+    """A lease on sites, which no other client changes meanwhile.
+
+    As a context manager, it ends with the block. It also ends with the process, even if that is killed: the client holds
+    it by a connection. Threads may share an episode. A forked process must not use it.
+
+    Methods raise `EpisodeVoid` if the environment failed the episode, and `EpisodeEnded` if it has ended otherwise. So
+    does the end of the block, unless the episode was evaluated: what the block did after that end did not reach the
+    sites.
+    """
+
+    def __init__(self, transport: Transport, started: StartedEpisode) -> None:
+        self._transport = transport
+        self._started = started
+        self._process = os.getpid()
+        self._is_ended = False
+        self._is_judged = False
+        self._begun: Begun | None = None
+        try:
+            self._hold = Hold(transport, started["episode"])
+        except ArenadError as error:
+            # An episode that is held belongs to another client, which has asked with the same key.
+            if error.code != "already_held":
+                self._release_quietly()
+            raise
+
+    def __enter__(self) -> Episode:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process != os.getpid() or self._is_ended:
+            return
+        try:
+            self.end()
+        except EpisodeEnded as told:
+            # The end of the episode explains a failure of the block; but what stops the program is not a failure.
+            if error is None and not self._is_judged or isinstance(error, Exception) and not isinstance(error, EpisodeEnded):
+                raise told from error
+        except ArenadError:
+            if error is None:
+                raise
+
+    def __repr__(self) -> str:
+        return f"<Episode {self.id} {self.state}>"
+
+    @property
+    def id(self) -> str:
+        """The id, which is not a secret."""
+        return self._started["episode"]["id"]
+
+    @property
+    def token(self) -> str:
+        """The secret that opens the episode's state, hold and end to a client on TCP."""
+        return self._started["token"]
+
+    @property
+    def reported(self) -> ReportedEpisode:
+        """The episode as the daemon has last told it."""
+        return self._hold.latest
+
+    @property
+    def state(self) -> str:
+        """`queued`, `preparing`, `active`, `frozen`, `released`, `expired` or `void`."""
+        return self.reported["state"]
+
+    @property
+    def environment(self) -> str:
+        """The name of the environment."""
+        return self._started["episode"]["environment"]
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels, among them `task` for an episode of a native task."""
+        return self._started["episode"]["labels"]
+
+    @property
+    def sites(self) -> list[EpisodeSite]:
+        """The sites with their slots, in the order of the request."""
+        return self.reported["sites"]
+
+    @property
+    def is_proxied(self) -> bool:
+        """Whether `urls` lead through the episode proxy, because a site has no public port in this episode."""
+        return any(site["url"] is None and site["proxy_url"] is not None for site in self.sites)
+
+    @property
+    def urls(self) -> dict[str, str]:
+        """The URL of each site: all public, or all through the episode proxy, which the client must then use."""
+        kind = "proxy_url" if self.is_proxied else "url"
+        return {site["site"]: site[kind] for site in self.sites if site[kind] is not None}  # type: ignore[literal-required]
+
+    @property
+    def proxy(self) -> EpisodeProxy | None:
+        """The episode proxy for Playwright: `browser.new_context(proxy=episode.proxy)`. `None` if the daemon offers none."""
+        return self._started["proxy"]
+
+    @property
+    def proxy_url(self) -> str | None:
+        """The episode proxy in one URL, for other clients: `requests.get(url, proxies={"http": episode.proxy_url})`."""
+        proxy = self.proxy
+        if proxy is None:
+            return None
+        parts = urlsplit(proxy["server"])
+        credentials = f"{quote(proxy['username'], safe='')}:{quote(proxy['password'], safe='')}"
+        return urlunsplit(parts._replace(netloc=f"{credentials}@{parts.netloc}"))
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment variables that benchmarks read, such as `SHOPPING`."""
+        return self.reported.get("variables", {})
+
+    def storage_state(self, site: str, account: str | None = None) -> StorageState:
+        """Returns the session of an account in Playwright's format; without a name, of the only one that can sign in."""
+        query = "" if account is None else f"?account={quote(account, safe='')}"
+        state: StorageState = self._ask("GET", f"/storage-state/{quote(site, safe='')}{query}")
+        return state
+
+    def begin(self, task: str | None = None) -> Begun:
+        """Captures the values that the check of a native task compares with, by default of the task that the episode was
+        started with. `evaluate` uses them."""
+        self._begun = self._ask("POST", "/evaluations/begin", {"task": task})
+        return self._begun
+
+    def evaluate(
+        self,
+        task: Any = None,
+        *,
+        benchmark: str | None = None,
+        answer: Any = "",
+        url: str | None = None,
+        cdp: str | None = None,
+        har: Any = None,
+        profiles: Iterable[str] = ("compat",),
+        begun: Begun | None = None,
+        data: str | os.PathLike[str] | None = None,
+    ) -> EpisodeEvaluation:
+        """Judges the episode by the present state of its sites. It is frozen meanwhile.
+
+        By default it is judged by the native task that it was started with. With `benchmark`, `task` is a task of it, or
+        its number in the file `data`, as for `Arena.evaluate`.
+        """
+        body: dict[str, Any]
+        if benchmark is None:
+            body = {"task": task, "begun": begun or self._begun, "answer": answer, "url": url, "cdp": cdp}
+        else:
+            if isinstance(task, int):
+                task = published(task, data or os.environ.get("ARENAD_BENCHMARK_DATA"))
+            judged = {"benchmark": benchmark, "task": task, "answer": answer, "url": url or "", "cdp": cdp}
+            judged["profiles"] = list(profiles)
+            if har is not None:
+                judged["traffic"] = {"har": har}
+            body = {"benchmark": judged}
+        evaluation: EpisodeEvaluation = self._ask("POST", "/evaluations", body)
+        if evaluation["verdict"] == "void" and evaluation["ending"] is not None:
+            raise ended(evaluation["ending"])
+        self._is_judged = True
+        return evaluation
+
+    def freeze(self) -> None:
+        """Freezes the episode until `unfreeze`: the episode proxy lets no request pass."""
+        self._ask("POST", "/freeze")
+
+    def unfreeze(self) -> None:
+        """Ends the freeze."""
+        self._ask("POST", "/unfreeze")
+
+    def extend(self, seconds: float | None = None) -> float:
+        """Sets the time to live from now on, and returns the seconds that are left. It is suspended while the client holds
+        the episode, which it does until the end."""
+        body = {"extend_seconds": None if seconds is None else round(seconds)}
+        left: float = self._ask("POST", "/heartbeat", body)["left_seconds"]
+        return left
+
+    def har(self) -> dict[str, Any]:
+        """Returns the recorded traffic of the episode's sites as a HAR without secrets."""
+        har: dict[str, Any] = self._ask("GET", "/har")
+        return har
+
+    def events(self, *, after: int | None = None) -> Iterator[EpisodeStateEvent]:
+        """Yields the states of the episode, past and future, until its end."""
+        while True:
+            stream = self._transport.stream(self._path + "/events" + ("" if after is None else f"?after={after}"))
+            try:
+                for _, event in stream:
+                    if "seq" not in event:
+                        # The daemon keeps only a number of events.
+                        raise ArenadError(event["message"], code="not_found")
+                    after = event["seq"]
+                    yield event
+                    if event["ending"] is not None:
+                        return
+            finally:
+                stream.close()
+            time.sleep(0.2)
+
+    def fork(
+        self,
+        children: int = 1,
+        *,
+        timeout: float = 60.0,
+        owner: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> list[Episode]:
+        """Returns new episodes whose sites start in the present state of this one, which goes on.
+
+        Sessions and everything else in the stores are equal; what is only in the memory of a site's processes is not.
+        Raises `NoSlot` if not all children get their slots within `timeout` seconds; then there is no child. Each child
+        is independent: it ends with a block of its own, with `end`, or with the process.
+        """
+        body: dict[str, Any] = {"children": children, "wait_seconds": round(timeout), "detach": True}
+        body |= {} if owner is None else {"owner": owner}
+        body |= {} if labels is None else {"labels": dict(labels)}
+        path, headers = f"{self._path}/fork", {"Idempotency-Key": f"python-{uuid.uuid4()}"}
+        forked = self._transport.request("POST", path, body, headers, timeout=FORK_TIMEOUT)
+        episodes: list[Episode] = []
+        try:
+            for started in forked["children"]:
+                episodes.append(Episode(self._transport, started))
+            for episode in episodes:
+                episode._granted()
+        except BaseException:
+            for started in forked["children"]:
+                _release(self._transport, started["episode"]["id"])
+            raise
+        return episodes
+
+    def end(self) -> None:
+        """Ends the episode, and returns when its client's connections are cut. The sites go back to their baselines in the
+        background. Raises `EpisodeEnded` if the episode had ended before."""
+        if self._is_ended:
+            return
+        self._is_ended = True
+        try:
+            self._ask("DELETE", "")
+        finally:
+            self._hold.close()
+
+    @property
+    def _path(self) -> str:
+        return f"/v1/episodes/{self.id}"
+
+    def _ask(self, method: str, path: str, body: object = None) -> Any:
+        return self._transport.request(method, self._path + path, body)
+
+    def _granted(self) -> Episode:
+        """Waits until the client can reach the sites."""
+        try:
+            reached = self._hold.wait(lambda episode: episode["state"] in ("active", "frozen"))
+        except BaseException:
+            self._release_quietly()
+            raise
+        if reached["ending"] is not None:
+            self._hold.close()
+            self._is_ended = True
+            raise ended(reached["ending"])
+        return self
+
+    def _release_quietly(self) -> None:
+        self._is_ended = True
+        _release(self._transport, self.id)
+        if hasattr(self, "_hold"):
+            self._hold.close()
+
+
+class EpisodeRequest:
+    """A request for an episode, which another thread may withdraw."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        body: Mapping[str, Any],
+        *,
+        timeout: float,
+        key: str | None,
+    ) -> None:
+        self._transport = transport
+        self._body = dict(body)
+        self._timeout = timeout
+        # With a key, a repetition after a lost answer gets the same episode.
+        self._key = key or f"python-{uuid.uuid4()}"
+        self._withdrawn = threading.Event()
+        self._lock = threading.Lock()
+        self._episode: Episode | None = None
+
+    def start(self) -> Episode:
+        """Asks for the episode, waits for its slots, and returns it when its client can reach the sites."""
+        started = self._asked()
+        with self._lock:
+            episode = self._episode = Episode(self._transport, started)
+            if self._withdrawn.is_set():
+                episode._release_quietly()
+        return episode._granted()
+
+    def withdraw(self) -> None:
+        """Ends the episode, or the wait for it."""
+        with self._lock:
+            self._withdrawn.set()
+            if self._episode is not None:
+                self._episode._release_quietly()
+
+    def _asked(self) -> StartedEpisode:
+        """Sends the request. Waits as long as a refusal says, if the time suffices, and tries again."""
+        deadline = time.monotonic() + self._timeout
+        while True:
+            left = max(0.0, deadline - time.monotonic())
+            body = {**self._body, "wait_seconds": round(left), "detach": True}
+            try:
+                return self._sent(body)
+            except ArenadError as error:
+                pause = RETRY_AFTER if error.retry_after is None else error.retry_after
+                left = deadline - time.monotonic()
+                if error.status not in (429, 503) or isinstance(error, EpisodeEnded) or pause > left:
+                    raise
+                if self._withdrawn.wait(pause):
+                    raise
+
+    def _sent(self, body: Mapping[str, Any]) -> StartedEpisode:
+        headers = {"Idempotency-Key": self._key}
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                started: StartedEpisode = self._transport.request("POST", "/v1/episodes", body, headers)
+                return started
+            except Unreachable as error:
+                # The daemon may have started the episode, so the repetition is word for word the same.
+                if attempt == ATTEMPTS or error.code != "unreachable":
+                    raise
+                time.sleep(0.2 * attempt)
+        raise AssertionError("the last attempt returns or raises")
+
+
+def _release(transport: Transport, id: str) -> None:
+    """Ends an episode that the caller never gets. If the request fails, it ends when its time to live is over."""
+    try:
+        transport.request("DELETE", f"/v1/episodes/{id}", timeout=10.0)
+    except ArenadError:
+        pass

@@ -1,0 +1,149 @@
+//! Writes the record of one episode: exchanges become lines without secrets, within the limits of the record.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::file::RecordFile;
+use super::line::{LeftOut, LeftOutReason, RecordHead, RecordLine, of_entry};
+use crate::traffic;
+use arenad_gateway::{Exchange, Loss, RecordedBody};
+use arenad_seams::wall_clock::WallClock;
+
+/// The size that the bodies of responses leave to what follows, as a part of the limit.
+const ROOM_WITHOUT_BODIES: u64 = 4;
+
+/// The size that exchanges leave to lines about the record itself, in bytes.
+const ROOM_FOR_NOTES: u64 = 16 * 1024;
+
+/// Writes the record of one episode.
+pub(super) struct RecordWriter {
+    path: PathBuf,
+    head: RecordHead,
+    /// The maximum size of the record, in bytes.
+    limit: u64,
+    clock: WallClock,
+    /// `None` until the file can be opened.
+    file: Option<RecordFile>,
+    /// The exchanges that could not be written, and that no line mentions yet.
+    missed: Arc<AtomicU64>,
+    /// The exchanges that found no room, and that no line mentions yet.
+    refused: u64,
+    is_full_noted: bool,
+}
+
+impl RecordWriter {
+    pub(super) fn new(path: PathBuf, head: RecordHead, limit: u64, clock: WallClock) -> Self {
+        let missed = Arc::default();
+        Self { path, head, limit, clock, file: None, missed, refused: 0, is_full_noted: false }
+    }
+
+    /// Returns the number of exchanges that could not be written, which others count as well.
+    pub(super) fn missed(&self) -> &Arc<AtomicU64> {
+        &self.missed
+    }
+
+    /// Opens the file, and writes its first line or one that says that the record is continued.
+    pub(super) fn open(&mut self) -> bool {
+        if self.file.is_some() {
+            return true;
+        }
+        let opened = RecordFile::open(&self.path).and_then(|mut file| {
+            let line = match file.len() {
+                0 => RecordLine::Record(self.head.clone()),
+                _ => RecordLine::Resumed { at: self.clock.now() },
+            };
+            file.append(&line.to_bytes())?;
+            Ok(file)
+        });
+        match opened {
+            Ok(file) => self.file = Some(file),
+            Err(error) => {
+                tracing::warn!(episode.id = self.head.episode, %error, "{} cannot be opened", self.path.display());
+            }
+        }
+        self.file.is_some()
+    }
+
+    /// Writes an exchange, or notes that it is not in the record.
+    pub(super) fn write(&mut self, site: Option<&str>, exchange: &Exchange) {
+        if !self.open() {
+            self.missed.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        self.note_missed();
+        let limit = self.limit.saturating_sub(ROOM_FOR_NOTES);
+        let mut line = line_of(site, exchange);
+        let length = self.file.as_ref().map_or(0, RecordFile::len);
+        let end = |line: &[u8]| length + line.len() as u64;
+        if end(&line) > limit - limit / ROOM_WITHOUT_BODIES && has_body(exchange) {
+            line = line_of(site, &without_body(exchange));
+        }
+        if end(&line) > limit {
+            self.refused += 1;
+            self.note_full();
+        } else if !self.append(&line) {
+            self.missed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Says that exchanges are missing which could not be written.
+    fn note_missed(&mut self) {
+        let requests = self.missed.swap(0, Ordering::Relaxed);
+        if requests > 0 && !self.leave_out(requests, LeftOutReason::NotWritten) {
+            self.missed.fetch_add(requests, Ordering::Relaxed);
+        }
+    }
+
+    /// Says at once that the record is full. The number of the exchanges that follow is written when it is closed.
+    fn note_full(&mut self) {
+        if !self.is_full_noted && self.leave_out(self.refused, LeftOutReason::Full) {
+            (self.is_full_noted, self.refused) = (true, 0);
+        }
+    }
+
+    fn leave_out(&mut self, requests: u64, because: LeftOutReason) -> bool {
+        let left_out = LeftOut { requests, because, at: self.clock.now() };
+        self.append(&RecordLine::LeftOut(left_out).to_bytes())
+    }
+
+    fn append(&mut self, line: &[u8]) -> bool {
+        let Some(file) = &mut self.file else { return false };
+        let appended = file.append(line);
+        if let Err(error) = &appended {
+            tracing::warn!(episode.id = self.head.episode, %error, "{} cannot be written", self.path.display());
+        }
+        appended.is_ok()
+    }
+
+    /// Says that nothing follows, and lets the record outlive a failure of the host.
+    pub(super) fn close(&mut self) {
+        if !self.open() {
+            return;
+        }
+        self.note_missed();
+        if self.refused > 0 && self.leave_out(self.refused, LeftOutReason::Full) {
+            self.refused = 0;
+        }
+        self.append(&RecordLine::Closed { at: self.clock.now() }.to_bytes());
+        if let Some(Err(error)) = self.file.as_ref().map(RecordFile::sync) {
+            tracing::warn!(episode.id = self.head.episode, %error, "{} cannot be written", self.path.display());
+        }
+    }
+}
+
+fn line_of(site: Option<&str>, exchange: &Exchange) -> Vec<u8> {
+    of_entry(&traffic::recorded_entry(site, exchange))
+}
+
+fn has_body(exchange: &Exchange) -> bool {
+    matches!(exchange.received, RecordedBody::Whole(_))
+}
+
+fn without_body(exchange: &Exchange) -> Exchange {
+    let received = match &exchange.received {
+        RecordedBody::Whole(body) => RecordedBody::Lost { why: Loss::MadeRoom, size: body.len() as u64 },
+        other => other.clone(),
+    };
+    Exchange { received, ..exchange.clone() }
+}
