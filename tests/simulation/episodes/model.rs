@@ -459,7 +459,7 @@ impl Model {
                 VoidReason::StoreFailed { .. } | VoidReason::PreparationTimedOut => is_disturbed,
                 VoidReason::DaemonRestarted => current.crashes > since.crashes,
                 VoidReason::EnvironmentDown => is_taken_down,
-                VoidReason::EngineLost { .. } | VoidReason::NodeLost { .. } | VoidReason::ParentEnded => false,
+                VoidReason::EngineLost { .. } | VoidReason::NodeLost { .. } => false,
             },
         };
         self.check(is_true, || format!("episode {number} has ended without a reason: {ending}"));
