@@ -225,7 +225,8 @@ impl SimulatedWorld {
         let (clock, ahead) = (self.clock.clone(), self.ahead.clone());
         WallClock::new(move || {
             let seconds = clock.unix() + ahead.load(Ordering::Relaxed);
-            Timestamp::from_second(seconds).expect("a time of this century")
+            let nanos = i32::try_from(clock.now().subsec_nanos()).unwrap_or_default();
+            Timestamp::new(seconds, nanos).expect("a time of this century")
         })
     }
 

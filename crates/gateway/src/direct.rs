@@ -44,10 +44,13 @@ impl Route {
     ///
     /// Cancellation: equivalent to the departure of the client; a request that has been sent is not taken back.
     pub async fn pass<T>(&self, request: DirectRequest, send: impl AsyncFnMut(&Target) -> io::Result<T>) -> Direct<T> {
+        if !self.is_listening() {
+            return Direct::Closed;
+        }
         self.pass_to(None, request, send).await
     }
 
-    /// Passes a request on to one generation, or to any if `generation` is `None`.
+    /// Passes a request on to one generation, or to any if `generation` is `None`. The route may be without a port.
     async fn pass_to<T>(
         &self,
         generation: Option<u64>,
@@ -55,9 +58,6 @@ impl Route {
         mut send: impl AsyncFnMut(&Target) -> io::Result<T>,
     ) -> Direct<T> {
         let shared = &self.shared;
-        if !self.is_listening() {
-            return Direct::Closed;
-        }
         if request.may_write && shared.writes.is_refused {
             return Direct::Refused(405, "it is only read".to_owned());
         }
