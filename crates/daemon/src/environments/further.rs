@@ -77,7 +77,31 @@ impl EnvironmentRegistry {
         let is_meant =
             |slot: &InstanceId| !is_public(slot) && firsts.iter().any(|first| first.id.site_id() == slot.site_id());
         let meant = self.slots.instances().into_iter().filter(|instance| is_meant(&instance.id));
-        self.remove_slots(meant.collect()).await
+        self.remove_slots(meant.collect()).await?;
+        self.remove_undriven(firsts).await
+    }
+
+    /// Offers sites to episodes again that were withdrawn and are not taken down.
+    pub(super) async fn offer_again(&self, firsts: &[InstanceHandle]) {
+        for first in firsts {
+            if let Some(site) = self.site_of(&first.id.site_id()) {
+                self.offer(first, &site).await;
+            }
+        }
+    }
+
+    /// Removes the containers of further slots of sites that have no driver, because an earlier daemon began to remove
+    /// them.
+    async fn remove_undriven(&self, firsts: &[InstanceHandle]) -> Result<(), EnvironmentError> {
+        for first in firsts {
+            for row in self.shared.store.instances(first.id.environment.as_str()).await? {
+                let is_meant = row.id.site_id() == first.id.site_id() && !is_public(&row.id);
+                if is_meant && !self.has_driver(&row.id) {
+                    self.remove_remains(&row.id).await?;
+                }
+            }
+        }
+        Ok(())
     }
 
     async fn remove_slots(&self, slots: Vec<InstanceHandle>) -> Result<(), EnvironmentError> {
