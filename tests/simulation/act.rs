@@ -130,6 +130,9 @@ impl SimulationRun {
             ScheduleStep::ClockMoves(seconds) => {
                 self.is_disturbed();
                 self.world.ahead.fetch_add(*seconds, Ordering::Relaxed);
+                if *seconds > 0 {
+                    self.model.borrow_mut().clock_jumps();
+                }
             }
             ScheduleStep::DiskFull(bits, millis) => {
                 self.is_disturbed();

@@ -19,7 +19,7 @@ use crate::schedule::SITES;
 use crate::world::{DaemonLife, ENVIRONMENT, FIRST_PORT, NAMES, STANDBYS};
 
 /// The longest time until a dead container is noticed: two rounds of probes with their timeouts.
-const DETECTION: Duration = Duration::from_secs(90);
+pub const DETECTION: Duration = Duration::from_secs(90);
 /// The duration of two passes of reconciliation.
 const RECONCILED: Duration = Duration::from_secs(200);
 /// The time within which every request ends once no fault remains: the engine may send no progress of an image for an

@@ -78,7 +78,7 @@ impl SimulationRun {
     /// Asks for an episode. Returns the number of the request.
     pub fn ask_for_episode(self: &Rc<Self>, life: &Rc<DaemonLife>, ask: EpisodeAsk) -> u64 {
         let number = self.number();
-        let circumstances = self.circumstances();
+        let circumstances = self.circumstances_of_request();
         self.model.borrow_mut().asks_for_episode(number, ask, circumstances, self.now());
         let (run, life) = (self.clone(), life.clone());
         tokio::task::spawn_local(async move {

@@ -13,6 +13,7 @@ use arenad_store::{FollowError, StoredEpisodeEvent};
 use super::model::ModelEpisode;
 use super::steps::EpisodeAsk;
 use super::{Circumstances, SHARED, SLOTS, instance, shown};
+use crate::laws::DETECTION;
 use crate::model::Reader;
 use crate::run::SimulationRun;
 use crate::schedule::{SITES, WriteDestination};
@@ -42,6 +43,20 @@ impl SimulationRun {
             downs: model.episodes.downs,
             removals: model.episodes.removals,
         }
+    }
+
+    /// Returns the circumstances of a request that is made now. Faults that may still have effects count as later ones.
+    pub fn circumstances_of_request(&self) -> Circumstances {
+        let mut since = self.circumstances();
+        let is_quiet = self.faultless_since() + QUIET < self.now() && self.agenda.borrow().is_empty();
+        if !is_quiet {
+            since.disturbances = since.disturbances.saturating_sub(1);
+        }
+        // Deaths are noticed later, and only those that took place are faults.
+        if self.faultless_since() + DETECTION > self.now() {
+            since.deaths = since.deaths.saturating_sub(1);
+        }
+        since
     }
 
     /// Returns the time since which no fault has been present.

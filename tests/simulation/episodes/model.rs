@@ -89,6 +89,10 @@ pub struct ModelEpisode {
     pub changes: u32,
     /// The time by which the episode ends.
     must_end_by: Option<Duration>,
+    /// Whether the clock was set forward since the request. The next daemon then takes the time that has passed from it.
+    has_jumped: bool,
+    /// Whether the wait may be over at any time.
+    is_wait_unsure: bool,
 }
 
 impl ModelEpisode {
@@ -193,6 +197,8 @@ impl Model {
             is_frozen: false,
             changes: 0,
             must_end_by: None,
+            has_jumped: false,
+            is_wait_unsure: false,
         };
         self.episodes.known.insert(number, episode);
         self.episodes.open.insert(number, now);
@@ -289,6 +295,13 @@ impl Model {
         }
     }
 
+    /// Records that the clock was set forward.
+    pub fn clock_jumps(&mut self) {
+        for episode in self.episodes.known.values_mut().filter(|episode| episode.ending.is_none()) {
+            episode.has_jumped = true;
+        }
+    }
+
     /// Records the start of another daemon.
     pub fn restarts(&mut self, now: Duration) {
         self.episodes.open.clear();
@@ -298,6 +311,9 @@ impl Model {
                 episode.latest = episode.latest.max(now + episode.longest);
             }
             episode.status_since = now;
+            if episode.has_jumped {
+                (episode.earliest, episode.is_wait_unsure) = (now, true);
+            }
             match episode.hold {
                 Hold::Held | Hold::Lost => (episode.hold, episode.must_end_by) = (Hold::Lost, Some(now + HOLD_AGAIN)),
                 Hold::Asked => episode.hold = Hold::Lost,
@@ -446,7 +462,7 @@ impl Model {
             EpisodeEnding::Released(ReleaseCause::Client) => episode.is_release_asked || episode.is_abandoned,
             EpisodeEnding::Released(ReleaseCause::HoldClosed) => episode.hold == Hold::Lost,
             EpisodeEnding::Expired(ExpiryCause::Wait) => {
-                now + TICK >= episode.asked_at + Duration::from_secs(episode.ask.wait)
+                episode.is_wait_unsure || now + TICK >= episode.asked_at + Duration::from_secs(episode.ask.wait)
             }
             EpisodeEnding::Expired(ExpiryCause::Ttl) => episode.hold != Hold::Held && now + TICK >= episode.earliest,
             EpisodeEnding::Void(reason) => match reason {
