@@ -27,7 +27,7 @@ impl EnvironmentRegistry {
         }
         if let Err(error) = self.remove_further(&handles).await {
             // The sites stay up. Slots that episodes had are brought back to their baselines.
-            self.offer_again(&handles).await;
+            self.offer_again(&handles).await?;
             return Err(error);
         }
         let RemovedInstances { gone, left } = self.remove_instances(handles).await?;

@@ -63,9 +63,7 @@ impl EnvironmentRegistry {
         if removed.is_err()
             && let (Some(instance), Some(site)) = (self.slot(slot), self.site_of(&slot.site_id()))
         {
-            // It is brought back to its baseline like after an episode, which makes its containers again.
-            self.shared.store.want_instance(slot).await?;
-            self.offer(&instance, &site).await;
+            self.keep_further(&instance, &site).await?;
         }
         removed
     }
@@ -81,13 +79,26 @@ impl EnvironmentRegistry {
         self.remove_undriven(firsts).await
     }
 
-    /// Offers sites to episodes again that were withdrawn and are not taken down.
-    pub(super) async fn offer_again(&self, firsts: &[InstanceHandle]) {
+    /// Offers a further slot again that could not be removed. It is brought back to its baseline like after an episode,
+    /// which makes its containers again.
+    async fn keep_further(&self, instance: &InstanceHandle, site: &Site) -> Result<(), StoreError> {
+        self.shared.store.want_instance(&instance.id).await?;
+        self.offer(instance, site).await;
+        Ok(())
+    }
+
+    /// Offers sites to episodes again that were withdrawn, and stay up because a further slot could not be removed.
+    pub(super) async fn offer_again(&self, firsts: &[InstanceHandle]) -> Result<(), StoreError> {
         for first in firsts {
-            if let Some(site) = self.site_of(&first.id.site_id()) {
-                self.offer(first, &site).await;
+            let id = first.id.site_id();
+            let Some(site) = self.site_of(&id) else { continue };
+            self.offer(first, &site).await;
+            let of_site = |instance: &InstanceHandle| !is_public(&instance.id) && instance.id.site_id() == id;
+            for instance in self.slots.instances().into_iter().filter(of_site) {
+                self.keep_further(&instance, &site).await?;
             }
         }
+        Ok(())
     }
 
     /// Removes the containers of further slots of sites that have no driver, because an earlier daemon began to remove
