@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::episodes::{EpisodesModel, SHARED, SLOT_NUMBERS, SLOTS, shown};
+use crate::episodes::{EpisodesModel, SHARED, SLOT_NUMBERS, SLOTS, is_work, shown};
 use crate::schedule::{SITES, WriteDestination};
 use crate::world::SEED;
 
@@ -184,6 +184,7 @@ impl Model {
             _ => {}
         }
         self.last_asked = at;
+        self.episodes.works += u64::from(is_work(&asked));
         let was_alone = self.pending.is_empty();
         self.pending.insert(at, Pending { asked, site, disturbances, served, was_alone, is_told: false });
         at

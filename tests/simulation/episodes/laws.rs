@@ -42,6 +42,7 @@ impl SimulationRun {
             crashes: self.crashes.get(),
             downs: model.episodes.downs,
             removals: model.episodes.removals,
+            works: model.episodes.works,
         }
     }
 

@@ -17,7 +17,7 @@ use crate::random::mix;
 use crate::schedule::SITES;
 use crate::world::{ENVIRONMENT, NAMES};
 
-pub use model::{Circumstances, EpisodesModel};
+pub use model::{Circumstances, EpisodesModel, is_work};
 
 /// The number of slots that may exist.
 pub const SLOTS: usize = 5;

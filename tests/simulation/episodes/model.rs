@@ -39,6 +39,8 @@ pub struct Circumstances {
     pub downs: u64,
     /// The requests to remove a snapshot.
     pub removals: u64,
+    /// The requests of people that can make a generation anew.
+    pub works: u64,
 }
 
 /// The connection that holds an episode.
@@ -128,6 +130,7 @@ pub struct EpisodesModel {
     pub seen: i64,
     pub removals: u64,
     pub downs: u64,
+    pub works: u64,
 }
 
 impl EpisodesModel {
@@ -174,6 +177,10 @@ impl Model {
         // A `down` that is under way may make the episode void.
         if self.pending.values().any(|pending| pending.asked == ApiCall::Down) {
             since.downs = since.downs.saturating_sub(1);
+        }
+        // The slot may be given to the episode before the generation that people asked for has taken its place.
+        if self.pending.values().any(|pending| is_work(&pending.asked)) {
+            since.works = since.works.saturating_sub(1);
         }
         let episode = ModelEpisode {
             id: None,
@@ -471,7 +478,8 @@ impl Model {
                     let has_lost = episode.ask.snapshot.is_some() && current.removals > since.removals;
                     is_disturbed || is_taken_down || has_lost
                 }
-                VoidReason::ProofFailed { .. } | VoidReason::InstanceFailed { .. } => is_disturbed || is_taken_down,
+                VoidReason::ProofFailed { .. } => is_disturbed || is_taken_down,
+                VoidReason::InstanceFailed { .. } => is_disturbed || is_taken_down || current.works > since.works,
                 VoidReason::StoreFailed { .. } | VoidReason::PreparationTimedOut => is_disturbed,
                 VoidReason::DaemonRestarted => current.crashes > since.crashes,
                 VoidReason::EnvironmentDown => is_taken_down,
@@ -503,6 +511,11 @@ impl Model {
         }
         self.check(late.is_none(), || late.unwrap_or_default());
     }
+}
+
+/// Whether a request of people can make a generation anew.
+pub fn is_work(asked: &ApiCall) -> bool {
+    matches!(asked, ApiCall::Reset | ApiCall::ResetTo(_) | ApiCall::ResetIfDirty | ApiCall::Begin | ApiCall::Up)
 }
 
 /// Returns the slots of an episode.
