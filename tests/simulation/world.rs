@@ -288,8 +288,7 @@ impl SimulatedWorld {
             state_dir,
         };
         let shared = parts.assemble().await.ok()?;
-        let (slots, episodes) =
-            start_episodes(&shared, self.random_bytes(), &EpisodeSettings::default()).await.ok()?;
+        let (slots, episodes) = start_episodes(&shared, self.random_bytes(), &EpisodeSettings::default()).await.ok()?;
         let environments = Arc::new(EnvironmentRegistry::new(shared.clone(), slots.clone(), episodes.clone()));
         let report = HostReport { engine: condition(), disk: condition() };
         let (host, listener) = watch::channel(report);

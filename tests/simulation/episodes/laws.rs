@@ -49,8 +49,7 @@ impl SimulationRun {
     /// Returns the circumstances of a request that is made now. Faults that may still have effects count as later ones.
     pub fn circumstances_of_request(&self) -> Circumstances {
         let mut since = self.circumstances();
-        let is_quiet = self.faultless_since() + QUIET < self.now() && self.agenda.borrow().is_empty();
-        if !is_quiet {
+        if self.faultless_since() + QUIET > self.now() {
             since.disturbances = since.disturbances.saturating_sub(1);
         }
         // Deaths are noticed later, and only those that took place are faults.
@@ -60,8 +59,11 @@ impl SimulationRun {
         since
     }
 
-    /// Returns the time since which no fault has been present.
+    /// Returns the time since which no fault has been present, which is now if one is.
     fn faultless_since(&self) -> Duration {
+        if !self.agenda.borrow().is_empty() {
+            return self.now();
+        }
         self.calm_since.get().max(self.world.chaos.fault_until())
     }
 
