@@ -12,7 +12,7 @@ use arenad_model::pool::Standing;
 use arenad_storage::StoreTree;
 
 use crate::client::ASKS_AGAIN;
-use crate::episodes::{SLOT_NUMBERS, SLOTS, index_of, instance, part_of_names, shown};
+use crate::episodes::{RECYCLED, SLOT_NUMBERS, SLOTS, index_of, instance, part_of_names, shown};
 use crate::model::ApiCall;
 use crate::run::SimulationRun;
 use crate::schedule::SITES;
@@ -260,6 +260,8 @@ impl SimulationRun {
         }
         self.look_at_rest(life).await;
         if self.has_episodes {
+            // After failures the next attempt to bring a slot back takes place later.
+            self.advance(life, RECYCLED.saturating_sub(RECONCILED)).await;
             self.look_at_free_slots(life);
         }
         if !self.model.borrow().is_down && !self.is_violated() {

@@ -25,7 +25,7 @@ const FREE_WITHIN: Duration = Duration::from_secs(2);
 const QUIET: Duration = Duration::from_secs(200);
 /// The time within which a slot is free, whatever happened before: the longest pause between two attempts, and the limits
 /// of the calls to the engine.
-const RECYCLED: Duration = Duration::from_secs(400);
+pub const RECYCLED: Duration = Duration::from_secs(400);
 /// The time within which an episode is void whose slot does not answer: two rounds of probes with their timeouts, and
 /// the time for which an episode may be unhealthy.
 const VOID_WITHIN: Duration = Duration::from_secs(180);

@@ -17,6 +17,7 @@ use crate::random::mix;
 use crate::schedule::SITES;
 use crate::world::{ENVIRONMENT, NAMES};
 
+pub use laws::RECYCLED;
 pub use model::{Circumstances, EpisodesModel, is_work};
 
 /// The number of slots that may exist.
