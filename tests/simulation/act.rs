@@ -11,16 +11,20 @@ use arenad_model::pool::Standing;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::client::{VisitOutcome, call, ended, visit};
-use crate::model::ApiCall;
+use crate::client::{SiteDoor, VisitOutcome, call, ended, visit};
+use crate::episodes::{SLOT_NUMBERS, instance, part_of_names};
+use crate::model::{ApiCall, Reader};
 use crate::run::{SimulationRun, Undo};
 use crate::schedule::{SITES, ScheduleStep, Victim, WriteDestination};
 use crate::world::{DaemonLife, ENVIRONMENT, FIRST_PORT, NAMES};
 
 impl DaemonLife {
-    /// Returns the handle of a site that is up.
-    pub fn handle(&self, site: usize) -> Option<InstanceHandle> {
-        self.environments.handle(ENVIRONMENT, NAMES[site])
+    /// Returns the handle of a slot of a site that is up.
+    pub fn handle(&self, slot: usize) -> Option<InstanceHandle> {
+        match NAMES.get(slot) {
+            Some(name) => self.environments.handle(ENVIRONMENT, name),
+            None => self.environments.slot(instance(slot)),
+        }
     }
 
     /// Returns the name of a site's state and its generation, if the site is up.
@@ -28,9 +32,9 @@ impl DaemonLife {
         self.handle(site).map(|handle| handle.with_report(|report| (report.state.name(), report.generation)))
     }
 
-    /// Returns the daemon's report on a site that is up.
-    pub fn report(&self, site: usize) -> Option<InstanceReport> {
-        self.handle(site).map(|handle| handle.report())
+    /// Returns the daemon's report on a slot of a site that is up.
+    pub fn report(&self, slot: usize) -> Option<InstanceReport> {
+        self.handle(slot).map(|handle| handle.report())
     }
 
     /// Returns the route of a site's public port, if the port is open.
@@ -101,12 +105,15 @@ impl SimulationRun {
             ScheduleStep::Mishap(call, after, mishap) => self.world.chaos.arm(*call, *after, *mishap),
             ScheduleStep::EngineDown(millis, containers_die) => {
                 self.is_disturbed();
+                if *containers_die {
+                    self.world.chaos.note_death();
+                }
                 self.world.engine.go_down(*containers_die);
                 self.later(*millis, Undo::EngineUp);
             }
-            ScheduleStep::Kill(victim) => self.each(life, *victim, |name| self.world.engine.kill(name)),
-            ScheduleStep::Oom(victim) => self.each(life, *victim, |name| self.world.engine.oom(name)),
-            ScheduleStep::Discard(victim) => self.each(life, *victim, |name| self.world.engine.discard(name)),
+            ScheduleStep::Kill(victim) => self.end_each(life, *victim, |name| self.world.engine.kill(name)),
+            ScheduleStep::Oom(victim) => self.end_each(life, *victim, |name| self.world.engine.oom(name)),
+            ScheduleStep::Discard(victim) => self.end_each(life, *victim, |name| self.world.engine.discard(name)),
             ScheduleStep::Pause(victim, millis) => self.each(life, *victim, |name| {
                 let is_paused = self.world.engine.pause(name);
                 if is_paused {
@@ -123,6 +130,9 @@ impl SimulationRun {
             ScheduleStep::ClockMoves(seconds) => {
                 self.is_disturbed();
                 self.world.ahead.fetch_add(*seconds, Ordering::Relaxed);
+                if *seconds > 0 {
+                    self.model.borrow_mut().clock_jumps();
+                }
             }
             ScheduleStep::DiskFull(bits, millis) => {
                 self.is_disturbed();
@@ -139,6 +149,7 @@ impl SimulationRun {
             }
             ScheduleStep::BreakBuild(site) => self.set_build(*site, false),
             ScheduleStep::RepairBuild(site) => self.set_build(*site, true),
+            ScheduleStep::Episode(step) => self.act_on_episode(life, *step),
             ScheduleStep::Rest => self.rest(life).await,
         }
     }
@@ -157,6 +168,7 @@ impl SimulationRun {
             _ => engine.replace(),
         };
         self.tell(|| format!("another engine is there: {is_other}"));
+        self.world.chaos.note_death();
         *self.world.shelved.borrow_mut() = is_other.then_some(gone);
         self.is_elsewhere.set(is_other);
         for named in self.model.borrow_mut().named.values_mut() {
@@ -167,17 +179,23 @@ impl SimulationRun {
         }
     }
 
+    fn end_each(&self, life: &DaemonLife, victim: Victim, end: impl Fn(&str) -> bool) {
+        self.world.chaos.note_death();
+        self.each(life, victim, end);
+    }
+
     fn each(&self, life: &DaemonLife, victim: Victim, act: impl Fn(&str) -> bool) {
         self.is_disturbed();
-        let Some(report) = life.report(victim.site) else { return };
+        let Some(report) = life.report(victim.slot) else { return };
         if !victim.is_standby {
             report.containers.values().for_each(|(id, _)| {
                 act(id);
             });
             return;
         }
+        let part = part_of_names(victim.slot);
         for (_, name) in self.world.engine.all_containers() {
-            let is_meant = |(made, _): &(u64, Standing)| name.contains(&format!("-{}-1-g{made}-", NAMES[victim.site]));
+            let is_meant = |(made, _): &(u64, Standing)| name.contains(&format!("{part}g{made}-"));
             if report.standbys.members.iter().any(is_meant) {
                 act(&name);
             }
@@ -247,7 +265,9 @@ impl SimulationRun {
         for (site, name) in NAMES.iter().enumerate() {
             let is_failed = failed.iter().any(|failed| failed == name);
             let answers = life.route(site).is_some_and(|route| self.answers(&route));
-            if is_failed && pending.served[site] && !answers {
+            // An episode may have the slot, or may just have had it.
+            let is_of_people = life.slots.is_idle(instance(site));
+            if is_failed && pending.served[site] && !answers && is_of_people {
                 let sentence = format!("{name} served, {:?} failed, and it serves no more", pending.asked);
                 self.model.borrow_mut().violate(sentence);
             }
@@ -325,7 +345,7 @@ impl SimulationRun {
         let (page, generation) = (answer["value"].as_str(), answer["evidence"]["generation"].as_u64());
         self.tell(|| format!("visit {}: {status} {generation:?} {page:?} {}", NAMES[site], answer["detail"]));
         if let (200, Some(page), Some(generation)) = (status, page, generation) {
-            self.note_page(&life, site, generation, page).await;
+            self.note_page(&life, site, generation, page, Reader::Anyone).await;
         }
     }
 
@@ -361,6 +381,7 @@ impl SimulationRun {
             self.check_down(life, asked, &before).await;
         }
         self.forget(asked);
+        self.model.borrow_mut().episodes.downs += 1;
         status == 204
     }
 
@@ -371,7 +392,8 @@ impl SimulationRun {
         }
         let chosen = known[index % known.len()].clone();
         let users = self.users(life, &chosen.id).await;
-        let is_alone = self.model.borrow().pending.is_empty();
+        // A slot that starts an episode from a snapshot no longer uses it once the episode has ended.
+        let is_alone = self.model.borrow().pending.is_empty() && !self.model.borrow().episodes.is_any_live();
         let asked = self.ask(life, ApiCall::Remove(chosen.id.to_string()), None);
         // The request withdraws the promise of this snapshot whatever its outcome; a refusal restores the promise.
         let promised = self.model.borrow_mut().unwants(&chosen.id);
@@ -397,11 +419,11 @@ impl SimulationRun {
 
     async fn write(self: Rc<Self>, life: Rc<DaemonLife>, site: usize, kind: WriteDestination) {
         let name = format!("w{}", self.number());
-        self.model.borrow_mut().sends(site, &name, kind);
+        self.model.borrow_mut().sends(site, &name, kind, None);
         let Some(route) = life.route(site) else { return };
         let request = ProgramRequest::post(&format!("/{}/{name}", kind.name()), "x");
-        let reached = |generation| self.model.borrow_mut().reaches(site, &name, generation);
-        let seen = visit(&route, &self.world.engine, &request, reached).await;
+        let reached = |generation| self.model.borrow_mut().reaches(site, &name, generation, self.now());
+        let seen = visit(SiteDoor::Public(&route), &self.world.engine, &request, reached).await;
         self.tell(|| format!("write {name} ({}) to {}: {seen:?}", kind.name(), NAMES[site]));
         if let VisitOutcome::Answer(_, 200, _) = seen {
             self.model.borrow_mut().acknowledges(site, &name);
@@ -411,28 +433,28 @@ impl SimulationRun {
     /// Reads a site's page and compares it with the model.
     pub async fn read(self: Rc<Self>, life: Rc<DaemonLife>, site: usize) {
         let Some(route) = life.route(site) else { return };
-        let seen = visit(&route, &self.world.engine, &ProgramRequest::get("/"), |_| ()).await;
+        let seen = visit(SiteDoor::Public(&route), &self.world.engine, &ProgramRequest::get("/"), |_| ()).await;
         let VisitOutcome::Answer(generation, 200, page) = &seen else {
             self.tell(|| format!("read {}: {seen:?}", NAMES[site]));
             return;
         };
         self.tell(|| format!("read {}: {generation} {}", NAMES[site], page.replace('\n', " ")));
-        self.note_page(&life, site, *generation, page).await;
+        self.note_page(&life, site, *generation, page, Reader::Anyone).await;
     }
 
     /// Compares a page with the content that its generation may show.
-    async fn note_page(&self, life: &DaemonLife, site: usize, generation: u64, page: &str) {
-        let report = life.report(site).filter(|report| report.generation == generation);
+    pub async fn note_page(&self, life: &DaemonLife, slot: usize, generation: u64, page: &str, reader: Reader) {
+        let report = life.report(slot).filter(|report| report.generation == generation);
         let snapshot = report.and_then(|report| report.snapshot);
         let is_baseline = match &snapshot {
             // The answer makes no difference for a site without named snapshots.
-            Some(id) if self.model.borrow().has_named(site) => {
+            Some(id) if self.model.borrow().has_named(SLOT_NUMBERS[slot].0) => {
                 let stored = self.quietly(life.shared.store.snapshot(id)).await.ok().flatten();
                 stored.is_some_and(|stored| stored.baseline_key.is_some() && stored.name.is_none())
             }
             _ => false,
         };
-        self.model.borrow_mut().sees(site, generation, snapshot.as_deref(), is_baseline, page);
+        self.model.borrow_mut().sees((slot, generation), snapshot.as_deref(), is_baseline, page, reader);
     }
 
     /// Runs a query of the harness with faults disabled.

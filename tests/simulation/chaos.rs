@@ -33,6 +33,10 @@ struct ChaosState {
     full: u8,
     /// The number of faults so far.
     disturbances: u64,
+    /// The number of faults that end containers.
+    deaths: u64,
+    /// The time until which the last fault in a call may have effects.
+    fault_until: Duration,
     /// The time at which the last delayed effect is due of a call whose caller may be gone.
     late_until: Duration,
     points: u64,
@@ -102,6 +106,21 @@ impl Chaos {
 
     pub fn disturb(&self) {
         self.state().disturbances += 1;
+    }
+
+    /// Records a fault that ends containers.
+    pub fn note_death(&self) {
+        self.state().deaths += 1;
+    }
+
+    /// Returns the number of faults so far that end containers.
+    pub fn deaths(&self) -> u64 {
+        self.state().deaths
+    }
+
+    /// Returns the time until which the last fault in a call to the engine may have effects.
+    pub fn fault_until(&self) -> Duration {
+        self.state().fault_until
     }
 
     /// Returns the number of faults so far.
@@ -204,6 +223,7 @@ impl Chaos {
             None => CallFate::delay(usual.0, usual.1),
             Some(mishap) => {
                 state.disturbances += 1;
+                state.deaths += u64::from(matches!(mishap, Mishap::Die(_) | Mishap::Oom(_)));
                 match mishap {
                     Mishap::Fail => CallFate::fail(CallFailure::Transient),
                     Mishap::Refuse => CallFate::fail(CallFailure::Refused),
@@ -221,6 +241,9 @@ impl Chaos {
             None => Duration::from_millis(20),
         };
         state.late_until = state.late_until.max(call.at + longest);
+        if hit.is_some() {
+            state.fault_until = state.fault_until.max(call.at + longest);
+        }
         fate
     }
 }

@@ -3,8 +3,9 @@
 use std::io;
 use std::time::Duration;
 
+use arenad_api::episodes::IDEMPOTENCY_KEY;
 use arenad_fake_engine::{FakeEngine, ProgramRequest};
-use arenad_gateway::{Direct, DirectRequest, Route, RouteState};
+use arenad_gateway::{Direct, DirectRequest, ProxySite, Route, RouteState};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use http::Method;
@@ -27,12 +28,22 @@ pub const ASKS_AGAIN: Duration = Duration::from_millis(100);
 
 /// Sends a request to the API; returns status and body.
 pub async fn call(router: &Router, method: Method, path: &str, body: &Value) -> (u16, Value) {
-    let request = http::Request::builder()
-        .method(method)
-        .uri(path)
-        .header("content-type", "application/json")
-        .body(Body::from(body.to_string()))
-        .expect("a request");
+    call_with_key(router, method, path, body, None).await
+}
+
+/// Sends a request to the API with an idempotency key, if there is one; returns status and body.
+pub async fn call_with_key(
+    router: &Router,
+    method: Method,
+    path: &str,
+    body: &Value,
+    key: Option<&str>,
+) -> (u16, Value) {
+    let mut request = http::Request::builder().method(method).uri(path).header("content-type", "application/json");
+    if let Some(key) = key {
+        request = request.header(IDEMPOTENCY_KEY, key);
+    }
+    let request = request.body(Body::from(body.to_string())).expect("a request");
     let Ok(answer) = router.clone().oneshot(request).await;
     let status = answer.status().as_u16();
     let bytes = to_bytes(answer.into_body(), usize::MAX).await.unwrap_or_default();
@@ -66,14 +77,27 @@ pub enum VisitOutcome {
     Nothing(#[expect(dead_code, reason = "told in traces")] String),
 }
 
+/// The way of a client to a site.
+#[derive(Clone, Copy)]
+pub enum SiteDoor<'a> {
+    /// The public port of the site, which anyone can reach.
+    Public(&'a Route),
+    /// The episode proxy, with the credentials of an episode.
+    Episode(&'a ProxySite),
+}
+
 /// Sends a request to a site; `reached` is called with each generation that receives it.
 pub async fn visit(
-    route: &Route,
+    door: SiteDoor<'_>,
     engine: &FakeEngine,
     request: &ProgramRequest,
     reached: impl Fn(u64),
 ) -> VisitOutcome {
     let is_read = request.method == "GET";
+    let route = match door {
+        SiteDoor::Public(route) => route,
+        SiteDoor::Episode(site) => &site.route,
+    };
     // Polling lets held requests continue in the order of their arrival; the gateway's channel would wake them in
     // random order.
     let begun = tokio::time::Instant::now();
@@ -95,7 +119,13 @@ pub async fn visit(
         tokio::time::sleep(TRAVELS).await;
         Ok::<_, io::Error>(response)
     };
-    let asked = route.pass(DirectRequest { may_write: !is_read, is_safe: is_read }, send);
+    let meant = DirectRequest { may_write: !is_read, is_safe: is_read };
+    let asked = async {
+        match door {
+            SiteDoor::Public(route) => route.pass(meant, send).await,
+            SiteDoor::Episode(site) => site.pass(meant, send).await,
+        }
+    };
     match tokio::time::timeout(PATIENCE, asked).await {
         Ok(Direct::Answered { target, answer }) => {
             VisitOutcome::Answer(target.generation, answer.status, answer.body_text())

@@ -5,20 +5,21 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use arenad_engine::{Engine, labels};
+use arenad_episodes::EpisodeFilter;
 use arenad_gateway::RouteState;
-use arenad_model::ids::{EnvironmentName, SiteName};
-use arenad_model::instance::{InstanceId, InstanceStatus};
+use arenad_model::instance::InstanceStatus;
 use arenad_model::pool::Standing;
 use arenad_storage::StoreTree;
 
 use crate::client::ASKS_AGAIN;
+use crate::episodes::{RECYCLED, SLOT_NUMBERS, SLOTS, index_of, instance, part_of_names, shown};
 use crate::model::ApiCall;
 use crate::run::SimulationRun;
 use crate::schedule::SITES;
 use crate::world::{DaemonLife, ENVIRONMENT, FIRST_PORT, NAMES, STANDBYS};
 
 /// The longest time until a dead container is noticed: two rounds of probes with their timeouts.
-const DETECTION: Duration = Duration::from_secs(90);
+pub const DETECTION: Duration = Duration::from_secs(90);
 /// The duration of two passes of reconciliation.
 const RECONCILED: Duration = Duration::from_secs(200);
 /// The time within which every request ends once no fault remains: the engine may send no progress of an image for an
@@ -29,13 +30,8 @@ const POOL_FILLS: Duration = Duration::from_secs(400);
 /// The longest delay between the notifications of two clients about operations that have ended. No operation is as
 /// short.
 const TOLD_WITHIN: Duration = Duration::from_millis(50);
-/// An upper bound on the tasks of a daemon with three sites.
-const TASKS_MAX: usize = 40;
-
-fn instance(site: &str) -> InstanceId {
-    let (environment, site) = (EnvironmentName::parse(ENVIRONMENT), SiteName::parse(site));
-    InstanceId::serving(&environment.expect("a name"), &site.expect("a name"))
-}
+/// An upper bound on the tasks of a daemon with three sites and as many slots as there may be.
+const TASKS_MAX: usize = 50;
 
 impl SimulationRun {
     fn violate(&self, what: String) {
@@ -64,8 +60,8 @@ impl SimulationRun {
 
     /// Returns the names of all objects on the engine that belong to sites with a driver.
     pub async fn looked_after(&self, life: &DaemonLife) -> BTreeSet<String> {
-        let sites = NAMES.iter().enumerate().filter(|(site, _)| life.handle(*site).is_some());
-        let names: Vec<String> = sites.map(|(_, name)| format!("-{name}-1-")).collect();
+        let slots = (0..SLOTS).filter(|slot| life.handle(SLOT_NUMBERS[*slot].0).is_some());
+        let names: Vec<String> = slots.map(part_of_names).collect();
         let things = self.things(life).await.unwrap_or_default().into_iter().map(|(_, name, _)| name);
         things.filter(|thing| names.iter().any(|name| thing.contains(name))).collect()
     }
@@ -73,7 +69,7 @@ impl SimulationRun {
     /// Checks the effect of a successful `down`; `before` lists the objects that existed when it was requested.
     pub async fn check_down(&self, life: &DaemonLife, asked: u64, before: &BTreeSet<String>) {
         // The rows of an environment are removed with it, even if the next `up` is already running.
-        (0..SITES).for_each(|site| self.model.borrow_mut().is_forgotten(site));
+        (0..SLOTS).for_each(|slot| self.model.borrow_mut().is_forgotten(slot));
         let is_wanted_again = {
             let model = self.model.borrow();
             model.last_up > asked || model.pending.values().any(|other| other.asked == ApiCall::Up)
@@ -146,11 +142,16 @@ impl SimulationRun {
         NAMES.iter().filter(is_user).copied().collect()
     }
 
+    /// Returns the number of the slots that the schedule may have.
+    fn slots(&self) -> usize {
+        if self.has_episodes { SLOTS } else { SITES }
+    }
+
     /// An instance without a row starts again from the beginning: a `down` took place whose reply was lost.
     pub async fn look_for_rows(&self, life: &DaemonLife) {
-        for (site, name) in NAMES.iter().enumerate() {
-            if let Ok(None) = self.quietly(life.shared.store.instance(&instance(name))).await {
-                self.model.borrow_mut().is_forgotten(site);
+        for slot in 0..self.slots() {
+            if let Ok(None) = self.quietly(life.shared.store.instance(instance(slot))).await {
+                self.model.borrow_mut().is_forgotten(slot);
             }
         }
     }
@@ -192,7 +193,10 @@ impl SimulationRun {
         for (site, name) in NAMES.iter().enumerate() {
             let state = life.state(site);
             let is_ready = state.is_some_and(|(state, _)| state == "ready");
+            // The promises to episodes say what holds while one has the slot, and until the slot is free again.
+            let is_of_people = !self.has_episodes || life.slots.is_idle(instance(site));
             let is_true = !is_ready
+                || !is_of_people
                 || life.route(site).is_some_and(|route| {
                     let serves = match route.state() {
                         RouteState::Serving { target } => {
@@ -231,6 +235,9 @@ impl SimulationRun {
         self.set_full(0);
         (0..SITES).for_each(|site| self.set_build(site, true));
         self.is_disturbed();
+        if self.has_episodes {
+            self.end_episodes(life).await;
+        }
         self.end_all(life).await;
         // Delayed deaths and replies take place now, so that they do not spoil a later reset.
         let late = self.world.chaos.late_until().saturating_sub(self.now());
@@ -252,8 +259,16 @@ impl SimulationRun {
             }
         }
         self.look_at_rest(life).await;
+        if self.has_episodes {
+            // After failures the next attempt to bring a slot back takes place later.
+            self.advance(life, RECYCLED.saturating_sub(RECONCILED)).await;
+            self.look_at_free_slots(life);
+        }
         if !self.model.borrow().is_down && !self.is_violated() {
             self.come_up(life).await;
+            if self.has_episodes && !self.is_violated() {
+                self.succeed_in_an_episode(life).await;
+            }
         }
     }
 
@@ -334,20 +349,22 @@ impl SimulationRun {
     async fn look_at_rest(&self, life: &DaemonLife) {
         let mut claimed = BTreeSet::new();
         let mut open = BTreeSet::new();
-        for (site, name) in NAMES.iter().enumerate() {
-            let id = instance(name);
-            let row = self.quietly(life.shared.store.instance(&id)).await.ok().flatten();
+        for slot in 0..self.slots() {
+            let (id, name) = (instance(slot), shown(slot));
+            let row = self.quietly(life.shared.store.instance(id)).await.ok().flatten();
             // Generations that could not be adopted yet, or that are on another engine, are adopted by a later attempt.
-            claimed.extend(row.iter().filter_map(|row| Some((site, row.serving.as_ref()?.made))));
-            for standby in self.quietly(life.shared.store.standbys(&id)).await.unwrap_or_default() {
-                claimed.insert((site, standby.made));
+            claimed.extend(row.iter().filter_map(|row| Some((slot, row.serving.as_ref()?.made))));
+            for standby in self.quietly(life.shared.store.standbys(id)).await.unwrap_or_default() {
+                claimed.insert((slot, standby.made));
             }
-            let Some(report) = life.report(site) else { continue };
-            open.insert(FIRST_PORT + u16::try_from(site).unwrap_or_default());
+            let Some(report) = life.report(slot) else { continue };
             let made = report.incarnation.iter().map(|incarnation| incarnation.made);
-            claimed.extend(made.chain(report.standbys.members.iter().map(|(made, _)| *made)).map(|made| (site, made)));
-            if !report.state.serves() && life.route(site).is_some_and(|route| self.answers(&route)) {
-                self.violate(format!("{name} is {}, and its port leads to a page", report.state.name()));
+            claimed.extend(made.chain(report.standbys.members.iter().map(|(made, _)| *made)).map(|made| (slot, made)));
+            if slot < SITES {
+                open.insert(FIRST_PORT + u16::try_from(slot).unwrap_or_default());
+                if !report.state.serves() && life.route(slot).is_some_and(|route| self.answers(&route)) {
+                    self.violate(format!("{name} is {}, and its port leads to a page", report.state.name()));
+                }
             }
             let row = row.map(|row| row.state);
             if row != Some(report.state.status()) {
@@ -356,8 +373,8 @@ impl SimulationRun {
         }
         claimed.extend(self.elsewhere(life).await);
         let is_claimed = |name: &str| {
-            claimed.iter().any(|(site, made)| {
-                let begin = format!("-{}-1-g{made}-", NAMES[*site]);
+            claimed.iter().any(|(slot, made)| {
+                let begin = format!("{}g{made}-", part_of_names(*slot));
                 format!("{name}-").contains(&begin)
             })
         };
@@ -380,15 +397,15 @@ impl SimulationRun {
         }
     }
 
-    /// Returns the generations, by site, that run on an engine other than the current one. Their state is kept until
+    /// Returns the generations, by slot, that run on an engine other than the current one. Their state is kept until
     /// they are removed there.
     async fn elsewhere(&self, life: &DaemonLife) -> BTreeSet<(usize, u64)> {
         let all = self.quietly(life.shared.store.generations_elsewhere()).await.unwrap_or_default();
-        let sited = all.into_iter().filter_map(|(instance, made)| {
-            let site = NAMES.iter().position(|name| instance.site.as_str() == *name)?;
-            Some(made.into_iter().map(move |made| (site, made)))
+        let known = all.into_iter().filter_map(|(instance, made)| {
+            let slot = index_of(&instance)?;
+            Some(made.into_iter().map(move |made| (slot, made)))
         });
-        sited.flatten().collect()
+        known.flatten().collect()
     }
 
     async fn look_at_trees(&self, life: &DaemonLife, claimed: &BTreeSet<(usize, u64)>) {
@@ -397,8 +414,7 @@ impl SimulationRun {
         for tree in storage.root().trees().unwrap_or_default() {
             let is_known = match &tree {
                 StoreTree::Instance { instance, generation, .. } => {
-                    let site = NAMES.iter().position(|name| instance.site.as_str() == *name);
-                    site.is_some_and(|site| claimed.contains(&(site, *generation)))
+                    index_of(instance).is_some_and(|slot| claimed.contains(&(slot, *generation)))
                 }
                 StoreTree::Snapshot { snapshot, .. } => rows.iter().any(|row| row.id == *snapshot),
             };
@@ -426,6 +442,13 @@ impl SimulationRun {
         }
         if let Some((kind, name, _)) = self.things(life).await.unwrap_or_default().first() {
             self.violate(format!("{kind} {name} is there in the end"));
+        }
+        let live = EpisodeFilter { is_live: true, ..EpisodeFilter::default() };
+        if let Some(view) = life.episodes.list(&live).first() {
+            self.violate(format!("episode {} is {:?} in the end", view.id, view.state));
+        }
+        if self.has_episodes {
+            self.look_at_free_slots(life);
         }
         self.look_at_trees(life, &self.elsewhere(life).await).await;
         let rows = self.quietly(life.shared.store.environments()).await.unwrap_or_default();

@@ -5,6 +5,7 @@ mod act;
 mod chaos;
 mod client;
 mod dial;
+mod episodes;
 mod laws;
 mod model;
 mod processor;

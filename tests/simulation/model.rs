@@ -5,14 +5,20 @@
 //! unreadable that was acknowledged before the reset was requested.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
+use crate::episodes::{EpisodesModel, SHARED, SLOT_NUMBERS, SLOTS, is_work, shown};
 use crate::schedule::{SITES, WriteDestination};
-use crate::world::{NAMES, SEED};
+use crate::world::SEED;
 
 /// A write that a client sent to a site.
 #[derive(Debug, Clone)]
 pub struct Write {
     pub kind: WriteDestination,
+    /// The number of the episode whose client sent it through the episode proxy.
+    by: Option<u64>,
+    /// The time at which it reached its generation.
+    reached_at: Option<Duration>,
     /// The generation that received it; `None` until it has reached one.
     pub generation: Option<u64>,
     pub sent: u64,
@@ -65,9 +71,18 @@ pub struct Pending {
     pub is_told: bool,
 }
 
-/// The writes to a site.
+/// The client that sees a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// A client of the public port, or the daemon itself.
+    Anyone,
+    /// The client of an episode.
+    Episode(u64),
+}
+
+/// The writes to a slot.
 #[derive(Debug, Default)]
-pub struct SiteModel {
+pub struct SlotModel {
     pub writes: BTreeMap<String, Write>,
     /// The highest generation that a client has seen.
     pub newest: u64,
@@ -76,7 +91,9 @@ pub struct SiteModel {
 /// The state of the model. Moments are counted by `tick`.
 #[derive(Debug, Default)]
 pub struct Model {
-    pub sites: [SiteModel; SITES],
+    /// The slots. Those with the index of a site are the ones that people use.
+    pub slots: [SlotModel; SLOTS],
+    pub episodes: EpisodesModel,
     pub named: BTreeMap<String, Named>,
     pub pending: BTreeMap<u64, Pending>,
     /// The moment of the last request or reply about the removal of a snapshot, by its id.
@@ -112,21 +129,32 @@ impl Model {
         }
     }
 
-    pub fn sends(&mut self, site: usize, name: &str, kind: WriteDestination) {
+    /// Records a write, and the number of the episode whose client sends it.
+    pub fn sends(&mut self, slot: usize, name: &str, kind: WriteDestination, by: Option<u64>) {
         let sent = self.tick();
-        let write = Write { kind, generation: None, sent, acknowledged: None, dead: None };
-        self.sites[site].writes.insert(name.to_owned(), write);
+        let write = Write { kind, by, reached_at: None, generation: None, sent, acknowledged: None, dead: None };
+        self.slots[slot].writes.insert(name.to_owned(), write);
     }
 
-    pub fn reaches(&mut self, site: usize, name: &str, generation: u64) {
-        if let Some(write) = self.sites[site].writes.get_mut(name) {
+    pub fn reaches(&mut self, slot: usize, name: &str, generation: u64, now: Duration) {
+        if let Some(write) = self.slots[slot].writes.get_mut(name) {
             write.generation = Some(generation);
+            write.reached_at = Some(now);
+        }
+        self.check_lease(slot, generation);
+    }
+
+    /// Checks that a generation which has answered does not belong to an episode that has ended.
+    fn check_lease(&mut self, slot: usize, generation: u64) {
+        let ended = self.episodes.lease_of(slot, generation).filter(|(_, episode)| episode.is_over);
+        if let Some(number) = ended.map(|(number, _)| number) {
+            self.violate(format!("episode {number} has ended, and generation {generation} of {} serves", shown(slot)));
         }
     }
 
-    pub fn acknowledges(&mut self, site: usize, name: &str) {
+    pub fn acknowledges(&mut self, slot: usize, name: &str) {
         let now = self.tick();
-        if let Some(write) = self.sites[site].writes.get_mut(name) {
+        if let Some(write) = self.slots[slot].writes.get_mut(name) {
             write.acknowledged = Some(now);
         }
     }
@@ -139,10 +167,12 @@ impl Model {
                 self.is_down = false;
                 self.last_up = at;
             }
+            ApiCall::Down => self.episodes.downs += 1,
+            ApiCall::Remove(_) => self.episodes.removals += 1,
             ApiCall::Take(name) => {
                 let site = site.unwrap_or_default();
                 let lasting = |write: &&Write| write.kind != WriteDestination::Memory;
-                let writes = &self.sites[site].writes;
+                let writes = &self.slots[site].writes;
                 let alive = writes.iter().filter(|(_, write)| lasting(write) && write.dead.is_none());
                 let mut may: BTreeSet<String> = alive.map(|(name, _)| name.clone()).collect();
                 // The site may serve another snapshot.
@@ -154,6 +184,7 @@ impl Model {
             _ => {}
         }
         self.last_asked = at;
+        self.episodes.works += u64::from(is_work(&asked));
         let was_alone = self.pending.is_empty();
         self.pending.insert(at, Pending { asked, site, disturbances, served, was_alone, is_told: false });
         at
@@ -176,7 +207,7 @@ impl Model {
 
     /// Records a successful reset.
     pub fn is_reset(&mut self, site: usize, asked: u64, how: &str) {
-        for write in self.sites[site].writes.values_mut() {
+        for write in self.slots[site].writes.values_mut() {
             if write.dead.is_none() && write.acknowledged.is_some_and(|acknowledged| acknowledged < asked) {
                 write.dead = Some(format!("{how}, which was asked for at {asked} and is done"));
             }
@@ -186,7 +217,7 @@ impl Model {
     /// Records that a snapshot was taken; `is_quiet` means that no other request concerned the site at that time.
     pub fn is_taken(&mut self, name: &str, id: &str, asked: u64, generation: Option<u64>, is_quiet: bool) {
         let Some(site) = self.named.get(name).map(|named| named.site) else { return };
-        let writes = &self.sites[site].writes;
+        let writes = &self.slots[site].writes;
         let lasting = |write: &Write| write.kind != WriteDestination::Memory;
         let later: Vec<String> = writes
             .iter()
@@ -222,13 +253,13 @@ impl Model {
         meant.filter_map(|(name, named)| std::mem::take(&mut named.is_promised).then(|| name.clone())).collect()
     }
 
-    /// Records that a site has no row any more: the site is gone, and its generations are counted from the start.
-    pub fn is_forgotten(&mut self, site: usize) {
-        let site = &mut self.sites[site];
-        for write in site.writes.values_mut() {
+    /// Records that a slot has no row any more: it is gone, and its generations are counted from the start.
+    pub fn is_forgotten(&mut self, slot: usize) {
+        let slot = &mut self.slots[slot];
+        for write in slot.writes.values_mut() {
             write.dead.get_or_insert_with(|| "the site went down".to_owned());
         }
-        site.newest = 0;
+        slot.newest = 0;
     }
 
     /// Whether a client has ever named a snapshot of the site.
@@ -250,45 +281,67 @@ impl Model {
 
     /// Records a page. `snapshot` is the served snapshot according to the daemon, if its report is about this
     /// generation. `is_baseline` tells whether that snapshot is known to be an unnamed baseline.
-    pub fn sees(&mut self, site: usize, generation: u64, snapshot: Option<&str>, is_baseline: bool, page: &str) {
+    pub fn sees(
+        &mut self,
+        (slot, generation): (usize, u64),
+        snapshot: Option<&str>,
+        is_baseline: bool,
+        page: &str,
+        reader: Reader,
+    ) {
         let lines: BTreeSet<&str> = page.lines().collect();
-        let shown = NAMES[site];
+        let at = format!("{}, generation {generation}", shown(slot));
         let mut wrong = None;
         if !lines.contains(SEED) {
-            wrong = Some(format!("{shown}, generation {generation}: the page lacks {SEED}"));
+            wrong = Some(format!("{at}: the page lacks {SEED}"));
         }
-        if generation < self.sites[site].newest {
-            let newest = self.sites[site].newest;
-            wrong = Some(format!("{shown}: generation {generation} serves after {newest}"));
+        // The numbers of a slot that was removed and made again begin anew.
+        let newest = self.slots[slot].newest;
+        if slot < SITES && generation < newest {
+            wrong = Some(format!("{at}: it serves after {newest}"));
         }
-        let meant = if is_baseline { Vec::new() } else { self.meant(site, snapshot) };
+        let meant = if is_baseline { Vec::new() } else { self.meant(SLOT_NUMBERS[slot].0, snapshot) };
         for line in lines.iter().filter(|line| **line != SEED) {
             let name = line.split_once('/').map_or(*line, |(_, rest)| rest).split('=').next().unwrap_or_default();
-            let Some(write) = self.sites[site].writes.get(name) else {
-                wrong = Some(format!("{shown}: no client wrote {line}"));
+            let others = || self.slots.iter().find_map(|slot| slot.writes.get(name));
+            let own = self.slots[slot].writes.get(name);
+            let Some(write) = own.or_else(others) else {
+                wrong = Some(format!("{at}: no client wrote {line}"));
                 continue;
             };
             if meant.iter().any(|named| named.may.contains(name)) && write.kind != WriteDestination::Memory {
                 continue;
             }
-            if let Some(why) = &write.dead {
-                wrong = Some(format!("{shown}, generation {generation}: {line} is readable after {why}"));
+            if own.is_none() {
+                wrong = Some(format!("{at}: {line} is readable, which was written to another slot"));
+            } else if let Some(why) = &write.dead {
+                wrong = Some(format!("{at}: {line} is readable after {why}"));
             } else if write.generation != Some(generation) {
-                wrong = Some(format!(
-                    "{shown}, generation {generation}: {line} is readable, which was written to generation {:?}",
-                    write.generation
-                ));
+                let other = write.generation;
+                wrong = Some(format!("{at}: {line} is readable, which was written to generation {other:?}"));
+            } else if let Some(number) = self.is_before(write, slot, reader) {
+                wrong = Some(format!("{at}: episode {number} reads {line}, which was written before it began"));
             }
         }
         if let ([named], Some(id)) = (meant.as_slice(), snapshot)
             && named.id.as_deref() == Some(id)
             && let Some(missing) = named.must.iter().find(|name| !lines.iter().any(|line| line.contains(*name)))
         {
-            wrong = Some(format!("{shown}, generation {generation}: {missing} is missing, which snapshot {id} holds"));
+            wrong = Some(format!("{at}: {missing} is missing, which snapshot {id} holds"));
         }
-        self.sites[site].newest = self.sites[site].newest.max(generation);
+        self.slots[slot].newest = newest.max(generation);
         if let Some(wrong) = wrong {
             self.violate(wrong);
         }
+        self.check_lease(slot, generation);
+    }
+
+    /// Returns the number of the episode that reads a write of someone else which is older than the episode. While an
+    /// episode has the slot that people use, they reach it as well.
+    fn is_before(&self, write: &Write, slot: usize, reader: Reader) -> Option<u64> {
+        let Reader::Episode(number) = reader else { return None };
+        let episode = self.episodes.known.get(&number)?;
+        let is_later = slot < SITES && write.reached_at >= episode.active_at;
+        (slot != SHARED && write.by != Some(number) && !is_later).then_some(number)
     }
 }

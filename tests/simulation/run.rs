@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, LocalOptions};
 
+use crate::episodes::{SLOTS, has_episodes};
 use crate::model::Model;
 use crate::schedule::{SITES, ScheduleStep};
 use crate::world::{DaemonLife, SimulatedWorld};
@@ -53,6 +54,12 @@ pub struct SimulationRun {
     pub last_refusal: RefCell<String>,
     /// The time since which each site has been ready without serving.
     pub lying_since: RefCell<[Option<Duration>; SITES]>,
+    /// The time since which each slot has not been as its episode, or its lack of one, requires, and in which way.
+    pub wrong_since: RefCell<[Option<(Duration, String)>; SLOTS]>,
+    /// The number of daemons that have ended.
+    pub crashes: Cell<u64>,
+    /// Whether the schedule has episodes.
+    pub has_episodes: bool,
     pub verbose: bool,
     /// The run's folder, as it appears in messages.
     pub shown_folder: String,
@@ -140,6 +147,9 @@ impl SimulationRun {
         loop {
             self.undo_due(false);
             self.look_for_lies(life);
+            if self.has_episodes {
+                self.look_at_episodes(life);
+            }
             let now = self.now();
             if now >= until || self.is_violated() {
                 return;
@@ -151,6 +161,7 @@ impl SimulationRun {
     }
 
     async fn live(self: &Rc<Self>, steps: &[ScheduleStep], cursor: &Cell<usize>) -> DaemonEnd {
+        let began = self.now();
         let Some(life) = self.world.start().await else {
             tokio::time::sleep(Duration::from_secs(5)).await;
             self.undo_due(false);
@@ -158,6 +169,10 @@ impl SimulationRun {
         };
         let life = Rc::new(life);
         self.tell(|| "a daemon has started".to_owned());
+        if self.has_episodes {
+            self.model.borrow_mut().restarts(self.now());
+            tokio::task::spawn_local(self.clone().follow_episodes(life.clone(), began));
+        }
         self.look_for_rows(&life).await;
         while cursor.get() < steps.len() && !self.is_violated() {
             let index = cursor.get();
@@ -181,7 +196,7 @@ impl SimulationRun {
 /// Runs a schedule in a folder of its own.
 pub fn run(seed: u64, steps: &[ScheduleStep], folder: &Path, template: &Path, verbose: bool) -> Ended {
     let run = Rc::new(SimulationRun {
-        world: SimulatedWorld::new(folder, template, seed),
+        world: SimulatedWorld::new(folder, template, seed, has_episodes(seed)),
         model: RefCell::new(Model::new()),
         agenda: RefCell::default(),
         broken: RefCell::default(),
@@ -194,6 +209,9 @@ pub fn run(seed: u64, steps: &[ScheduleStep], folder: &Path, template: &Path, ve
         resets: Cell::new(0),
         last_refusal: RefCell::default(),
         lying_since: RefCell::default(),
+        wrong_since: RefCell::default(),
+        crashes: Cell::new(0),
+        has_episodes: has_episodes(seed),
         verbose,
         shown_folder: folder.display().to_string(),
         dump: RefCell::new(std::env::var_os("ARENAD_SIM_DUMP").map(|_| String::new())),
@@ -223,6 +241,7 @@ pub fn run(seed: u64, steps: &[ScheduleStep], folder: &Path, template: &Path, ve
             Some(DaemonEnd::Stillborn) => stillborn += 1,
             None => {
                 run.tell(|| "the daemon has ended".to_owned());
+                run.crashes.set(run.crashes.get() + 1);
                 run.model.borrow_mut().pending.clear();
             }
         }

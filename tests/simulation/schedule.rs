@@ -5,6 +5,8 @@ use std::fmt;
 
 use arenad_fake_engine::EngineMethod;
 
+use crate::episodes::has_episodes;
+use crate::episodes::steps::{EpisodeStep, contention, slot_of, step as episode_step, whole_life};
 use crate::random::Random;
 
 /// The number of sites.
@@ -48,7 +50,8 @@ pub enum Mishap {
 /// The container that a fault concerns: one of a serving generation or one of a standby.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Victim {
-    pub site: usize,
+    /// The index of the slot, which is that of its site for the first slot.
+    pub slot: usize,
     pub is_standby: bool,
 }
 
@@ -95,6 +98,8 @@ pub enum ScheduleStep {
     OtherEngine(u64),
     BreakBuild(usize),
     RepairBuild(usize),
+    /// A step of the client of an episode.
+    Episode(EpisodeStep),
     /// Repairs everything, lets the system come to rest and checks the laws of rest.
     Rest,
 }
@@ -124,8 +129,9 @@ const CALLS: &[EngineMethod] = &[
     EngineMethod::Weigh,
 ];
 
-fn victim(random: &mut Random) -> Victim {
-    Victim { site: site(random), is_standby: random.percent(30) }
+fn victim(random: &mut Random, has_episodes: bool) -> Victim {
+    let (site, is_standby) = (site(random), random.percent(30));
+    Victim { slot: if has_episodes { slot_of(random, site) } else { site }, is_standby }
 }
 
 fn site(random: &mut Random) -> usize {
@@ -156,7 +162,7 @@ fn pause(random: &mut Random) -> u64 {
     }
 }
 
-fn step(random: &mut Random) -> ScheduleStep {
+fn step(random: &mut Random, has_episodes: bool) -> ScheduleStep {
     let index = usize::try_from(random.below(8)).unwrap_or_default();
     match random.below(1000) {
         0..190 => ScheduleStep::Write(
@@ -189,10 +195,10 @@ fn step(random: &mut Random) -> ScheduleStep {
             ScheduleStep::Mishap(call, random.below(6), mishap(random))
         }
         875..885 => ScheduleStep::EngineDown(random.within(100..40_000), random.percent(30)),
-        885..905 => ScheduleStep::Kill(victim(random)),
-        905..912 => ScheduleStep::Oom(victim(random)),
-        912..930 => ScheduleStep::Pause(victim(random), random.within(200..120_000)),
-        930..936 => ScheduleStep::Discard(victim(random)),
+        885..905 => ScheduleStep::Kill(victim(random, has_episodes)),
+        905..912 => ScheduleStep::Oom(victim(random, has_episodes)),
+        912..930 => ScheduleStep::Pause(victim(random, has_episodes), random.within(200..120_000)),
+        930..936 => ScheduleStep::Discard(victim(random, has_episodes)),
         936..944 => ScheduleStep::LoseEvents(random.within(100..60_000)),
         944..947 => ScheduleStep::BreakEvents,
         947..957 => ScheduleStep::ClockMoves(*random.pick(&[-86_400, -3_600, -61, -5, 5, 61, 3_600, 86_400])),
@@ -263,7 +269,7 @@ fn paused_episode(random: &mut Random, all: &mut Vec<ScheduleStep>) {
         ]),
     ));
     all.push(ScheduleStep::Wait(random.within(20..2_000)));
-    all.push(ScheduleStep::Pause(Victim { site, is_standby: false }, random.within(200..25_000)));
+    all.push(ScheduleStep::Pause(Victim { slot: site, is_standby: false }, random.within(200..25_000)));
     all.push(ScheduleStep::Wait(random.within(5_000..70_000)));
     all.push(if random.percent(50) { ScheduleStep::ResetIfDirty(site) } else { ScheduleStep::Reset(site) });
     all.push(ScheduleStep::Wait(random.within(50..5_000)));
@@ -314,6 +320,7 @@ fn baseline_goes(random: &mut Random, all: &mut Vec<ScheduleStep>) {
 /// Generates the steps that follow from a seed. Everything is brought up first and comes to rest at the end.
 pub fn generate(seed: u64, steps: usize) -> Vec<ScheduleStep> {
     let mut random = Random::new(seed);
+    let has_episodes = has_episodes(seed);
     let mut all = vec![ScheduleStep::Up(None, None), ScheduleStep::Wait(20_000)];
     while all.len() + 1 < steps {
         match random.below(1000) {
@@ -322,7 +329,10 @@ pub fn generate(seed: u64, steps: usize) -> Vec<ScheduleStep> {
             15..17 => hindered_up(&mut random, &mut all),
             17..19 => hindered_down(&mut random, &mut all),
             19..21 => baseline_goes(&mut random, &mut all),
-            _ => all.push(step(&mut random)),
+            21..45 if has_episodes => contention(&mut random, &mut all),
+            45..85 if has_episodes => whole_life(&mut random, &mut all),
+            85..325 if has_episodes => all.push(episode_step(&mut random)),
+            _ => all.push(step(&mut random, has_episodes)),
         }
     }
     all.truncate(steps.saturating_sub(1));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use arenad_api::{Condition, SourceText, UpRequest};
@@ -15,13 +15,13 @@ use arenad_daemon::certificates::Certifier;
 use arenad_daemon::environments::{self, EnvironmentRegistry};
 use arenad_daemon::host::HostReport;
 use arenad_daemon::operations::Operations;
-use arenad_daemon::proxy::OpenProxy;
-use arenad_daemon::slots::{EpisodeSettings, start_episodes};
+use arenad_daemon::proxy::{EpisodeDirectory, OpenProxy};
+use arenad_daemon::slots::{DaemonSlots, EpisodeSettings, start_episodes};
 use arenad_daemon::{DaemonParts, take_up};
 use arenad_doctor::facts;
 use arenad_doctor::judge::capacity::Resources;
 use arenad_engine::Engine;
-use arenad_episodes::RandomBytes;
+use arenad_episodes::{EpisodeHandle, HoldGuard, RandomBytes};
 use arenad_fake_engine::{EngineCall, FakeClock, FakeEngine, FakeImage, ShelvedEngine, ToySite};
 use arenad_gateway::Gateway;
 use arenad_instance::machine::Machine;
@@ -39,6 +39,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::chaos::Chaos;
 use crate::dial::SimulatedDial;
+use crate::episodes::SEVERAL_SLOTS;
+use crate::random::mix;
 use crate::schedule::SITES;
 
 pub const ENVIRONMENT: &str = "sim";
@@ -63,6 +65,10 @@ pub struct SimulatedWorld {
     database: InlineDatabase,
     /// The engine that was replaced by another.
     pub shelved: RefCell<Option<ShelvedEngine>>,
+    /// Whether a site has several slots.
+    has_episodes: bool,
+    /// The number of ids and tokens of episodes so far.
+    random: Arc<AtomicU64>,
     read_definition: ReadDefinition,
 }
 
@@ -71,17 +77,25 @@ pub struct DaemonLife {
     pub shared: Arc<SharedParts>,
     pub environments: Arc<EnvironmentRegistry>,
     pub router: Router,
+    pub slots: Arc<DaemonSlots>,
+    pub episodes: EpisodeHandle,
+    /// The decisions of the episode proxy.
+    pub directory: EpisodeDirectory,
+    /// The connections that hold episodes, by the number of the episode.
+    pub holds: RefCell<BTreeMap<u64, HoldGuard>>,
     /// Kept as long as the daemon, because dropping the sender would end its receivers.
     _host: watch::Sender<HostReport>,
 }
 
-/// Caches the last definition across schedules; reading it takes a fifth of a schedule's time.
-fn read_once() -> ReadDefinition {
+/// Caches the last definitions with and without episodes across schedules; reading one takes a fifth of a schedule's
+/// time.
+fn read_once(has_episodes: bool) -> ReadDefinition {
     thread_local! {
-        static LAST: RefCell<Option<(StoredEnvironment, Environment)>> = const { RefCell::new(None) };
+        static LAST: RefCell<[Option<(StoredEnvironment, Environment)>; 2]> = const { RefCell::new([None, None]) };
     }
-    Arc::new(|stored| {
+    Arc::new(move |stored| {
         LAST.with_borrow_mut(|last| {
+            let last = &mut last[usize::from(has_episodes)];
             if let Some((_, definition)) = last.as_ref().filter(|(known, _)| known == stored) {
                 return Ok(definition.clone());
             }
@@ -120,7 +134,7 @@ fn condition() -> Condition {
     }
 }
 
-fn definition() -> String {
+fn definition(has_episodes: bool) -> String {
     let mut text = format!("name: {ENVIRONMENT}\ndescription: Simulated\nsites:\n");
     let more = [
         "    stores: { notes: { kind: directory, path: /data } }
@@ -132,6 +146,7 @@ fn definition() -> String {
     ];
     for (number, (name, more)) in NAMES.iter().zip(more).enumerate() {
         let port = usize::from(FIRST_PORT) + number;
+        let slots = if has_episodes && number == 0 { SEVERAL_SLOTS } else { "" };
         text.push_str(&format!(
             "  {name}:
     title: {name}
@@ -141,7 +156,7 @@ fn definition() -> String {
       timeout: 20s
       probes: [ {{ name: page, http: {{ path: /, contains: seed }} }} ]
     health: {{ shallow: {{ every: 20s, probes: [ {{ name: page, http: {{ path: /, contains: seed }} }} ] }} }}
-{more}"
+{more}{slots}"
         ));
     }
     text
@@ -166,7 +181,7 @@ fn compose() -> String {
 
 impl SimulatedWorld {
     /// Recreates the folder, and creates an engine with a base image only.
-    pub fn new(folder: &Path, template: &Path, seed: u64) -> Self {
+    pub fn new(folder: &Path, template: &Path, seed: u64, has_episodes: bool) -> Self {
         let _ = std::fs::remove_dir_all(folder);
         std::fs::create_dir_all(folder.join("state")).expect("a folder");
         std::fs::copy(template, folder.join("state/arenad.db")).expect("copy the database");
@@ -190,7 +205,9 @@ impl SimulatedWorld {
             ahead: Arc::default(),
             database: InlineDatabase::open(&folder.join("state/arenad.db")).expect("a database"),
             shelved: Default::default(),
-            read_definition: read_once(),
+            has_episodes,
+            random: Arc::new(AtomicU64::new(seed)),
+            read_definition: read_once(has_episodes),
         };
         let chaos = world.chaos.clone();
         world.engine.set_script(move |call: &EngineCall<'_>| chaos.fate(call));
@@ -209,7 +226,8 @@ impl SimulatedWorld {
         let (clock, ahead) = (self.clock.clone(), self.ahead.clone());
         WallClock::new(move || {
             let seconds = clock.unix() + ahead.load(Ordering::Relaxed);
-            Timestamp::from_second(seconds).expect("a time of this century")
+            let nanos = i32::try_from(clock.now().subsec_nanos()).unwrap_or_default();
+            Timestamp::new(seconds, nanos).expect("a time of this century")
         })
     }
 
@@ -222,7 +240,7 @@ impl SimulatedWorld {
         };
         UpRequest {
             root: project.display().to_string(),
-            environment: source("environments", definition()),
+            environment: source("environments", definition(self.has_episodes)),
             compose: source("compose", compose()),
             dotenv: None,
             variables: BTreeMap::new(),
@@ -231,6 +249,18 @@ impl SimulatedWorld {
             recreate: false,
             keep_failed: false,
         }
+    }
+
+    /// Returns the source of ids and tokens of episodes, which continues in the next daemon.
+    fn random_bytes(&self) -> RandomBytes {
+        let random = self.random.clone();
+        RandomBytes::new(move || {
+            let mut bytes = [0; 32];
+            for eight in bytes.chunks_exact_mut(8) {
+                eight.copy_from_slice(&mix(random.fetch_add(1, Ordering::Relaxed)).to_le_bytes());
+            }
+            bytes
+        })
     }
 
     /// Starts a daemon and waits until it has adopted the objects of the previous one. Returns `None` if it ended at
@@ -259,15 +289,14 @@ impl SimulatedWorld {
             state_dir,
         };
         let shared = parts.assemble().await.ok()?;
-        let (slots, episodes) =
-            start_episodes(&shared, RandomBytes::new(|| [0; 32]), &EpisodeSettings::default()).await.ok()?;
-        let environments = Arc::new(EnvironmentRegistry::new(shared.clone(), slots, episodes.clone()));
+        let (slots, episodes) = start_episodes(&shared, self.random_bytes(), &EpisodeSettings::default()).await.ok()?;
+        let environments = Arc::new(EnvironmentRegistry::new(shared.clone(), slots.clone(), episodes.clone()));
         let report = HostReport { engine: condition(), disk: condition() };
         let (host, listener) = watch::channel(report);
         let api = Arc::new(Api {
             shared: shared.clone(),
             environments: environments.clone(),
-            episodes,
+            episodes: episodes.clone(),
             certifier: Certifier::unkept().expect("random numbers"),
             episode_settings: EpisodeSettings::default(),
             proxy: OpenProxy::default(),
@@ -278,6 +307,8 @@ impl SimulatedWorld {
             stop: CancellationToken::new(),
         });
         take_up(&shared, &environments).await.ok()?;
-        Some(DaemonLife { shared, environments, router: api::router(api), _host: host })
+        let directory = EpisodeDirectory::new(environments.clone(), episodes.clone());
+        let (router, holds) = (api::router(api), RefCell::default());
+        Some(DaemonLife { shared, environments, router, slots, episodes, directory, holds, _host: host })
     }
 }

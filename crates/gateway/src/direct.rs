@@ -8,6 +8,7 @@ use std::io;
 
 use tokio::time::Instant;
 
+use super::directory::ProxySite;
 use super::gateway::Route;
 use super::phase::{RouteState, Target};
 
@@ -42,15 +43,21 @@ impl Route {
     /// Passes a request on; `send` delivers it to a target and returns the response.
     ///
     /// Cancellation: equivalent to the departure of the client; a request that has been sent is not taken back.
-    pub async fn pass<T>(
+    pub async fn pass<T>(&self, request: DirectRequest, send: impl AsyncFnMut(&Target) -> io::Result<T>) -> Direct<T> {
+        if !self.is_listening() {
+            return Direct::Closed;
+        }
+        self.pass_to(None, request, send).await
+    }
+
+    /// Passes a request on to one generation, or to any if `generation` is `None`. The route may be without a port.
+    async fn pass_to<T>(
         &self,
+        generation: Option<u64>,
         request: DirectRequest,
         mut send: impl AsyncFnMut(&Target) -> io::Result<T>,
     ) -> Direct<T> {
         let shared = &self.shared;
-        if !self.is_listening() {
-            return Direct::Closed;
-        }
         if request.may_write && shared.writes.is_refused {
             return Direct::Refused(405, "it is only read".to_owned());
         }
@@ -74,6 +81,9 @@ impl Route {
                 RouteState::Refusing { reason, .. } => return Direct::Refused(503, reason),
                 RouteState::Closed => return Direct::Closed,
             };
+            if generation.is_some_and(|wanted| wanted != target.generation) {
+                return Direct::Refused(503, "another generation serves it".to_owned());
+            }
             if request.may_write {
                 shared.counters.unsafe_requests.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
             }
@@ -95,5 +105,21 @@ impl Route {
                 _ => return overtaken(),
             }
         }
+    }
+}
+
+impl ProxySite {
+    /// Passes a request of the episode's client on, like [`Route::pass`], to the generation that the episode got, until
+    /// the access of the episode is revoked.
+    ///
+    /// Cancellation: as [`Route::pass`].
+    pub async fn pass<T>(&self, request: DirectRequest, send: impl AsyncFnMut(&Target) -> io::Result<T>) -> Direct<T> {
+        let refused = || Direct::Refused(407, "the access was revoked".to_owned());
+        let answered = tokio::select! {
+            biased;
+            () = self.access.revoked() => return refused(),
+            answered = self.route.pass_to(self.generation, request, send) => answered,
+        };
+        if self.access.refusal().is_some() { refused() } else { answered }
     }
 }

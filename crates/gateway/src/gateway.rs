@@ -397,6 +397,12 @@ impl Route {
         self.shared.state().1
     }
 
+    /// Whether a request can have reached a generation that has left service. The next one may not be served yet, because
+    /// the route is fenced. Without knowledge of the generation, the answer is true.
+    pub fn may_have_reached(&self, generation: u64) -> bool {
+        self.shared.may_have_reached(generation)
+    }
+
     /// Returns the counters of the route.
     pub fn stats(&self) -> RouteStats {
         self.shared.stats()

@@ -111,6 +111,8 @@ struct Register {
     generation: Option<u64>,
     /// Whether a connection to that generation has been made.
     is_reached: bool,
+    /// The generation that was served before that one.
+    previous: Option<u64>,
     /// Whether a connection to the generation before that one has been made.
     was_reached: bool,
     next_key: u64,
@@ -182,6 +184,7 @@ impl SharedRoute {
                 targets: HashMap::new(),
                 generation: None,
                 is_reached: false,
+                previous: None,
                 was_reached: false,
                 next_key: 0,
             }),
@@ -227,7 +230,9 @@ impl SharedRoute {
         };
         if let RouteState::Serving { target } = &next {
             // Before the epoch: a request that sees the new target is counted and recorded after this.
-            if register.generation.replace(target.generation) != Some(target.generation) {
+            let before = register.generation.replace(target.generation);
+            if before != Some(target.generation) {
+                register.previous = before;
                 self.counters.unsafe_requests.store(0, Ordering::SeqCst);
                 register.was_reached = std::mem::take(&mut register.is_reached);
             }
@@ -287,6 +292,16 @@ impl SharedRoute {
             (first.0)(generation);
         }
         Some(TargetEntry { route: Arc::clone(self), key, epoch })
+    }
+
+    /// Whether a request can have reached a generation, which is assumed of all but the last two that were served.
+    pub(super) fn may_have_reached(&self, generation: u64) -> bool {
+        let register = self.register();
+        match Some(generation) {
+            last if last == register.generation => register.is_reached,
+            before if before == register.previous => register.was_reached,
+            _ => true,
+        }
     }
 
     /// Registers the function that is called at each generation's first connection, before anything is sent on it; only

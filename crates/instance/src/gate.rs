@@ -229,6 +229,24 @@ mod tests {
         RouteAccess::Closed { reason: "it is being prepared".to_owned(), episode: None }
     }
 
+    /// Otherwise its containers, with what clients left in their memory, would be kept for a later generation.
+    #[tokio::test]
+    async fn a_generation_that_was_reached_is_known_as_such_while_the_gate_is_closed() {
+        let gate = gate(RouteAccess::Open);
+        gate.serve(target(2));
+        gate.serve(target(3));
+        let request = arenad_gateway::DirectRequest { may_write: true, is_safe: false };
+        gate.route().pass(request, async |_: &Target| Ok(())).await;
+        gate.set_access(closed());
+        gate.serve(target(4));
+        assert!(gate.route().may_have_reached(3), "the request reached it");
+        assert!(!gate.route().may_have_reached(2), "no request reached it");
+        gate.set_access(leased(4));
+        assert!(gate.route().may_have_reached(3));
+        assert!(!gate.route().may_have_reached(4));
+        assert!(gate.route().may_have_reached(1), "nothing is known of it");
+    }
+
     #[test]
     fn an_open_gate_passes_everything_on() {
         let gate = gate(RouteAccess::Open);

@@ -320,7 +320,8 @@ impl InstanceService {
         Ok(used.map(|serving| {
             let generation = serving.incarnation.generation;
             let was_looked_at = self.looked_at.load(Ordering::SeqCst) == generation;
-            let was_reached = serving.is_adopted || was_looked_at || self.gate.route().stats().was_reached;
+            let is_known = serving.is_adopted || was_looked_at;
+            let was_reached = is_known || self.gate.route().may_have_reached(generation);
             // The effects of commands that a person ran in the containers are unknown, so the containers are not
             // brought back.
             let was_well = was_well && !self.entered.has(serving.incarnation.made);

@@ -7,7 +7,7 @@ use crate::slots::is_public;
 use crate::stranded::Stranded;
 use arenad_engine::labels;
 use arenad_instance::{InstanceHandle, OperationOutcome};
-use arenad_launch::{GenerationSelector, Remains};
+use arenad_launch::{GenerationSelector, Remains, RemoveError};
 use arenad_model::event::EventKind;
 use arenad_model::instance::{InstanceFailure, InstanceId};
 use arenad_model::request_queue::Want;
@@ -25,7 +25,11 @@ impl EnvironmentRegistry {
         for handle in &handles {
             self.withdraw(&handle.id).await;
         }
-        self.remove_further(&handles).await?;
+        if let Err(error) = self.remove_further(&handles).await {
+            // The sites stay up. Slots that episodes had are brought back to their baselines.
+            self.offer_again(&handles).await?;
+            return Err(error);
+        }
         let RemovedInstances { gone, left } = self.remove_instances(handles).await?;
         // A daemon without environments may stop before its own search.
         self.slots.remove_unused_copies().await;
@@ -80,6 +84,15 @@ impl EnvironmentRegistry {
         while changes.changed().await.is_ok() {}
     }
 
+    /// Removes all objects of an instance that has no driver.
+    pub(super) async fn remove_remains(&self, id: &InstanceId) -> Result<(), RemoveError> {
+        for role in [labels::ROLE_BUILDER, labels::ROLE_INSTANCE] {
+            let which = GenerationSelector::All;
+            self.shared.remove(Remains { installation: &self.shared.installation, instance: id, role, which }).await?;
+        }
+        Ok(())
+    }
+
     /// Removes the remains of sites that have no driver.
     async fn remove_stranded(
         &self,
@@ -95,15 +108,7 @@ impl EnvironmentRegistry {
             }
             self.shared.store.unwant_instance(id).await?;
             self.slots.leave(id);
-            for role in [labels::ROLE_BUILDER, labels::ROLE_INSTANCE] {
-                let remains = Remains {
-                    installation: &self.shared.installation,
-                    instance: id,
-                    role,
-                    which: GenerationSelector::All,
-                };
-                self.shared.remove(remains).await?;
-            }
+            self.remove_remains(id).await?;
         }
         if purge {
             let defined = stranded.definition.iter().flat_map(|definition| &definition.sites);

@@ -63,9 +63,7 @@ impl EnvironmentRegistry {
         if removed.is_err()
             && let (Some(instance), Some(site)) = (self.slot(slot), self.site_of(&slot.site_id()))
         {
-            // It is brought back to its baseline like after an episode, which makes its containers again.
-            self.shared.store.want_instance(slot).await?;
-            self.offer(&instance, &site).await;
+            self.keep_further(&instance, &site).await?;
         }
         removed
     }
@@ -77,7 +75,44 @@ impl EnvironmentRegistry {
         let is_meant =
             |slot: &InstanceId| !is_public(slot) && firsts.iter().any(|first| first.id.site_id() == slot.site_id());
         let meant = self.slots.instances().into_iter().filter(|instance| is_meant(&instance.id));
-        self.remove_slots(meant.collect()).await
+        self.remove_slots(meant.collect()).await?;
+        self.remove_undriven(firsts).await
+    }
+
+    /// Offers a further slot again that could not be removed. It is brought back to its baseline like after an episode,
+    /// which makes its containers again.
+    async fn keep_further(&self, instance: &InstanceHandle, site: &Site) -> Result<(), StoreError> {
+        self.shared.store.want_instance(&instance.id).await?;
+        self.offer(instance, site).await;
+        Ok(())
+    }
+
+    /// Offers sites to episodes again that were withdrawn, and stay up because a further slot could not be removed.
+    pub(super) async fn offer_again(&self, firsts: &[InstanceHandle]) -> Result<(), StoreError> {
+        for first in firsts {
+            let id = first.id.site_id();
+            let Some(site) = self.site_of(&id) else { continue };
+            self.offer(first, &site).await;
+            let of_site = |instance: &InstanceHandle| !is_public(&instance.id) && instance.id.site_id() == id;
+            for instance in self.slots.instances().into_iter().filter(of_site) {
+                self.keep_further(&instance, &site).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the containers of further slots of sites that have no driver, because an earlier daemon began to remove
+    /// them.
+    async fn remove_undriven(&self, firsts: &[InstanceHandle]) -> Result<(), EnvironmentError> {
+        for first in firsts {
+            for row in self.shared.store.instances(first.id.environment.as_str()).await? {
+                let is_meant = row.id.site_id() == first.id.site_id() && !is_public(&row.id);
+                if is_meant && !self.has_driver(&row.id) {
+                    self.remove_remains(&row.id).await?;
+                }
+            }
+        }
+        Ok(())
     }
 
     async fn remove_slots(&self, slots: Vec<InstanceHandle>) -> Result<(), EnvironmentError> {

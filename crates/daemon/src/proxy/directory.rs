@@ -14,7 +14,7 @@ use arenad_model::proxy_address::{allows_egress, canonical, is_of_site, own_url}
 use arenad_model::site::{Environment, Site};
 
 /// Knows the episodes, their sites and their environments.
-pub(crate) struct EpisodeDirectory {
+pub struct EpisodeDirectory {
     environments: Arc<EnvironmentRegistry>,
     episodes: EpisodeHandle,
     access: Arc<ProxyAccess>,
@@ -32,7 +32,8 @@ enum ArenaPlace {
 }
 
 impl EpisodeDirectory {
-    pub(crate) fn new(environments: Arc<EnvironmentRegistry>, episodes: EpisodeHandle) -> Self {
+    /// Returns the directory of the episodes and environments of one daemon.
+    pub fn new(environments: Arc<EnvironmentRegistry>, episodes: EpisodeHandle) -> Self {
         let access = environments.proxy_access().clone();
         Self { environments, episodes, access }
     }

@@ -19,6 +19,7 @@ mod directory;
 mod port;
 
 pub(crate) use access::{ProxyAccess, ended, frozen};
-pub(crate) use directory::{EpisodeDirectory, refusal};
+pub use directory::EpisodeDirectory;
+pub(crate) use directory::refusal;
 pub(crate) use port::open;
 pub use port::{OpenProxy, ProxyPort};

@@ -254,8 +254,8 @@ impl DaemonSlots {
         }
     }
 
-    /// Whether no episode uses a slot, and it is not being recycled.
-    fn is_idle(&self, slot: &InstanceId) -> bool {
+    /// Whether a slot exists that no episode uses, and that is not being recycled.
+    pub fn is_idle(&self, slot: &InstanceId) -> bool {
         self.read().get(slot).is_some_and(|entry| entry.slot_use == SlotUse::Idle)
     }
 
