@@ -350,7 +350,7 @@ impl Model {
         };
         let is_other = episode.id.as_ref().is_some_and(|known| known != id);
         episode.id = Some(id.clone());
-        let before = std::mem::replace(&mut episode.status, Some(event.status));
+        let before = episode.status.replace(event.status);
         if before == Some(event.status) {
             // A store that failed may have recorded an event twice.
             let is_excused = circumstances.disturbances > episode.since.disturbances;
