@@ -17,7 +17,7 @@ update_lists() {
 
 # Returns whether Debian has a package of this name.
 has_package() { # package
-    update_lists >/dev/null 2>&1 || true
+    (flock 9; update_lists 9>&-) >/dev/null 2>&1 9</var/lib/dpkg || true
     apt-cache show "$1" >/dev/null 2>&1
 }
 
@@ -28,8 +28,8 @@ install_packages() { # prefix of the messages, packages…
     said=$(mktemp)
     if (
         export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
-        # Two scripts may install at the same time; apt-get itself would fail instead of waiting. Its own processes do
-        # not inherit the lock.
+        # Two scripts may install at the same time; apt-get itself would fail instead of waiting. The processes that it
+        # starts do not inherit the lock.
         flock 9
         {
             # If the lists cannot be updated, the existing ones may suffice.
