@@ -222,6 +222,8 @@ fn a_client_that_goes_away_is_recorded_without_its_response() {
     eventually("the request is under way", || recorder.under_way().len() == 1);
     assert_eq!(recorder.under_way()[0].request.url, "http://shop.test/unanswered");
     drop(client);
+    // Until the worker has noticed that, it would write the refusal for the client, which is then recorded.
+    eventually("the connection is gone", || route.stats().connections == 0);
     route.refuse("it is being reset", Duration::from_secs(1));
     eventually("the exchange is handed over", || keeper.kept().len() == 1);
     assert!(recorder.under_way().is_empty());

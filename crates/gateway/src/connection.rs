@@ -40,13 +40,8 @@ pub(super) async fn serve_port(stream: TcpStream, route: Rc<LocalRoute>, worker:
     let answer = |request| {
         forward::answer(Rc::clone(&client), Rc::clone(&route), Arc::clone(&exchange), connect_timeout, request)
     };
-    match serve(io, &client, answer, &route.shared.name).await {
-        Some((io, Continuation::Upgraded(target, visit))) => {
-            upgrade::run(io, target, visit.route()).await;
-            drop(visit);
-        }
-        Some((io, Continuation::SiteTunnel(_))) => end(io).await,
-        None => {}
+    if let Some(served) = serve(io, &client, answer, &route.shared.name).await {
+        follow(served).await;
     }
     drop(entry);
 }
@@ -91,13 +86,8 @@ pub(super) async fn serve_slot(
     };
     let name = slot.name.clone();
     let connection = SlotConnection::new(slot, worker, Rc::clone(&client), lease);
-    match serve(io, &client, |request| connection.answer(request), &name).await {
-        Some((io, Continuation::Upgraded(target, visit))) => {
-            upgrade::run(io, target, visit.route()).await;
-            drop(visit);
-        }
-        Some((io, Continuation::SiteTunnel(_))) => end(io).await,
-        None => {}
+    if let Some(served) = serve(io, &client, |request| connection.answer(request), &name).await {
+        follow(served).await;
     }
     drop(entry);
 }
@@ -114,6 +104,17 @@ fn begin(
     let link = Arc::new(ClientLink::new(wire));
     let client = ClientConnection::new(link, peer, local, draining);
     Some((ClientIo::new(read, Rc::clone(&client), head_limit), client))
+}
+
+/// Does what follows the last response of a client of a site: carries the bytes of an upgrade, or ends the connection.
+async fn follow((io, continuation): (ClientIo, Continuation)) {
+    match continuation {
+        Continuation::Upgraded(target, visit) => {
+            upgrade::run(io, target, visit.route()).await;
+            drop(visit);
+        }
+        Continuation::SiteTunnel(_) => end(io).await,
+    }
 }
 
 /// Answers requests until the connection ends or continues in another way.

@@ -338,21 +338,18 @@ impl Forwarding {
     ) -> Option<Response<AnswerBody>> {
         let (mut parts, incoming) = answer.into_parts();
         let is_upgraded = parts.status == StatusCode::SWITCHING_PROTOCOLS;
-        if !headers::to_client(&mut parts) || (is_upgraded && !self.is_upgrade) {
-            let is_current = self.exchange.withdraw() && !self.is_overtaken(epoch);
-            if !is_current {
-                return None;
-            }
-            let refusal = RefusalResponse::bad_gateway("its answer has a form that cannot be passed on");
-            return Some(self.failed(refusal).await);
-        }
         let bodies = self.proxied.as_ref().and_then(|proxied| proxied.bodies.as_ref());
-        if let Some(Err(error)) = bodies.map(|bodies| bodies.check(&parts)) {
+        let fault = if !headers::to_client(&mut parts) || (is_upgraded && !self.is_upgrade) {
+            Some("its answer has a form that cannot be passed on".to_owned())
+        } else {
+            bodies.and_then(|bodies| bodies.check(&parts).err()).map(|error| error.to_string())
+        };
+        if let Some(fault) = fault {
             let is_current = self.exchange.withdraw() && !self.is_overtaken(epoch);
             if !is_current {
                 return None;
             }
-            return Some(self.failed(RefusalResponse::bad_gateway(error.to_string())).await);
+            return Some(self.failed(RefusalResponse::bad_gateway(fault)).await);
         }
         if !self.exchange.commit(epoch) {
             self.exchange.withdraw();

@@ -14,7 +14,7 @@ use super::directory::ProxyDirectory;
 use super::egress;
 use super::episode_recorder::EpisodeRecorder;
 use super::gather::RecordedEpisode;
-use super::guests::{self, GuestListener, GuestPort};
+use super::guests::{self, GuestPort, PortListener};
 use super::link::ClientLink;
 use super::listener;
 use super::phase::{HoldLimits, RouteCommand, RouteState, Target};
@@ -175,14 +175,8 @@ impl Gateway {
                 let listener = listener::bind(listen).map_err(failed)?;
                 let address = listener.local_addr().map_err(failed)?;
                 let shared = SharedRoute::new(id, name, address, hold, writes, record);
-                let (stop, stopped) = oneshot::channel();
-                let (done, finished) = oneshot::channel();
-                let order =
-                    WorkerOrder::Listen { door: Door::Port(Arc::clone(&shared)), listener, stop: stopped, done };
-                if !team.order_one(id, order) {
-                    return Err(OpenError::ShutDown);
-                }
-                (shared, Listening::Socket { stop, finished })
+                let listening = order_listener(team, id, Door::Port(Arc::clone(&shared)), listener)?;
+                (shared, Listening::Socket(listening))
             }
             None if self.is_marked(listen) => return Err(OpenError::PortTaken { address: listen }),
             None => (SharedRoute::new(id, name, listen, hold, writes, record), Listening::Nothing),
@@ -223,13 +217,8 @@ impl Gateway {
         let address = listener.local_addr().map_err(failed)?;
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let shared = SharedProxy::new(address, directory);
-        let (stop, stopped) = oneshot::channel();
-        let (done, finished) = oneshot::channel();
-        let order = WorkerOrder::Listen { door: Door::Proxy(Arc::clone(&shared)), listener, stop: stopped, done };
-        if !team.order_one(id, order) {
-            return Err(OpenError::ShutDown);
-        }
-        let proxy = Proxy { shared, listener: Arc::new(Mutex::new(Some(GuestListener { stop, finished }))) };
+        let listening = order_listener(team, id, Door::Proxy(Arc::clone(&shared)), listener)?;
+        let proxy = Proxy { shared, listener: Arc::new(Mutex::new(Some(listening))) };
         self.proxies.lock().unwrap_or_else(PoisonError::into_inner).push(proxy.clone());
         Ok(proxy)
     }
@@ -252,14 +241,9 @@ impl Gateway {
             Some(team) => {
                 let listener = listener::bind(listen).map_err(failed)?;
                 let shared = shared(listener.local_addr().map_err(failed)?);
-                let (stop, stopped) = oneshot::channel();
-                let (done, finished) = oneshot::channel();
-                let door = Door::Slot(Arc::clone(&shared));
                 let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-                if !team.order_one(id, WorkerOrder::Listen { door, listener, stop: stopped, done }) {
-                    return Err(OpenError::ShutDown);
-                }
-                SlotPort { shared, listener: Arc::new(Mutex::new(Some(GuestListener { stop, finished }))) }
+                let listening = order_listener(team, id, Door::Slot(Arc::clone(&shared)), listener)?;
+                SlotPort { shared, listener: Arc::new(Mutex::new(Some(listening))) }
             }
             None if self.is_marked(listen) => return Err(OpenError::PortTaken { address: listen }),
             None => SlotPort { shared: shared(listen), listener: Arc::default() },
@@ -328,10 +312,25 @@ impl Drop for Gateway {
     }
 }
 
+/// Has a worker listen on a socket for the clients of a door.
+fn order_listener(
+    team: &Team,
+    id: u64,
+    door: Door,
+    listener: std::net::TcpListener,
+) -> Result<PortListener, OpenError> {
+    let (stop, stopped) = oneshot::channel();
+    let (done, finished) = oneshot::channel();
+    match team.order_one(id, WorkerOrder::Listen { door, listener, stop: stopped, done }) {
+        true => Ok(PortListener { stop, finished }),
+        false => Err(OpenError::ShutDown),
+    }
+}
+
 #[derive(Debug)]
 enum Listening {
     /// A worker listens on a socket until `stop` is signalled.
-    Socket { stop: oneshot::Sender<()>, finished: oneshot::Receiver<()> },
+    Socket(PortListener),
     /// The port has no socket: it is only marked as open.
     Nothing,
 }
@@ -452,10 +451,8 @@ impl Route {
 
     async fn unlisten(&self) {
         let listening = self.listening().take();
-        if let Some(Listening::Socket { stop, finished }) = listening {
-            // Both calls fail only if the worker has ended, and the listener with it.
-            let _ = stop.send(());
-            let _ = finished.await;
+        if let Some(Listening::Socket(listener)) = listening {
+            listener.end().await;
         }
     }
 

@@ -147,21 +147,29 @@ impl Drop for GuestClientEntry {
 }
 
 /// The listener of a port, until it is closed.
-pub(super) struct GuestListener {
+#[derive(Debug)]
+pub(super) struct PortListener {
     pub(super) stop: oneshot::Sender<()>,
     pub(super) finished: oneshot::Receiver<()>,
 }
 
+impl PortListener {
+    /// Stops listening: when this returns, the port is free.
+    pub(super) async fn end(self) {
+        // Both calls fail only if the worker has ended, and the listener with it.
+        let _ = self.stop.send(());
+        let _ = self.finished.await;
+    }
+}
+
 /// A handle to the listener, which all handles of a port share. It is empty if the port is closed or has no socket.
-pub(super) type SharedListener = Arc<Mutex<Option<GuestListener>>>;
+pub(super) type SharedListener = Arc<Mutex<Option<PortListener>>>;
 
 /// Stops listening: when this returns, the port is free.
 pub(super) async fn unlisten(listener: &SharedListener) {
     let listening = listener.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(GuestListener { stop, finished }) = listening {
-        // Both calls fail only if the worker has ended, and the listener with it.
-        let _ = stop.send(());
-        let _ = finished.await;
+    if let Some(listener) = listening {
+        listener.end().await;
     }
 }
 

@@ -53,8 +53,26 @@ impl ProxyAccess {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the access of an episode whose client the fence has just admitted.
-    pub(crate) fn of(&self, episode: &EpisodeId) -> EpisodeAccess {
+    /// Returns the access of an episode whose client the fence admits. `check` asks the fence, and is called twice, as the
+    /// module comment argues.
+    pub(crate) fn admitted(
+        &self,
+        episode: &EpisodeId,
+        check: impl Fn() -> Result<(), ProxyRefusal>,
+    ) -> Result<EpisodeAccess, ProxyRefusal> {
+        // A stranger gets no access, not even one that is never used.
+        check()?;
+        let access = self.of(episode);
+        if let Err(refusal) = check() {
+            if let ProxyRefusal::Ended { .. } = &refusal {
+                self.revoke(episode, refusal.clone());
+            }
+            return Err(refusal);
+        }
+        Ok(access)
+    }
+
+    fn of(&self, episode: &EpisodeId) -> EpisodeAccess {
         let mut table = self.table();
         if let Some(access) = table.get(episode) {
             return access.clone();

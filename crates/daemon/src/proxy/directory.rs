@@ -6,7 +6,7 @@ use super::access::{ProxyAccess, ended, frozen, unavailable};
 use crate::environments::EnvironmentRegistry;
 use arenad_episodes::{EpisodeHandle, EpisodeToken, EpisodeView};
 use arenad_gateway::{ProxyCredentials, ProxyDecision, ProxyDirectory, ProxyRefusal, ProxySite};
-use arenad_model::episode::fence::{FenceDecision, TokenHash};
+use arenad_model::episode::fence::FenceDecision;
 use arenad_model::episode::ids::EpisodeId;
 use arenad_model::ids::SiteName;
 use arenad_model::instance::InstanceId;
@@ -38,23 +38,10 @@ impl EpisodeDirectory {
         Self { environments, episodes, access }
     }
 
-    fn check(&self, id: &EpisodeId, token: &TokenHash) -> Result<(), ProxyRefusal> {
-        refusal(&self.episodes.admit_client(id, token)).map_or(Ok(()), Err)
-    }
-
     fn decide(&self, credentials: &ProxyCredentials, host: &str, port: u16) -> Result<ProxyDecision, ProxyRefusal> {
         let id: EpisodeId = credentials.episode.parse().map_err(|_| ProxyRefusal::Credentials)?;
         let token = EpisodeToken::presented(&credentials.token).hash();
-        // A stranger gets no access, not even one that is never used.
-        self.check(&id, &token)?;
-        let access = self.access.of(&id);
-        // `access` argues why the fence is asked once more.
-        if let Err(refusal) = self.check(&id, &token) {
-            if let ProxyRefusal::Ended { .. } = &refusal {
-                self.access.revoke(&id, refusal.clone());
-            }
-            return Err(refusal);
-        }
+        let access = self.access.admitted(&id, || admitted(&self.episodes.admit_client(&id, &token)))?;
         let view = self.episodes.get(&id).map_err(|_| ProxyRefusal::Credentials)?;
         let Some(first) = view.request.sites.first() else {
             return Err(ProxyRefusal::Outside { reachable: Vec::new() });
@@ -81,14 +68,14 @@ impl ProxyDirectory for EpisodeDirectory {
     }
 }
 
-/// Returns the refusal of a request that the fence does not admit.
-pub(crate) fn refusal(decision: &FenceDecision) -> Option<ProxyRefusal> {
+/// Returns the refusal of a request that the fence does not admit as an error.
+pub(crate) fn admitted(decision: &FenceDecision) -> Result<(), ProxyRefusal> {
     match decision {
-        FenceDecision::Admitted => None,
-        FenceDecision::Unknown | FenceDecision::WrongToken => Some(ProxyRefusal::Credentials),
-        FenceDecision::NotReady => Some(unavailable("it does not have its sites")),
-        FenceDecision::Frozen => Some(frozen()),
-        FenceDecision::Ended(ending) => Some(ended(ending)),
+        FenceDecision::Admitted => Ok(()),
+        FenceDecision::Unknown | FenceDecision::WrongToken => Err(ProxyRefusal::Credentials),
+        FenceDecision::NotReady => Err(unavailable("it does not have its sites")),
+        FenceDecision::Frozen => Err(frozen()),
+        FenceDecision::Ended(ending) => Err(ended(ending)),
     }
 }
 

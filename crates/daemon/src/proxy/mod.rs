@@ -20,6 +20,6 @@ mod port;
 
 pub(crate) use access::{ProxyAccess, ended, frozen};
 pub use directory::EpisodeDirectory;
-pub(crate) use directory::refusal;
+pub(crate) use directory::admitted;
 pub(crate) use port::open;
 pub use port::{OpenProxy, ProxyPort};

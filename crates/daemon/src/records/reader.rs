@@ -27,7 +27,7 @@ pub(crate) enum RecordError {
 #[derive(Debug)]
 pub(super) struct RecordContent {
     pub(super) head: RecordHead,
-    /// The exchanges in the order in which they began, each with its text.
+    /// The exchanges in the order of their lines, each with its text.
     entries: Vec<(EntryKey, String)>,
     gaps: RecordGaps,
 }
@@ -79,8 +79,6 @@ impl RecordContent {
         for line in lines {
             is_closed = content.add(line, is_closed);
         }
-        // The sort is stable, so requests with equal times keep their order.
-        content.entries.sort_by_key(|(key, _)| key.at);
         Ok(content)
     }
 
@@ -119,6 +117,7 @@ impl RecordContent {
         for unfinished in under_way {
             self.add_unfinished(unfinished);
         }
+        // By the times at which they began. The sort is stable, so requests with equal times keep their order.
         self.entries.sort_by_key(|(key, _)| key.at);
         let lacks = self.gaps.lacks(limit);
         let RecordHead { episode, environment, records, since, sites, .. } = &self.head;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::board::SlotKnowledge;
-use crate::proxy::refusal;
+use crate::proxy::admitted;
 use crate::slots::{capacity, is_public};
 use arenad_episodes::EpisodeView;
 use arenad_gateway::{
@@ -35,10 +35,6 @@ impl SlotDirectory {
         format!("slot {} of {}", self.slot.number, self.slot.site)
     }
 
-    fn check(&self, id: &EpisodeId) -> Result<(), ProxyRefusal> {
-        refusal(&self.knowledge.episodes.admit_lease(id)).map_or(Ok(()), Err)
-    }
-
     fn no_lease(&self) -> SlotPortDecision {
         let reason = match self.knowledge.episodes.lease_of(&self.slot) {
             Some(_) => "an episode got it after this connection began: open another connection".to_owned(),
@@ -59,17 +55,9 @@ impl SlotDirectory {
     fn decide(&self, id: &EpisodeId, host: &str, port: u16) -> Result<SlotPortDecision, ProxyRefusal> {
         let unavailable =
             |reason: &str| ProxyRefusal::Unavailable { reason: reason.to_owned(), retry_after: RETRY_AFTER };
-        self.check(id)?;
-        let table = self.knowledge.slots.proxy_access();
-        let access = table.of(id);
-        // `proxy::access` argues why the fence is asked once more.
-        if let Err(refusal) = self.check(id) {
-            if let ProxyRefusal::Ended { .. } = &refusal {
-                table.revoke(id, refusal.clone());
-            }
-            return Err(refusal);
-        }
-        let view = self.knowledge.episodes.get(id).map_err(|_| ProxyRefusal::Credentials)?;
+        let SlotKnowledge { slots, episodes, .. } = self.knowledge.as_ref();
+        let access = slots.proxy_access().admitted(id, || admitted(&episodes.admit_lease(id)))?;
+        let view = episodes.get(id).map_err(|_| ProxyRefusal::Credentials)?;
         let own = view.slots.iter().find(|slot| slot.instance == self.slot);
         let lost = || unavailable(&format!("it has lost {}", self.shown()));
         let generation = own.and_then(|slot| slot.generation).ok_or_else(lost)?;
@@ -82,7 +70,7 @@ impl SlotDirectory {
         if ports.bodies == BodyAddresses::Unmappable && !is_canonical {
             return Ok(SlotPortDecision::Unmappable { instead: self.instead(site) });
         }
-        let instance = self.knowledge.slots.instance(&self.slot);
+        let instance = slots.instance(&self.slot);
         let instance = instance.ok_or_else(|| unavailable(&format!("{} is not up yet", self.shown())))?;
         Ok(SlotPortDecision::Site(SlotPortSite {
             route: instance.route(),
