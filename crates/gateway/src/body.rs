@@ -202,11 +202,9 @@ impl PassedBody {
         if let Some(mut gather) = self.gather.take() {
             gather.end();
         }
-        if let Some(attached) = self.attached.take() {
-            attached.detach();
-        }
+        let is_free = self.attached.take().is_none_or(|attached| attached.detach());
         if let Some(visit) = self.visit.take() {
-            if let Some(connection) = self.connection.take() {
+            if let Some(connection) = self.connection.take().filter(|_| is_free) {
                 visit.route().pool.put(visit.route(), connection);
             }
             self.client.end_answer(Some(visit));

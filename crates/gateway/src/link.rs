@@ -193,9 +193,12 @@ impl ExchangeLink {
         is_waiting
     }
 
-    /// Records that the connection to the target may be used by other exchanges from now on.
-    pub(super) fn detach(&self) {
-        self.state().target = Weak::new();
+    /// Records that the connection to the target is not used any more. Returns whether other exchanges may use it: a
+    /// revocation that came first has aborted it, which its owner may not have noticed.
+    pub(super) fn detach(&self) -> bool {
+        let mut state = self.state();
+        state.target = Weak::new();
+        !state.ledger.is_revoked
     }
 
     /// Claims the right to forward the response. Returns false if the target is outdated or the access revoked, and the
