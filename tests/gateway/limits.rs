@@ -58,7 +58,7 @@ fn a_closed_route_frees_its_port_and_ends_its_connections() {
     let site = ScriptedSite::echoing();
     let gateway = gateway();
     let mut route = gateway
-        .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
+        .open(own_loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "shop")
         .expect("a free port");
     let address = route.local_addr();
     for generation in 0..20 {
@@ -184,9 +184,9 @@ fn a_shutdown_lets_answers_end_and_then_frees_everything(door: Door) {
         std::thread::sleep(Duration::from_millis(200));
         visit.send("half")
     });
-    let (gateway, route, entrance) = serving_through(door, &site);
+    let (gateway, _route, entrance) = serving_through(door, &site);
     let held_route = gateway
-        .open(loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "forum")
+        .open(own_loopback(), hold_limits(), WriteRules::default(), RecordingFilter::Nothing, "forum")
         .expect("a free port");
     let held_route_entrance = Entrance::open(&gateway, &held_route, door);
     held_route.hold("reset");
@@ -204,7 +204,7 @@ fn a_shutdown_lets_answers_end_and_then_frees_everything(door: Door) {
     assert!(busy.is_ended() && idle.is_ended());
     assert_eq!(held.answer().expect("an answer").status(), 503);
     stopping.join().expect("no panic");
-    TcpListener::bind(route.local_addr()).expect("the port is free");
+    TcpListener::bind(held_route.local_addr()).expect("the port is free");
 }
 
 fn a_shutdown_does_not_wait_for_ever(door: Door) {

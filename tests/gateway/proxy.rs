@@ -517,7 +517,9 @@ fn a_connection_may_use_many_sites_and_forgets_those_that_are_done() {
 
 #[test]
 fn a_closed_proxy_frees_its_port() {
-    let (gateway, proxy, arena) = proxy();
+    let gateway = gateway();
+    let arena = Arc::new(TestArena::default());
+    let proxy = gateway.open_proxy(own_loopback(), arena.clone()).expect("a free port");
     let address = proxy.local_addr();
     let mut client = RawClient::connect(address);
     block_on(proxy.close());

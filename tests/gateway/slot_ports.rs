@@ -377,7 +377,8 @@ fn a_closed_port_is_free_and_cuts_its_clients() {
     let gateway = gateway();
     let site = ScriptedSite::echoing();
     let route = route_to(&gateway, &site, 1);
-    let (port, slot) = slot_of(&gateway, &route, false);
+    let slot = Arc::new(TestSlot { route, maps_bodies: false, state: Mutex::default() });
+    let port = gateway.open_slot_port(own_loopback(), slot.clone(), "shop").expect("a free port");
     slot.grant("e1", 1);
     let mut client = RawClient::connect(port.local_addr());
     assert_eq!(client.get_at(&port, "/").expect("an answer").status(), 200);

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -16,6 +16,13 @@ pub const DEADLINE: Duration = Duration::from_secs(30);
 
 pub fn loopback() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 0))
+}
+
+/// A loopback address of one test. A port of it that was closed stays free: other tests listen and connect at 127.0.0.1,
+/// where the kernel may give a port to someone else as soon as it is free.
+pub fn own_loopback() -> SocketAddr {
+    static NEXT: AtomicU8 = AtomicU8::new(1);
+    SocketAddr::from(([127, 0, 1, NEXT.fetch_add(1, Ordering::Relaxed)], 0))
 }
 
 pub fn gateway_with(change: impl FnOnce(&mut GatewaySettings)) -> Gateway {
