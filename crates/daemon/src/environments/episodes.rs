@@ -113,6 +113,12 @@ impl EnvironmentRegistry {
         })
     }
 
+    /// Returns a receiver that is told when an environment comes up, changes or goes down, and
+    /// when a further slot is made.
+    pub(crate) fn changes(&self) -> tokio::sync::watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
     /// Returns the slots of a site that have instances, by number.
     pub(crate) fn slots_of(&self, site: &SiteId) -> Vec<SlotView> {
         self.slots.of_site(site)

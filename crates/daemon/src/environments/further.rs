@@ -48,6 +48,7 @@ impl EnvironmentRegistry {
         let instance = self.spawn(slot.clone(), site.clone(), route, row);
         instance.ask_for(InstanceRequest { want: Want::Up, purpose }).await?;
         self.offer(&instance, &site).await;
+        self.changed.send_replace(());
         Ok(())
     }
 

@@ -53,6 +53,8 @@ pub struct EnvironmentRegistry {
     slots: Arc<DaemonSlots>,
     episodes: EpisodeHandle,
     running: RwLock<BTreeMap<String, RunningEnvironment>>,
+    /// Signalled after each change of `running`, and when a further slot is made.
+    changed: tokio::sync::watch::Sender<()>,
     slot_ports: SlotPortBoard,
     stranded: AllStranded,
     change: tokio::sync::Mutex<()>,
@@ -69,6 +71,7 @@ impl EnvironmentRegistry {
             episodes,
             slot_ports,
             running: RwLock::default(),
+            changed: tokio::sync::watch::Sender::default(),
             stranded: AllStranded::default(),
             change: tokio::sync::Mutex::default(),
             reconciled: tokio::sync::Mutex::default(),
@@ -87,7 +90,9 @@ impl EnvironmentRegistry {
     }
 
     fn write<T>(&self, change: impl FnOnce(&mut BTreeMap<String, RunningEnvironment>) -> T) -> T {
-        change(&mut self.running.write().unwrap_or_else(std::sync::PoisonError::into_inner))
+        let changed = change(&mut self.running.write().unwrap_or_else(std::sync::PoisonError::into_inner));
+        self.changed.send_replace(());
+        changed
     }
 
     /// Returns each environment with the handles of its sites, in the definition's order.

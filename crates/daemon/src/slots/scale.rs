@@ -42,9 +42,16 @@ pub(crate) async fn keep_numbers(
     let keeper = SlotKeeper { shared, slots, episodes, environments };
     let shutdown = keeper.shared.shutdown.clone();
     let mut scales: BTreeMap<SiteId, SiteScale> = BTreeMap::new();
+    let mut changes = keeper.environments.changes();
     let keep = async {
         loop {
-            for (id, site) in keeper.environments.sites_of_several_slots() {
+            let sites = keeper.environments.sites_of_several_slots();
+            if sites.is_empty() {
+                // The registry, and so the sender, outlives this task.
+                let _ = changes.changed().await;
+                continue;
+            }
+            for (id, site) in sites {
                 keeper.scale(&id, &site, scales.entry(id.clone()).or_default()).await;
             }
             tokio::time::sleep(LOOK_EVERY).await;
