@@ -277,6 +277,11 @@ impl Instance {
         let prepared = unless(cancel, Box::pin(self.prepare())).await??;
         let is_current = self.baseline.as_ref().is_some_and(|current| current.id == prepared.id);
         if is_current && self.service.state() == InstanceState::Ready {
+            // The content is the same, but the images may be new ones: the old ones were removed, or are on an engine that
+            // was in use before.
+            if self.baseline.replace(prepared.clone()).is_some_and(|known| known.images != prepared.images) {
+                self.pool.forget_failures();
+            }
             return Ok(());
         }
         if is_current || self.context.site.writes_host_data() {

@@ -412,7 +412,7 @@ impl InstancePool {
         self.failures = Some((count.saturating_add(1), Instant::now()));
     }
 
-    pub(super) fn note_success(&mut self) {
+    pub(super) fn forget_failures(&mut self) {
         self.failures = None;
     }
 }

@@ -215,7 +215,7 @@ impl Instance {
                 }
             }
             Ok(PoolTaskOutcome::Ready { incarnation, proof, rewinds }) => {
-                self.pool.note_success();
+                self.pool.forget_failures();
                 if let Some(standby) = self.pool.member_mut(made) {
                     standby.incarnation = Some(incarnation);
                     standby.proof = proof.map(|proof| Arc::new(Mutex::new(*proof)));
