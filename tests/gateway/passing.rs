@@ -49,6 +49,13 @@ fn an_absolute_target_for_the_same_host_becomes_a_path() {
     let mut client = RawClient::connect(route.local_addr());
     client.send("GET http://shop.test/x?y HTTP/1.1\r\nHost: shop.test\r\n\r\n").expect("sent");
     assert_eq!(client.answer().expect("an answer").text(), "GET /x?y HTTP/1.1");
+    client.send("GET http://shop.test?y HTTP/1.1\r\nHost: shop.test\r\n\r\n").expect("sent");
+    assert_eq!(client.answer().expect("an answer").text(), "GET /?y HTTP/1.1");
+    for scheme in ["https", "ftp", ""] {
+        let mut client = RawClient::connect(route.local_addr());
+        client.send(format!("GET {scheme}://shop.test/x HTTP/1.1\r\nHost: shop.test\r\n\r\n")).expect("sent");
+        assert_eq!(client.answer().expect("an answer").status(), 400, "{scheme}");
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HOST};
+use http::uri::PathAndQuery;
 use http::{HeaderMap, Request, StatusCode};
 use jiff::Timestamp;
 
@@ -125,11 +126,12 @@ impl Track {
         }
         let host = request.headers().get(HOST).and_then(|host| host.to_str().ok().map(str::to_owned));
         let host = host.unwrap_or_else(|| place.reached.to_string());
-        let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+        // A target such as `http://shop?page=2` has an empty path, and the site is asked for `/?page=2`.
+        let target = request.uri().path_and_query().map_or_else(|| "/".to_owned(), PathAndQuery::to_string);
         let head = RequestHead {
             at: Timestamp::now(),
             method: request.method().clone(),
-            url: format!("http://{host}{path}"),
+            url: format!("http://{host}{target}"),
             headers: request.headers().clone(),
         };
         let episode = episode.map(|recording| EpisodeTrack {

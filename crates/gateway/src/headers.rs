@@ -7,6 +7,7 @@ use http::header::{
     CONNECTION, CONTENT_LENGTH, EXPECT, FORWARDED, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
     TRANSFER_ENCODING, UPGRADE,
 };
+use http::uri::Scheme;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, Version, request, response};
 
 use super::authority::HostPort;
@@ -105,6 +106,10 @@ pub(super) fn examine<B>(request: &Request<B>) -> Result<(), RefusalResponse> {
         let same = host.is_some_and(|host| is_same_host(host.as_bytes(), authority.as_str().as_bytes()));
         if !same || uri.scheme().is_none() {
             return Err(RefusalResponse::malformed("a request target that differs from Host"));
+        }
+        // The site is reached over HTTP. The parser also lets an empty scheme pass.
+        if uri.scheme() != Some(&Scheme::HTTP) {
+            return Err(RefusalResponse::malformed("a request target with another scheme than http"));
         }
         return Ok(());
     }
