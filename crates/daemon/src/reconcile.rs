@@ -161,20 +161,8 @@ async fn remove(shared: &SharedParts, hands: &(impl Fn() -> Hands + Send), thing
 /// because a serving generation may become a standby, and a standby may begin to serve, between the two reads.
 async fn claims(shared: &SharedParts, hands: &(impl Fn() -> Hands + Send)) -> Result<Claims, ReconcileError> {
     let before = hands();
-    let mut claims = Claims::default();
-    for environment in shared.store.environments().await? {
-        for instance in shared.store.instances(&environment.name).await? {
-            if instance.desired_up {
-                // Standbys that were ready when the last daemon ended are adopted by this one.
-                for standby in shared.store.standbys(&instance.id).await? {
-                    claims.claim(&instance.id, standby.made);
-                }
-                if let Some(serving) = instance.serving {
-                    claims.claim(&instance.id, serving.made);
-                }
-            }
-        }
-    }
+    // Standbys that were ready when the last daemon ended are adopted by this one.
+    let mut claims = Claims { generations: shared.store.claimed_generations().await?, ..Claims::default() };
     claims.kept_builders = shared.baselines.kept_builds.list();
     claims.elsewhere = shared.store.generations_elsewhere().await?;
     let awaited = imports::awaited(shared).await?;

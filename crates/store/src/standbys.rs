@@ -1,8 +1,10 @@
 //! The table of standbys: the ready ones, from which the next daemon knows which containers it can adopt.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use sqlx::Row;
 
-use super::{DaemonStore, Doing, StoreError};
+use super::{DaemonStore, Doing, StoreError, instance_id};
 use arenad_model::instance::InstanceId;
 use arenad_model::snapshot::SnapshotId;
 
@@ -65,5 +67,23 @@ impl DaemonStore {
             renewals: row.get("renewals"),
         });
         Ok(read.collect())
+    }
+
+    /// Returns the generations whose containers the instances that are to be up need: those that serve or are being made
+    /// to, and the standbys. All are read in one statement, so none is missed while it changes from one to the other.
+    pub async fn claimed_generations(&self) -> Result<BTreeMap<InstanceId, BTreeSet<u64>>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT id AS instance, made FROM instances \
+             WHERE desired = 'up' AND serving IS NOT NULL AND made IS NOT NULL \
+             UNION SELECT standbys.instance, standbys.made FROM standbys \
+             JOIN instances ON instances.id = standbys.instance WHERE instances.desired = 'up'",
+        );
+        let rows = rows.fetch_all(&self.quick).await.doing("read which generations are needed")?;
+        let mut claimed: BTreeMap<InstanceId, BTreeSet<u64>> = BTreeMap::new();
+        for row in rows {
+            let made = row.get::<i64, _>("made").unsigned_abs();
+            claimed.entry(instance_id(row.get("instance"))?).or_default().insert(made);
+        }
+        Ok(claimed)
     }
 }

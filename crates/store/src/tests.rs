@@ -8,7 +8,7 @@ use sqlx::Executor;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 
 use super::connection::Connection;
-use super::{DaemonStore, NewGeneration, Retention, SnapshotPlace, time_text};
+use super::{DaemonStore, NewGeneration, Retention, SnapshotPlace, StoredStandby, time_text};
 use arenad_model::event::EventKind;
 use arenad_model::ids::{EnvironmentName, SiteName};
 use arenad_model::instance::{InstanceFailure, InstanceId, InstanceState};
@@ -258,6 +258,24 @@ async fn what_is_made_ready_after_a_down_that_failed_is_wanted_again() {
         let row = store.instance(&instance()).await.expect("a row").expect("an instance");
         assert_eq!((row.state, row.desired_up), (state.status(), is_wanted));
     }
+}
+
+#[tokio::test]
+async fn the_generations_of_what_is_to_be_up_are_claimed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = store(&folder).await;
+    with_instance(&store).await;
+    with_snapshot(&store, "keep").await;
+    let claimed = async || store.claimed_generations().await.expect("rows");
+    assert!(claimed().await.is_empty(), "nothing is made yet");
+    let made = begin(&store).await;
+    let standby = store.begin_standby(&instance()).await.expect("a row");
+    assert_eq!(claimed().await, [(instance(), [made].into())].into(), "the standby is not ready");
+    let ready = StoredStandby { made: standby, snapshot: snapshot("keep"), renewals: 0 };
+    store.keep_standby(&instance(), &ready).await.expect("a row");
+    assert_eq!(claimed().await, [(instance(), [made, standby].into())].into());
+    store.unwant_instance(&instance()).await.expect("a row");
+    assert!(claimed().await.is_empty(), "it is to be down");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
