@@ -71,7 +71,7 @@ fn a_command_runs_with_sites_of_its_own_and_its_code_is_returned() {
     assert!(live(&world).is_empty(), "{:#?}", live(&world));
 
     // An episode that someone else has: no slot in time.
-    let other = world.run(&["episode", "start", "toy", "--json"]).code(0).json();
+    let other = world.run(&["episode", "start", "--sites", "toy", "--json"]).code(0).json();
     world.run(&["run", "--wait", "1s", "--", "true"]).code(4).says("no slots came free");
     world.run(&["episode", "end", other["episode"]["id"].as_str().unwrap()]).code(0);
     world.run(&["down"]).code(0);

@@ -84,6 +84,9 @@ pub struct EpisodeStartArgs {
     /// Sites, as SITE or ENVIRONMENT/SITE [default: the sites of the task, else all sites of the environment]
     #[arg(value_name = "SITE")]
     pub sites: Vec<String>,
+    /// Sites in the form that `arenad run` takes
+    #[arg(short, long = "sites", value_name = "SITE", value_delimiter = ',', hide = true, conflicts_with = "sites")]
+    pub listed: Vec<String>,
     #[command(flatten)]
     pub terms: EpisodeTermsArgs,
     /// End the episode after this time without a heartbeat [default: 10m]

@@ -51,7 +51,8 @@ fn path(id: &str) -> Result<String, CommandFailure> {
 }
 
 async fn start(global: &Global, client: &ApiClient, args: &EpisodeStartArgs) -> Result<u8, CommandFailure> {
-    let mut request = wish::request(client, &args.sites, &args.terms).await?;
+    let sites = if args.listed.is_empty() { &args.sites } else { &args.listed };
+    let mut request = wish::request(client, sites, &args.terms).await?;
     request.ttl_seconds = args.ttl.map(wish::seconds);
     request.detach = args.detach;
     let started: StartedEpisode = client.ask_for_episode(&request, args.key.as_deref()).await?;
