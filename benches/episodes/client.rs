@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use reqwest::Client;
+use reqwest::{Client, Url};
 use serde_json::{Value, json};
 
 use crate::resetter::shop;
@@ -97,7 +97,9 @@ fn is_at_rest(site: &Value) -> bool {
     let members = site["standbys"]["members"].as_array().cloned().unwrap_or_default();
     let ready = members.iter().filter(|member| member["state"] == "running" || member["state"] == "frozen").count();
     let is_free = list("slots").iter().all(|slot| slot["occupation"] == "free" && slot["state"] == "ready");
-    site["state"] == "ready" && is_free && ready as u64 >= site["standbys"]["wanted"].as_u64().unwrap_or_default()
+    // Standbys are made once there is something to reset.
+    let has_standbys = ready as u64 >= site["standbys"]["wanted"].as_u64().unwrap_or_default();
+    site["state"] == "ready" && is_free && (has_standbys || site["last_reset"].is_null())
 }
 
 /// A visitor of the sites of an episode.
@@ -130,7 +132,8 @@ impl EpisodeVisitor {
             let (site, url) = &self.urls[number % self.urls.len()];
             // The first round writes to every site; later ones read too.
             let path = if (number / self.urls.len()).is_multiple_of(2) { "/healthz" } else { "/" };
-            let answer = self.client.get(format!("{}{path}", url.trim_end_matches('/'))).send().await;
+            let address = Url::parse(url).and_then(|url| url.join(path)).expect("a URL");
+            let answer = self.client.get(address).send().await;
             let status = answer.expect("an answer").status();
             assert!(status.is_success() || status.is_redirection(), "{site}{path}: {status}");
         }

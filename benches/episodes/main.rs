@@ -52,9 +52,10 @@ fn main() {
     runtime.block_on(waiting::queue(&api, clients));
     end(arena);
 
-    let slots = format!("    slots: {{ min: {parallel}, max: {parallel} }}\n");
-    let reset = "    reset: { standby: 1 }\n";
-    let edit = |definition: String| definition.replace(reset, &format!("{reset}{slots}"));
+    // All slots exist before the first request.
+    let declared = "slots: { min: 1, max: \"${ARENAD_SLOTS:-1}\" }";
+    let slots = format!("slots: {{ min: {parallel}, max: {parallel} }}");
+    let edit = |definition: String| definition.replace(declared, &slots);
     let arena = Arena::prepared_with(&VARIABLES, own_disk, edit);
     let api = EpisodeApi::of(&arena.state_dir());
     parallel::run(&arena, &runtime, &api, parallel, seconds);
