@@ -194,6 +194,12 @@ impl DaemonSlots {
         self.mark(slot).clear();
     }
 
+    /// Gives a slot back to people that has been withdrawn from the episodes, and whose instance is down or has failed.
+    pub(crate) fn give_to_people(&self, slot: &InstanceId) {
+        self.set_use(slot, SlotUse::Idle);
+        self.mark(slot).clear();
+    }
+
     /// Returns the instance of a slot, if it exists.
     pub(crate) fn instance(&self, slot: &InstanceId) -> Option<InstanceHandle> {
         self.read().get(slot)?.instance.clone()
