@@ -340,12 +340,13 @@ impl SimulationRun {
 
     /// Evaluates a locator of the daemon on a site.
     async fn locate(self: Rc<Self>, life: Rc<DaemonLife>, site: usize) {
-        let path = format!("/v1/environments/sim/sites/{}/locate", NAMES[site]);
+        let (path, began) = (format!("/v1/environments/sim/sites/{}/locate", NAMES[site]), self.now());
         let (status, answer) = call(&life.router, Method::POST, &path, &json!({ "locator": "http: /" })).await;
         let (page, generation) = (answer["value"].as_str(), answer["evidence"]["generation"].as_u64());
         self.tell(|| format!("visit {}: {status} {generation:?} {page:?} {}", NAMES[site], answer["detail"]));
         if let (200, Some(page), Some(generation)) = (status, page, generation) {
-            self.note_page(&life, site, generation, page, Reader::Anyone).await;
+            let reader = Reader::Locator { began, ended: self.now() };
+            self.note_page(&life, site, generation, page, reader).await;
         }
     }
 

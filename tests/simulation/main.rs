@@ -27,6 +27,7 @@ use arenad_store::DaemonStore;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection};
 
+use self::episodes::EPISODES_ONE_IN;
 use self::processor::stay_on;
 use self::random::mix;
 use self::run::run;
@@ -174,7 +175,9 @@ fn checked(seed: u64, number: u64, steps: usize, folder: &Path, template: &Path)
 fn report(found: &BrokenSchedule, steps: usize, folder: &Path, template: &Path) -> ExitCode {
     let BrokenSchedule { seed, sentence } = found;
     println!("\nsimulation: seed {seed:#x} breaks a law:\n  {sentence}");
-    println!("  ARENAD_SIM_SEED={seed:#x} ARENAD_SIM_STEPS={steps} cargo test --test simulation");
+    let episodes = *EPISODES_ONE_IN;
+    let variables = format!("ARENAD_SIM_SEED={seed:#x} ARENAD_SIM_STEPS={steps} ARENAD_SIM_EPISODES={episodes}");
+    println!("  {variables} cargo test --test simulation");
     if sentence.starts_with(DIFFER) {
         return ExitCode::FAILURE;
     }
@@ -186,10 +189,8 @@ fn report(found: &BrokenSchedule, steps: usize, folder: &Path, template: &Path) 
         println!("  {index:>3} {}", schedule[*index]);
     }
     let kept: Vec<String> = short.iter().map(usize::to_string).collect();
-    println!(
-        "  ARENAD_SIM_VERBOSE=1 ARENAD_SIM_SEED={seed:#x} ARENAD_SIM_STEPS={steps} ARENAD_SIM_KEEP={} cargo test --test simulation",
-        kept.join(",")
-    );
+    let kept = kept.join(",");
+    println!("  ARENAD_SIM_VERBOSE=1 {variables} ARENAD_SIM_KEEP={kept} cargo test --test simulation");
     ExitCode::FAILURE
 }
 

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::episodes::{EpisodesModel, SHARED, SLOT_NUMBERS, SLOTS, is_work, shown};
+use crate::episodes::{EpisodesModel, ModelEpisode, SHARED, SLOT_NUMBERS, SLOTS, is_work, shown};
 use crate::schedule::{SITES, WriteDestination};
 use crate::world::SEED;
 
@@ -74,8 +74,10 @@ pub struct Pending {
 /// The client that sees a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reader {
-    /// A client of the public port, or the daemon itself.
+    /// A client of the public port.
     Anyone,
+    /// A locator that an operator runs: the time at which it began, and the current time.
+    Locator { began: Duration, ended: Duration },
     /// The client of an episode.
     Episode(u64),
 }
@@ -141,12 +143,17 @@ impl Model {
             write.generation = Some(generation);
             write.reached_at = Some(now);
         }
-        self.check_lease(slot, generation);
+        self.check_lease(slot, generation, Reader::Anyone);
     }
 
-    /// Checks that a generation which has answered does not belong to an episode that has ended.
-    fn check_lease(&mut self, slot: usize, generation: u64) {
-        let ended = self.episodes.lease_of(slot, generation).filter(|(_, episode)| episode.is_over);
+    /// Checks that a generation which has answered does not belong to an episode that has ended. Operators may look at what
+    /// an episode has left, but a locator does not continue beyond the end.
+    fn check_lease(&mut self, slot: usize, generation: u64, reader: Reader) {
+        let is_wrong = |episode: &ModelEpisode| match reader {
+            Reader::Anyone | Reader::Episode(_) => episode.is_over,
+            Reader::Locator { began, ended } => episode.ended_at.is_some_and(|at| began < at && at < ended),
+        };
+        let ended = self.episodes.lease_of(slot, generation).filter(|(_, episode)| is_wrong(episode));
         if let Some(number) = ended.map(|(number, _)| number) {
             self.violate(format!("episode {number} has ended, and generation {generation} of {} serves", shown(slot)));
         }
@@ -333,7 +340,7 @@ impl Model {
         if let Some(wrong) = wrong {
             self.violate(wrong);
         }
-        self.check_lease(slot, generation);
+        self.check_lease(slot, generation, reader);
     }
 
     /// Returns the number of the episode that reads a write of someone else which is older than the episode. While an

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 use crate::keeper::EpisodeKeeper;
 use crate::pending::Effect;
 use crate::slots::{ChangePermit, LeasedSlot, SlotPreparation};
@@ -43,7 +45,8 @@ impl EpisodeKeeper {
             let want = episode.request.sites.iter().find(|want| want.site == slot.site_id());
             let start = want.map(|want| want.start.clone()).unwrap_or_default();
             let (slot, episode, notes) = (slot.clone(), id.clone(), self.changing.0.clone());
-            let permit = ChangePermit { slot: slot.clone(), episode: episode.clone(), notes };
+            let withdrawn = CancellationToken::new();
+            let permit = ChangePermit { slot: slot.clone(), episode: episode.clone(), notes, withdrawn };
             self.work.begin(SlotJob::Prepare(SlotPreparation { slot, start, episode, permit }));
         }
     }

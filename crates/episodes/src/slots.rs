@@ -3,6 +3,7 @@
 use std::fmt;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 
 use arenad_model::episode::ending::{EpisodeEnding, VoidReason};
 use arenad_model::episode::ids::EpisodeId;
@@ -52,6 +53,8 @@ pub struct ChangePermit {
     pub(crate) slot: InstanceId,
     pub(crate) episode: EpisodeId,
     pub(crate) notes: mpsc::Sender<ChangeNote>,
+    /// Cancelled when the episode does not want the slot any more, before [`Slots::cut`] is called.
+    pub(crate) withdrawn: CancellationToken,
 }
 
 impl ChangePermit {
@@ -65,6 +68,12 @@ impl ChangePermit {
         let ended = || SlotRefusal::OtherLease { slot: self.slot.clone(), lease: self.episode.clone() };
         self.notes.send(note).await.map_err(|_| ended())?;
         answer.await.map_err(|_| ended())?
+    }
+
+    /// Whether the episode has ended. [`Slots::cut`] follows or has been called, so the slot must not be held for the
+    /// episode.
+    pub fn is_withdrawn(&self) -> bool {
+        self.withdrawn.is_cancelled()
     }
 }
 

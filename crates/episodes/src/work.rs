@@ -97,10 +97,9 @@ impl SlotWork {
             self.next.insert(slot, job);
             return;
         }
-        let cancel = CancellationToken::new();
-        let lease = match &job {
-            SlotJob::Prepare(preparation) => Some(preparation.episode.clone()),
-            SlotJob::Recycle(_) => None,
+        let (cancel, lease) = match &job {
+            SlotJob::Prepare(preparation) => (preparation.permit.withdrawn.clone(), Some(preparation.episode.clone())),
+            SlotJob::Recycle(_) => (CancellationToken::new(), None),
         };
         let pause = self.pause(&slot);
         let (slots, limit) = (self.slots.clone(), self.recycle_limit);

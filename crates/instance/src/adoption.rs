@@ -19,7 +19,6 @@ use super::reset::RecordedGeneration;
 use super::standby_error::StandbyError;
 use crate::proof::{ProofCandidate, StandbyProof};
 use crate::shared::SharedParts;
-use arenad_baseline::snapshot;
 use arenad_engine::{ContainerState, EngineError};
 use arenad_launch::{self as launch, Incarnation};
 use arenad_model::error::describe;
@@ -78,12 +77,7 @@ impl Instance {
     /// containers cannot; nothing has to be built then.
     pub(super) async fn left_snapshot(&mut self) -> Result<Option<Snapshot>, OperationFailure> {
         let Some(id) = self.found.as_ref().and_then(|found| found.snapshot.clone()) else { return Ok(None) };
-        let shared = &self.context.shared;
-        let Some(left) = shared.store.snapshot(&id).await? else { return Ok(None) };
-        let is_usable = snapshot::is_usable(&shared.baselines, &self.context.site, &left).await;
-        if !is_usable.map_err(|error| ResetError::Launch(error.into()))? {
-            return Ok(None);
-        }
+        let Some(left) = self.find_usable(&id).await? else { return Ok(None) };
         self.baseline = self.left_baseline(&left).await?;
         Ok(Some(left))
     }

@@ -29,10 +29,10 @@ use arenad_engine::{CpuWeight, labels};
 use arenad_launch::{self as launch, GenerationSelector, Incarnation, Remains, RemoveError};
 use arenad_model::error::describe;
 use arenad_model::event::EventKind;
-use arenad_model::instance::InstanceState;
+use arenad_model::instance::{InstanceId, InstanceState};
 use arenad_model::request_queue::{InstanceRequest, Purpose, Want};
 use arenad_model::reset::ResetWay;
-use arenad_model::snapshot::Snapshot;
+use arenad_model::snapshot::{Snapshot, SnapshotId};
 use arenad_model::verify::ComparisonExtent;
 use arenad_reset::ResetError;
 use arenad_seams::fault::{self, Point};
@@ -328,11 +328,46 @@ impl Instance {
         Ok(Proven { incarnation, snapshot: prepared.clone(), proof, extent, renewals: 0, is_standby: true })
     }
 
-    /// Provides the images and the baseline.
+    /// Provides the images and the baseline. A further slot takes the baseline of slot 1, so that all slots of a site start
+    /// from the same state even if the files that its images are built from have changed.
     pub(super) async fn prepare(&self) -> Result<Snapshot, OperationFailure> {
+        if let Some(baseline) = self.baseline_of_first().await?
+            && let Some(usable) = self.find_usable(&baseline).await?
+        {
+            return Ok(usable);
+        }
         let (context, report) = (&self.context, self.service.report());
         let stage = |text: &str| tell(report, text);
         Ok(baseline::provide(&context.shared.baselines, &context.id, &context.site, &stage).await?)
+    }
+
+    /// Takes the baseline of slot 1 if this is a further slot, because `arenad up` may have given slot 1 another one.
+    pub(super) async fn follow_first(&mut self) -> Result<(), OperationFailure> {
+        let Some(baseline) = self.baseline_of_first().await? else { return Ok(()) };
+        if self.baseline.as_ref().is_some_and(|known| known.id != baseline)
+            && let Some(usable) = self.find_usable(&baseline).await?
+        {
+            self.baseline = Some(usable);
+        }
+        Ok(())
+    }
+
+    /// Returns the baseline of slot 1, if this is a further slot.
+    async fn baseline_of_first(&self) -> Result<Option<SnapshotId>, OperationFailure> {
+        let InstanceContext { shared, id, .. } = self.context.as_ref();
+        let first = InstanceId::serving(&id.environment, &id.site);
+        if first == *id {
+            return Ok(None);
+        }
+        Ok(shared.store.instance(&first).await?.and_then(|row| row.baseline))
+    }
+
+    /// Returns a snapshot if it exists with its images and trees.
+    pub(super) async fn find_usable(&self, id: &SnapshotId) -> Result<Option<Snapshot>, OperationFailure> {
+        let InstanceContext { shared, site, .. } = self.context.as_ref();
+        let Some(found) = shared.store.snapshot(id).await? else { return Ok(None) };
+        let is_usable = snapshot::is_usable(&shared.baselines, site, &found).await;
+        Ok(is_usable.map_err(|error| ResetError::Launch(error.into()))?.then_some(found))
     }
 
     /// Takes the serving generation out of service for good. The store knows the new generation before anything happens

@@ -233,9 +233,9 @@ impl SimulationRun {
         self.model.borrow_mut().asks_for_release(number);
         let status = self.call_episode(&life, number, Method::DELETE, "", &Value::Null).await;
         let mut model = self.model.borrow_mut();
-        // Refused with 410 if it has ended already, and with 500 if its end takes effect later.
+        // Refused with 410 if it has ended already, and with 500 if its end takes effect when the store works again.
         if matches!(status, 204 | 410 | 500) {
-            model.must_end(number, self.now());
+            model.must_end(number, self.now(), status == 500);
         }
         let state = self.known_id(&model.episodes.known, number).and_then(|id| life.episodes.get(&id).ok());
         if status == 204 && state.as_ref().is_none_or(|view| view.state.ending().is_none()) {

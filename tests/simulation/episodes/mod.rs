@@ -1,8 +1,8 @@
 //! Episodes in the simulation: their clients, and the promises to them.
 //!
-//! With `ARENAD_SIM_EPISODES=1`, half of the schedules have episodes. The first site then has up to three slots, the second one slot, and all episodes
-//! share the third. Each episode bears the number of its request as a label, so that the model finds it again when the
-//! reply is lost.
+//! With `ARENAD_SIM_EPISODES=N`, one in N schedules has episodes. The first site then has up to three slots, the second one
+//! slot, and all episodes share the third. Each episode bears the number of its request as a label, so that the model finds
+//! it again when the reply is lost.
 
 mod act;
 mod laws;
@@ -19,7 +19,7 @@ use crate::setting::number_of;
 use crate::world::{ENVIRONMENT, NAMES};
 
 pub use laws::RECYCLED;
-pub use model::{Circumstances, EpisodesModel, is_work};
+pub use model::{Circumstances, EpisodesModel, ModelEpisode, is_work};
 
 /// The number of slots that may exist.
 pub const SLOTS: usize = 5;
@@ -36,11 +36,12 @@ static INSTANCES: LazyLock<[InstanceId; SLOTS]> = LazyLock::new(|| {
     SLOT_NUMBERS.map(|(site, number)| format!("{ENVIRONMENT}/{}/{number}", NAMES[site]).parse().expect("a name"))
 });
 
-static IS_WANTED: LazyLock<bool> = LazyLock::new(|| number_of("ARENAD_SIM_EPISODES").is_some_and(|number| number != 0));
+/// One in this many schedules has episodes; none if it is 0.
+pub static EPISODES_ONE_IN: LazyLock<u64> = LazyLock::new(|| number_of("ARENAD_SIM_EPISODES").unwrap_or(0));
 
 /// Whether the schedule of a seed has episodes.
 pub fn has_episodes(seed: u64) -> bool {
-    *IS_WANTED && mix(seed ^ 0xe915_0de5) & 1 == 1
+    *EPISODES_ONE_IN > 0 && mix(seed ^ 0xe915_0de5).wrapping_add(1).is_multiple_of(*EPISODES_ONE_IN)
 }
 
 /// Returns the instance of a slot.

@@ -75,6 +75,8 @@ pub struct ModelEpisode {
     pub active_at: Option<Duration>,
     /// Whether the end was observed, so that no request that is sent from now on is answered.
     pub is_over: bool,
+    /// The time before which it had not ended.
+    pub ended_at: Option<Duration>,
     /// The time before which the episode cannot expire.
     earliest: Duration,
     /// The time at which it must have expired.
@@ -91,6 +93,8 @@ pub struct ModelEpisode {
     pub changes: u32,
     /// The time by which the episode ends.
     must_end_by: Option<Duration>,
+    /// Whether only a request that failed wants it to end. The end takes effect later, or is lost with the daemon.
+    is_end_unsure: bool,
     /// Whether the clock was set forward since the request. The next daemon then takes the time that has passed from it.
     has_jumped: bool,
     /// Whether the wait may be over at any time.
@@ -195,6 +199,7 @@ impl Model {
             leases: Vec::new(),
             active_at: None,
             is_over: false,
+            ended_at: None,
             earliest: Duration::MAX,
             latest: Duration::MAX,
             longest: Duration::from_secs(ask.ttl),
@@ -204,6 +209,7 @@ impl Model {
             is_frozen: false,
             changes: 0,
             must_end_by: None,
+            is_end_unsure: false,
             has_jumped: false,
             is_wait_unsure: false,
         };
@@ -237,7 +243,7 @@ impl Model {
             && episode.ask.key.is_none()
         {
             episode.is_abandoned = true;
-            episode.must_end_by = Some(now);
+            (episode.must_end_by, episode.is_end_unsure) = (Some(now), false);
         }
     }
 
@@ -251,7 +257,7 @@ impl Model {
     /// Records that the client lost the connection that held its episode.
     pub fn loses_hold(&mut self, number: u64, now: Duration) {
         if let Some(episode) = self.episodes.known.get_mut(&number) {
-            (episode.hold, episode.must_end_by) = (Hold::Lost, Some(now));
+            (episode.hold, episode.must_end_by, episode.is_end_unsure) = (Hold::Lost, Some(now), false);
         }
     }
 
@@ -276,9 +282,10 @@ impl Model {
         }
     }
 
-    /// Records that an episode ends by this time.
-    pub fn must_end(&mut self, number: u64, by: Duration) {
+    /// Records that an episode ends by this time. If the end `is_unsure`, it may be lost with the daemon.
+    pub fn must_end(&mut self, number: u64, by: Duration, is_unsure: bool) {
         if let Some(episode) = self.episodes.known.get_mut(&number) {
+            episode.is_end_unsure = is_unsure && (episode.must_end_by.is_none() || episode.is_end_unsure);
             episode.must_end_by.get_or_insert(by);
         }
     }
@@ -318,6 +325,9 @@ impl Model {
                 episode.latest = episode.latest.max(now + episode.longest);
             }
             episode.status_since = now;
+            if std::mem::take(&mut episode.is_end_unsure) {
+                episode.must_end_by = None;
+            }
             if episode.has_jumped {
                 (episode.earliest, episode.is_wait_unsure) = (now, true);
             }
@@ -381,7 +391,7 @@ impl Model {
             Frozen => {}
             Released | Expired | Void => {
                 self.episodes.waiting.retain(|waiting| *waiting != number);
-                self.notes_end(number, event.ending.as_ref(), now, circumstances);
+                self.notes_end(number, event.ending.as_ref(), period, circumstances);
             }
         }
         Some(number)
@@ -456,9 +466,16 @@ impl Model {
     }
 
     /// Checks that the end of an episode has a true reason.
-    fn notes_end(&mut self, number: u64, ending: Option<&EpisodeEnding>, now: Duration, current: &Circumstances) {
+    fn notes_end(
+        &mut self,
+        number: u64,
+        ending: Option<&EpisodeEnding>,
+        period: Range<Duration>,
+        current: &Circumstances,
+    ) {
+        let now = period.end;
         let Some(episode) = self.episodes.known.get_mut(&number) else { return };
-        episode.is_over = true;
+        (episode.is_over, episode.ended_at) = (true, Some(period.start));
         let Some(ending) = ending else { return self.violate(format!("episode {number} has ended without a cause")) };
         episode.ending = Some(ending.clone());
         let since = &episode.since;

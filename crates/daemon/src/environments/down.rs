@@ -8,10 +8,14 @@ use crate::stranded::Stranded;
 use arenad_engine::labels;
 use arenad_instance::{InstanceHandle, OperationOutcome};
 use arenad_launch::{GenerationSelector, Remains, RemoveError};
+use arenad_model::error::describe;
 use arenad_model::event::EventKind;
 use arenad_model::instance::{InstanceFailure, InstanceId};
 use arenad_model::request_queue::Want;
 use arenad_model::site::Site;
+
+/// The hint about sites that are not down.
+const AGAIN: &str = "`arenad down` again takes down what is left";
 
 impl EnvironmentRegistry {
     /// Takes the named sites down, or all if none is named, and waits for the end. With `purge`, it also removes their
@@ -22,15 +26,7 @@ impl EnvironmentRegistry {
             return self.remove_stranded(&stranded, sites, purge).await;
         }
         let handles = self.choose(name, sites)?;
-        for handle in &handles {
-            self.withdraw(&handle.id).await;
-        }
-        if let Err(error) = self.remove_further(&handles).await {
-            // The sites stay up. Slots that episodes had are brought back to their baselines.
-            self.offer_again(&handles).await?;
-            return Err(error);
-        }
-        let RemovedInstances { gone, left } = self.remove_instances(handles).await?;
+        let RemovedInstances { gone, left } = self.take_down(handles).await?;
         // A daemon without environments may stop before its own search.
         self.slots.remove_unused_copies().await;
         if purge {
@@ -47,18 +43,55 @@ impl EnvironmentRegistry {
         all_down(left)
     }
 
+    /// Withdraws sites from episodes, and takes their slots down. Sites that stay are offered to episodes again.
+    pub(super) async fn take_down(&self, firsts: Vec<InstanceHandle>) -> Result<RemovedInstances, EnvironmentError> {
+        for first in &firsts {
+            self.withdraw(&first.id).await;
+        }
+        let ids: Vec<InstanceId> = firsts.iter().map(|first| first.id.clone()).collect();
+        // The handles are moved, because a driver ends when its last handle is gone.
+        let removed = async move {
+            self.remove_further(&firsts).await?;
+            self.remove_instances(firsts).await
+        };
+        let removed = match removed.await {
+            Ok(removed) => removed,
+            Err(error) => {
+                // The sites stay up. Slots that episodes had are brought back to their baselines.
+                let stay: Vec<InstanceHandle> = ids.iter().filter_map(|id| self.slot(id)).collect();
+                self.offer_again(&stay).await;
+                return Err(error);
+            }
+        };
+        for (slot, _) in &removed.left {
+            if let Some(first) = self.slot(slot) {
+                self.offer_remains(&first).await;
+            }
+        }
+        Ok(removed)
+    }
+
     /// Takes instances down, and waits until their drivers have ended.
+    ///
+    /// Errors: the store did not record that they should be down, and all of them are as before.
     pub(super) async fn remove_instances(
         &self,
         instances: Vec<InstanceHandle>,
     ) -> Result<RemovedInstances, EnvironmentError> {
-        let mut tickets = Vec::new();
-        for instance in instances {
+        for instance in &instances {
             self.shared.store.unwant_instance(&instance.id).await?;
-            let ticket = instance.ask(Want::Down).await?;
-            tickets.push((instance, ticket));
         }
         let mut removed = RemovedInstances::default();
+        let mut tickets = Vec::new();
+        for instance in instances {
+            match instance.ask(Want::Down).await {
+                Ok(ticket) => tickets.push((instance, ticket)),
+                Err(refused) => {
+                    let hint = AGAIN.to_owned();
+                    removed.left.push((instance.id, InstanceFailure { reason: describe(&refused), hint }));
+                }
+            }
+        }
         for (instance, ticket) in tickets {
             match not_done(ticket.wait().await) {
                 Some(trouble) => removed.left.push((instance.id.clone(), trouble)),
@@ -145,7 +178,7 @@ pub(super) fn all_down(left: Vec<(String, InstanceFailure)>) -> Result<(), Envir
 
 /// Returns the reason why a site is not down; `None` only if the `down` operation completed.
 pub(super) fn not_done(outcome: OperationOutcome) -> Option<InstanceFailure> {
-    let hint = "`arenad down` again takes down what is left".to_owned();
+    let hint = AGAIN.to_owned();
     match outcome {
         OperationOutcome::Done { .. } => None,
         OperationOutcome::Failed(trouble) => Some(trouble),

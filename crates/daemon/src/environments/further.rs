@@ -12,7 +12,7 @@ use crate::slots::is_public;
 use arenad_instance::InstanceHandle;
 use arenad_model::error::describe;
 use arenad_model::ids::SiteId;
-use arenad_model::instance::InstanceId;
+use arenad_model::instance::{InstanceId, InstanceState};
 use arenad_model::request_queue::{InstanceRequest, Purpose, Want};
 use arenad_model::site::Site;
 use arenad_store::StoreError;
@@ -64,7 +64,7 @@ impl EnvironmentRegistry {
         if removed.is_err()
             && let (Some(instance), Some(site)) = (self.slot(slot), self.site_of(&slot.site_id()))
         {
-            self.keep_further(&instance, &site).await?;
+            self.keep_further(&instance, &site).await;
         }
         removed
     }
@@ -82,24 +82,41 @@ impl EnvironmentRegistry {
 
     /// Offers a further slot again that could not be removed. It is brought back to its baseline like after an episode,
     /// which makes its containers again.
-    async fn keep_further(&self, instance: &InstanceHandle, site: &Site) -> Result<(), StoreError> {
-        self.shared.store.want_instance(&instance.id).await?;
+    async fn keep_further(&self, instance: &InstanceHandle, site: &Site) {
+        self.want_again(&instance.id).await;
         self.offer(instance, site).await;
-        Ok(())
     }
 
-    /// Offers sites to episodes again that were withdrawn, and stay up because a further slot could not be removed.
-    pub(super) async fn offer_again(&self, firsts: &[InstanceHandle]) -> Result<(), StoreError> {
+    /// Records that an instance stays up. If that fails, the next daemon does not restore it.
+    async fn want_again(&self, slot: &InstanceId) {
+        if let Err(error) = self.shared.store.want_instance(slot).await {
+            tracing::warn!(instance.id = %slot, error = describe(&error), "{slot} stays up, and a new daemon leaves it down");
+        }
+    }
+
+    /// Offers sites to episodes again that were withdrawn, and stay up because a slot could not be removed.
+    pub(super) async fn offer_again(&self, firsts: &[InstanceHandle]) {
         for first in firsts {
             let id = first.id.site_id();
             let Some(site) = self.site_of(&id) else { continue };
+            self.want_again(&first.id).await;
             self.offer(first, &site).await;
             let of_site = |instance: &InstanceHandle| !is_public(&instance.id) && instance.id.site_id() == id;
             for instance in self.slots.instances().into_iter().filter(of_site) {
-                self.keep_further(&instance, &site).await?;
+                self.keep_further(&instance, &site).await;
             }
         }
-        Ok(())
+    }
+
+    /// Offers a site to episodes again that was withdrawn and that its `down` left half way. People decide whether it comes
+    /// up again, and from then on episodes get it as well.
+    pub(super) async fn offer_remains(&self, first: &InstanceHandle) {
+        let Some(site) = self.site_of(&first.id.site_id()) else { return };
+        // Nothing that an episode has left in it can serve again.
+        if first.with_report(|report| matches!(report.state, InstanceState::Down | InstanceState::Failed(_))) {
+            self.slots.give_to_people(&first.id);
+        }
+        self.offer(first, &site).await;
     }
 
     /// Removes the containers of further slots of sites that have no driver, because an earlier daemon began to remove

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use super::down::not_done;
 use super::{EnvironmentError, EnvironmentRegistry, RunningEnvironment, choose_sites};
 use arenad_doctor::judge::capacity;
 use arenad_doctor::{Finding, Level, gather};
@@ -238,13 +237,9 @@ impl EnvironmentRegistry {
     /// Takes down sites whose definition has changed; the caller brings them up again with the new one.
     async fn retire(&self, changed: BTreeMap<SiteName, InstanceHandle>) -> Result<(), EnvironmentError> {
         for (name, handle) in changed {
-            self.withdraw(&handle.id).await;
-            self.remove_further(std::slice::from_ref(&handle)).await?;
-            let ticket = handle.ask(Want::Down).await?;
-            if let Some(trouble) = not_done(ticket.wait().await) {
+            if let Some((_, trouble)) = self.take_down(vec![handle]).await?.left.into_iter().next() {
                 return Err(EnvironmentError::NotDown(vec![(name.to_string(), trouble)]));
             }
-            self.dismiss(handle).await;
         }
         Ok(())
     }

@@ -11,6 +11,8 @@ use arenad_model::request_queue::{InstanceRequest, Purpose, Want};
 use arenad_model::snapshot::SnapshotId;
 use arenad_store::StoreError;
 
+use super::slot_use::is_public;
+
 /// Waits for a report that meets a condition.
 ///
 /// Errors: the instance was removed.
@@ -65,11 +67,14 @@ impl BringOrder {
     /// equals the snapshot and which no client has reached.
     pub(super) async fn execute(self) -> Result<u64, VoidReason> {
         let failed = |detail: String| VoidReason::ResetFailed { slot: self.instance.id.clone(), detail };
-        let reached = || self.reached();
-        if !self.is_forced
-            && let Some(generation) = reached().await.map_err(|error| failed(describe(&error)))?
-        {
-            return Ok(generation);
+        if !self.is_forced {
+            let found = async {
+                let wanted = self.wanted().await?;
+                self.reached(wanted.as_ref()).await
+            };
+            if let Some(generation) = found.await.map_err(|error: StoreError| failed(describe(&error)))? {
+                return Ok(generation);
+            }
         }
         let want = Want::Reset { to: self.to.as_ref().map(SnapshotId::to_string) };
         let request = InstanceRequest { want, purpose: Purpose::Episode };
@@ -80,20 +85,31 @@ impl BringOrder {
             OperationOutcome::Superseded => return Err(VoidReason::EnvironmentDown),
             OperationOutcome::Stopped => return Err(VoidReason::DaemonRestarted),
         }
-        let generation = reached().await.map_err(|error| failed(describe(&error)))?;
+        let generation = self.reached(self.to.as_ref()).await.map_err(|error| failed(describe(&error)))?;
         generation.ok_or_else(|| failed("it was changed or reached right after its reset".to_owned()))
     }
 
-    /// Returns the serving generation if it was made from the snapshot and proven, its probes pass, and no client has
-    /// reached it since.
-    async fn reached(&self) -> Result<Option<u64>, StoreError> {
+    /// Returns the snapshot that the instance is to be at before anything is done: a further slot has the baseline of
+    /// slot 1, which `arenad up` may have changed since. `None` means the instance's own baseline.
+    async fn wanted(&self) -> Result<Option<SnapshotId>, StoreError> {
+        let id = &self.instance.id;
+        if self.to.is_some() || is_public(id) {
+            return Ok(self.to.clone());
+        }
+        let first = self.shared.store.instance(&InstanceId::serving(&id.environment, &id.site)).await?;
+        Ok(first.and_then(|row| row.baseline))
+    }
+
+    /// Returns the serving generation if it was made from the snapshot, or from its baseline if none is given, and proven,
+    /// its probes pass, and no client has reached it since.
+    async fn reached(&self, snapshot: Option<&SnapshotId>) -> Result<Option<u64>, StoreError> {
         let (is_ready, generation) =
             self.instance.with_report(|report| (report.state == InstanceState::Ready, report.generation));
         if !is_ready || !self.instance.is_untouched(generation) {
             return Ok(None);
         }
         let Some(row) = self.shared.store.instance(&self.instance.id).await? else { return Ok(None) };
-        let wanted = self.to.as_ref().or(row.baseline.as_ref());
+        let wanted = snapshot.or(row.baseline.as_ref());
         let is_it = wanted.is_some() && row.snapshot.as_ref() == wanted;
         let serves = row.serving.is_some_and(|serving| serving.generation == generation);
         Ok((is_it && serves).then_some(generation))

@@ -42,7 +42,7 @@ use self::fork::ForkCopies;
 use self::mark::RecycleMark;
 use crate::proxy::{ProxyAccess, ended, frozen};
 use crate::records::{EpisodeRecords, RecordedSite, recorded_site};
-use arenad_episodes::{LeasedSlot, PreparedSlot, SlotPreparation, Slots};
+use arenad_episodes::{ChangePermit, LeasedSlot, PreparedSlot, SlotPreparation, Slots};
 use arenad_instance::shared::SharedParts;
 use arenad_instance::{InstanceHandle, RouteAccess};
 use arenad_model::episode::ending::{EpisodeEnding, VoidReason};
@@ -194,6 +194,12 @@ impl DaemonSlots {
         self.mark(slot).clear();
     }
 
+    /// Gives a slot back to people that has been withdrawn from the episodes, and whose instance is down or has failed.
+    pub(crate) fn give_to_people(&self, slot: &InstanceId) {
+        self.set_use(slot, SlotUse::Idle);
+        self.mark(slot).clear();
+    }
+
     /// Returns the instance of a slot, if it exists.
     pub(crate) fn instance(&self, slot: &InstanceId) -> Option<InstanceHandle> {
         self.read().get(slot)?.instance.clone()
@@ -273,8 +279,23 @@ impl DaemonSlots {
         }
     }
 
-    fn set_use(&self, slot: &InstanceId, slot_use: SlotUse) {
+    /// Holds a slot for an episode that it is being prepared for, unless the episode has ended.
+    fn hold_for(&self, slot: &InstanceId, episode: EpisodeId, permit: &ChangePermit) -> Result<(), VoidReason> {
         let mut table = self.write();
+        // `cut` follows the end of the episode, and waits for the table. If it has been called, nothing would take the slot
+        // from the episode any more.
+        if permit.is_withdrawn() {
+            return Err(VoidReason::InstanceFailed { slot: slot.clone(), detail: "the episode has ended".to_owned() });
+        }
+        self.set_use_in(&mut table, slot, SlotUse::Preparing(episode));
+        Ok(())
+    }
+
+    fn set_use(&self, slot: &InstanceId, slot_use: SlotUse) {
+        self.set_use_in(&mut self.write(), slot, slot_use);
+    }
+
+    fn set_use_in(&self, table: &mut BTreeMap<InstanceId, SlotEntry>, slot: &InstanceId, slot_use: SlotUse) {
         let entry = table.entry(slot.clone()).or_default();
         (entry.slot_use, entry.since) = (slot_use, self.now());
         if let Some(instance) = &entry.instance {
@@ -331,7 +352,7 @@ impl Slots for DaemonSlots {
         let failed = |detail: String| VoidReason::InstanceFailed { slot: slot.clone(), detail };
         permit.begin().await.map_err(|refusal| failed(describe(&refusal)))?;
         self.mark(&slot).set().map_err(|error| failed(format!("its use cannot be noted: {error}")))?;
-        self.set_use(&slot, SlotUse::Preparing(episode));
+        self.hold_for(&slot, episode, &permit)?;
         let instance = self.instance_of(&slot).await;
         let generation = self.bring(instance, &start, false).await?;
         Ok(PreparedSlot { generation })

@@ -130,6 +130,9 @@ impl Instance {
         if !self.service.state().serves() {
             self.forget_missing_baseline().await;
         }
+        if to.is_none() {
+            self.follow_first().await?;
+        }
         let target = match to.or_else(|| self.baseline.clone()) {
             Some(target) => target,
             None => unless(cancel, Box::pin(self.provide_baseline())).await??,

@@ -104,8 +104,9 @@ impl Instance {
         let extent = if proof.is_some() { asked } else { ComparisonExtent::Nothing };
         let snapshot = target.clone();
         let proven = Proven { incarnation, snapshot, proof: None, extent, renewals, is_standby: true };
-        let recorded = match plan.stages.time("record", proven.record(&self.context, plan, ResetWay::Swap, None)).await
-        {
+        let baseline = self.baseline.as_ref().map(|baseline| &baseline.id);
+        let record = proven.record(&self.context, plan, ResetWay::Swap, baseline);
+        let recorded = match plan.stages.time("record", record).await {
             Ok(recorded) => recorded,
             Err((proven, failure)) => {
                 // The serving generation continues to serve. The standby is not used again, because it is unknown
