@@ -345,7 +345,7 @@ impl Slots for DaemonSlots {
             check_switch(table.get(&leased.instance), episode, leased)
                 .map_err(|detail| VoidReason::InstanceFailed { slot: leased.instance.clone(), detail })?;
         }
-        self.records.begin(episode, environment, request.record, sites);
+        self.records.begin(episode, environment, request.record, request.beginning.as_ref(), sites);
         for LeasedSlot { instance: slot, generation } in slots {
             let entry = table.entry(slot.clone()).or_default();
             entry.slot_use = SlotUse::Leased { episode: episode.clone(), generation: *generation };
