@@ -184,10 +184,19 @@ impl SimulationRun {
                 let number = model.episodes.last.get(&slot).copied();
                 let episode = number.and_then(|number| model.episodes.known.get(&number));
                 let served = episode.filter(|episode| episode.is_served());
-                served.and_then(|episode| episode.leases.iter().find(|(of, _)| *of == slot).copied()).zip(number)
+                let lease = served.and_then(|episode| {
+                    let (_, generation) = episode.leases.iter().find(|(of, _)| *of == slot)?;
+                    Some((*generation, episode.status == Some(EpisodeStatus::Frozen)))
+                });
+                lease.zip(number)
             };
             let wrong = match (leased, &there) {
-                (Some(((_, generation), number)), _) => {
+                (Some(((_, true), number)), _) => {
+                    let route = there.as_ref().map(|there| there.route().state());
+                    matches!(route, Some(RouteState::Serving { .. } | RouteState::Holding { .. }))
+                        .then(|| (VOID_WITHIN, format!("episode {number} is frozen, and {} is open", shown(slot))))
+                }
+                (Some(((generation, false), number)), _) => {
                     let serves = there.as_ref().is_some_and(|there| {
                         let route = there.route();
                         let is_it =

@@ -201,7 +201,7 @@ class Episode:
         return evaluation
 
     def freeze(self) -> None:
-        """Freezes the episode until `unfreeze`: the episode proxy lets no request pass."""
+        """Freezes the episode until `unfreeze`: no request of a client reaches its slots, by whatever address."""
         self._ask("POST", "/freeze")
 
     def unfreeze(self) -> None:

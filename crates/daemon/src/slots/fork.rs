@@ -198,10 +198,11 @@ impl DaemonSlots {
         let slots = view.slots.iter().map(|slot| {
             let lost = || ForkError::Lost(slot.instance.clone());
             let entry = table.get(&slot.instance).ok_or_else(lost)?;
-            let leased = |generation| SlotUse::Leased { episode: view.id.clone(), generation };
-            match (slot.generation, &entry.instance) {
-                (Some(generation), Some(instance)) if entry.slot_use == leased(generation) => {
-                    Ok(ForkedSlot { instance: instance.clone(), generation })
+            match (&entry.slot_use, &entry.instance) {
+                (SlotUse::Leased { episode, generation, .. }, Some(instance))
+                    if *episode == view.id && slot.generation == Some(*generation) =>
+                {
+                    Ok(ForkedSlot { instance: instance.clone(), generation: *generation })
                 }
                 _ => Err(lost()),
             }
@@ -210,7 +211,6 @@ impl DaemonSlots {
     }
 }
 
-/// Waits for a moment in which no request is under way, because the hold would cut it.
 fn forked_episode(view: &EpisodeView) -> ForkedEpisode<'_> {
     ForkedEpisode {
         id: &view.id,
@@ -220,6 +220,7 @@ fn forked_episode(view: &EpisodeView) -> ForkedEpisode<'_> {
     }
 }
 
+/// Waits for a moment in which no request is under way, because the hold would cut it.
 async fn wait_until_idle(parents: &[ForkedSlot]) {
     let deadline = Instant::now() + IDLE_WITHIN;
     let is_busy = |parent: &ForkedSlot| parent.instance.route().stats().in_flight > 0;
@@ -262,7 +263,6 @@ impl DaemonSlots {
         if let Err(error) = self.search_copies().await {
             tracing::warn!(error = describe(&error), "copies for forks remain");
         }
-    }
         if let Err(error) = self.search_beginnings().await {
             tracing::warn!(error = describe(&error), "copies of records for forks remain");
         }
@@ -278,6 +278,7 @@ impl DaemonSlots {
             unneeded.remove(&needed);
         }
         Ok(self.records.remove_beginnings(unneeded).await?)
+    }
 
     async fn search_copies(&self) -> Result<(), BaselineError> {
         self.copies.begin_search();
