@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use arenad_fake_engine::ProgramRequest;
 use arenad_gateway::RouteState;
-use arenad_model::episode::EpisodeStatus;
+use arenad_model::episode::{EpisodeState, EpisodeStatus};
 use arenad_store::{FollowError, StoredEpisodeEvent};
 
 use super::model::ModelEpisode;
@@ -172,11 +172,19 @@ impl SimulationRun {
         for slot in (0..SLOTS).filter(|slot| *slot != SHARED) {
             let there = life.environments.slot(instance(slot));
             let holder = there.as_ref().and_then(|there| there.holder());
+            let route = || there.as_ref().map(|there| there.route().state());
             if let Some(holder) = &holder {
-                let is_over = life.episodes.get(holder).map_or(true, |view| view.state.ending().is_some());
-                if is_over {
-                    let sentence = format!("episode {holder} has ended, and has {}", shown(slot));
-                    self.model.borrow_mut().violate(sentence);
+                let state = life.episodes.get(holder).ok().map(|view| view.state);
+                let wrong = match state {
+                    Some(EpisodeState::Ended(_)) | None => Some("has ended, and has"),
+                    // Both change without an await in between.
+                    Some(EpisodeState::Frozen) if matches!(route(), Some(RouteState::Serving { .. })) => {
+                        Some("is frozen, and a public port leads to")
+                    }
+                    Some(_) => None,
+                };
+                if let Some(wrong) = wrong {
+                    self.model.borrow_mut().violate(format!("episode {holder} {wrong} {}", shown(slot)));
                 }
             }
             let leased = {
@@ -191,11 +199,8 @@ impl SimulationRun {
                 lease.zip(number)
             };
             let wrong = match (leased, &there) {
-                (Some(((_, true), number)), _) => {
-                    let route = there.as_ref().map(|there| there.route().state());
-                    matches!(route, Some(RouteState::Serving { .. } | RouteState::Holding { .. }))
-                        .then(|| (VOID_WITHIN, format!("episode {number} is frozen, and {} is open", shown(slot))))
-                }
+                // Its route says nothing about it, because no client reaches it.
+                (Some(((_, true), _)), _) => None,
                 (Some(((generation, false), number)), _) => {
                     let serves = there.as_ref().is_some_and(|there| {
                         let route = there.route();
