@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use reqwest::Method;
@@ -164,6 +164,124 @@ async fn children_share_nothing_if_the_site_is_stopped_to_be_copied() {
     children_share_nothing(world("fork-stop", 4), true).await;
 }
 
+/// The part of each recorded URL after the host.
+fn recorded_paths(har: &Value) -> Vec<String> {
+    let entries = har["log"]["entries"].as_array().unwrap_or_else(|| panic!("{har:#}"));
+    let path = |entry: &Value| entry["request"]["url"].as_str()?.splitn(4, '/').nth(3).map(str::to_owned);
+    entries.iter().filter_map(path).collect()
+}
+
+async fn har_of(api: &EpisodeClient, id: &str) -> Value {
+    let (status, har) = api.get(&format!("/v1/episodes/{id}/har")).await;
+    assert_eq!(status, 200, "{har:#}");
+    har
+}
+
+/// The beginnings that are kept for forks.
+fn beginnings(world: &World) -> Vec<String> {
+    let folder = std::fs::read_dir(world.state_dir().join("records/beginnings"));
+    folder.into_iter().flatten().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_record_of_a_child_begins_with_that_of_its_parent() {
+    let world = with_stores(world("fork-record", 5));
+    world.up();
+    let api = EpisodeClient::of(&world);
+    let started = api.start(json!({ "record": "all", "wait_seconds": 120, "labels": { "task": "21" } })).await;
+    let (parent, server) = (id(&started), started["proxy"]["server"].as_str().unwrap().to_owned());
+    let of = |started: &Value| client(&server, &id(started), started["token"].as_str().unwrap());
+    let write = async |client: &reqwest::Client, word: &str| {
+        let url = format!("http://toy.arena.test/cgi-bin/write?{word}");
+        assert_eq!(fetch(client, &url).await, (200, "written\n".to_owned()));
+    };
+    // Requests go on during the fork. Those that the client has read by then are in the record of the child, and those
+    // that it sends after the answer are not.
+    let (is_over, read) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let (writer, stop, count) = (of(&started), is_over.clone(), read.clone());
+    let writer = tokio::spawn(async move {
+        while !stop.load(Ordering::SeqCst) {
+            let number = count.load(Ordering::SeqCst);
+            let url = format!("http://toy.arena.test/cgi-bin/write?{number}&token=hunter2");
+            assert_eq!(fetch(&writer, &url).await.0, 200, "{number}");
+            count.store(number + 1, Ordering::SeqCst);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    until("requests", PATIENCE, || read.load(Ordering::SeqCst), |read| *read >= 5);
+    let before = read.load(Ordering::SeqCst);
+    let (status, forked) = fork(&api, &parent, json!({ "children": 2, "wait_seconds": 120 })).await;
+    let sent = read.load(Ordering::SeqCst) + 1;
+    assert_eq!(status, 201, "{forked:#}");
+    is_over.store(true, Ordering::SeqCst);
+    writer.await.unwrap();
+    write(&of(&started), "of-the-parent").await;
+    let children = forked["children"].as_array().unwrap();
+    write(&of(&children[0]), "of-the-child").await;
+
+    let numbered = |count: usize| -> Vec<String> {
+        (0..count).map(|number| format!("cgi-bin/write?{number}&token=[redacted]")).collect()
+    };
+    let (one, other) = (har_of(&api, &id(&children[0])).await, har_of(&api, &id(&children[1])).await);
+    let begun = recorded_paths(&other);
+    assert_eq!(begun, numbered(begun.len()), "in order, without any of later");
+    assert!((before..=sent).contains(&begun.len()), "{before} were read, {sent} were sent, {} are there", begun.len());
+    let own = [begun.clone(), vec!["cgi-bin/write?of-the-child".to_owned()]].concat();
+    assert_eq!(recorded_paths(&one), own);
+    for har in [&one, &other] {
+        let record = &har["log"]["_arenad"];
+        assert_eq!((&record["beginnings"][0]["episode"], &record["records"]), (&json!(parent), &json!("all")));
+        assert_eq!(record["sites"][0]["lacks"], Value::Null, "{record:#}");
+    }
+    // The content of the child is what its record says.
+    let page = fetch(&of(&children[1]), PAGE).await.1;
+    assert_eq!(page.lines().count() - BASELINE.lines().count(), begun.len(), "{page}");
+
+    // The record of the parent is not needed any more, and a fork of a fork begins with both.
+    api.end(&parent).await;
+    assert!(recorded_paths(&har_of(&api, &parent).await).contains(&"cgi-bin/write?of-the-parent".to_owned()));
+    std::fs::remove_dir_all(world.state_dir().join("records").join(&parent)).unwrap();
+    let (status, forked) = fork(&api, &id(&children[0]), json!({ "wait_seconds": 120 })).await;
+    assert_eq!(status, 201, "{forked:#}");
+    let grandchild = &forked["children"][0];
+    write(&of(grandchild), "of-the-grandchild").await;
+    let expected = [own.clone(), vec!["cgi-bin/write?of-the-grandchild".to_owned()]].concat();
+    let running = har_of(&api, &id(grandchild)).await;
+    assert_eq!(recorded_paths(&running), expected);
+    assert_eq!(running["log"]["_arenad"]["beginnings"][1]["episode"], json!(id(&children[0])));
+
+    // A child that records more than its parent says what is missing.
+    let (status, forked) = fork(&api, &id(&children[1]), json!({ "record": "none", "wait_seconds": 120 })).await;
+    assert_eq!(status, 201, "{forked:#}");
+    let silent = id(&forked["children"][0]);
+    assert!(!world.state_dir().join("records").join(&silent).exists());
+    api.end(&id(&children[1])).await;
+    let (status, forked) = fork(&api, &silent, json!({ "record": "all", "wait_seconds": 120 })).await;
+    assert_eq!(status, 201, "{forked:#}");
+    let late = har_of(&api, &id(&forked["children"][0])).await;
+    let lacks = late["log"]["_arenad"]["sites"][0]["lacks"].as_str().unwrap();
+    assert!(lacks.starts_with(&format!("all requests of {silent} before its fork at ")), "{lacks}");
+
+    let (_, live) = api.get("/v1/episodes?live=true").await;
+    for id in list(&live["episodes"], "id") {
+        api.end(&id).await;
+    }
+    // Ended, exported, and scored as a whole.
+    assert_eq!(recorded_paths(&har_of(&api, &id(grandchild)).await), expected);
+    let folder = tempfile::tempdir().unwrap();
+    let (output, response) = (folder.path().join("runs"), folder.path().join("answer.json"));
+    std::fs::write(&response, r#"{"task_type": "NAVIGATE", "status": "SUCCESS"}"#).unwrap();
+    let args = ["episode", "export", &id(grandchild), "--format", "webarena-verified", "--task", "21", "--response"];
+    let args = [&args[..], &[response.to_str().unwrap(), "-o", output.to_str().unwrap()]].concat();
+    world.run(&args).code(0).prints("21/network.har");
+    let exported = std::fs::read_to_string(output.join("21/network.har")).unwrap();
+    assert_eq!(recorded_paths(&serde_json::from_str(&exported).unwrap()), expected);
+    assert!(!exported.contains("hunter2"));
+    until("nothing is kept for forks", PATIENCE, || beginnings(&world), Vec::is_empty);
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_copies_of_several_sites_fit_together() {
     let world = with_second_site(with_stores(world("fork-two", 3)));
@@ -283,12 +401,12 @@ async fn a_daemon_that_is_killed_during_a_fork_leaves_nothing_of_it() {
         world.start_command(command).ended().code(0);
     };
     up();
-    let parent = ProxiedEpisode::start(&EpisodeClient::of(&world)).await;
+    let parent = ProxiedEpisode::recorded(&EpisodeClient::of(&world), "all").await;
     parent.write("before").await;
     let slot = parent.started["episode"]["sites"][0]["slot"].clone();
     let known = snapshots(&world);
-    // Before the copy has a row, and after its last step.
-    for point in ["snapshot-saved", "copy-taken"] {
+    // Before the copy has a row, after its last step, and when the record is copied as well.
+    for point in ["snapshot-saved", "copy-taken", "fork-copied"] {
         std::fs::write(faults.join(point), "").unwrap();
         let (api, id) = (EpisodeClient::of(&world), parent.id.clone());
         let cut = tokio::spawn(async move {
@@ -297,6 +415,7 @@ async fn a_daemon_that_is_killed_during_a_fork_leaves_nothing_of_it() {
         });
         until("the fork", PATIENCE, || faults.join(format!("{point}.reached")).exists(), |is_there| *is_there);
         assert!(!trees(&world).is_subset(&known), "{point}: nothing has been copied");
+        assert_eq!(beginnings(&world).len(), usize::from(point == "fork-copied"), "{point}");
         world.signal_daemon(Signal::KILL);
         assert!(cut.await.unwrap(), "{point}: the request was answered");
         for file in [point.to_owned(), format!("{point}.reached")] {
@@ -304,6 +423,7 @@ async fn a_daemon_that_is_killed_during_a_fork_leaves_nothing_of_it() {
         }
         up();
         within("the copy is removed", PATIENCE, || trees(&world).is_subset(&known).then_some(()));
+        until("the copy of the record is removed", PATIENCE, || beginnings(&world), Vec::is_empty);
         let api = EpisodeClient::of(&world);
         let (_, live) = api.get("/v1/episodes?live=true").await;
         assert_eq!(list(&live["episodes"], "id"), std::slice::from_ref(&parent.id), "{point}: {live:#}");
@@ -312,10 +432,35 @@ async fn a_daemon_that_is_killed_during_a_fork_leaves_nothing_of_it() {
         assert_eq!(stored.as_deref(), Some(format!("{BASELINE}before").as_str()), "{point}");
     }
     // Its containers were adopted, so what they hold outside of their stores is unknown, and the site is stopped.
-    let (status, forked) = fork(&EpisodeClient::of(&world), &parent.id, json!({ "wait_seconds": 120 })).await;
-    assert_eq!(status, 201, "{forked:#}");
-    let child = notes(&world, &forked["children"][0]["episode"]["sites"][0]["slot"]);
+    let api = EpisodeClient::of(&world);
+    let (status, forked) = fork(&api, &parent.id, json!({ "children": 2, "wait_seconds": 600, "detach": true })).await;
+    assert_eq!(status, 202, "{forked:#}");
+    let children: Vec<String> = forked["children"].as_array().unwrap().iter().map(id).collect();
+    api.until(&children[0], "active", PATIENCE).await;
+    let slot_of = async |child: &String| {
+        EpisodeClient::of(&world).get(&format!("/v1/episodes/{child}")).await.1["sites"][0]["slot"].clone()
+    };
+    let child = notes(&world, &slot_of(&children[0]).await);
     assert_eq!(child.as_deref(), Some(format!("{BASELINE}before").as_str()));
+
+    // The other child waits, and gets its slot and its beginning from a later daemon, without its parent's record.
+    world.signal_daemon(Signal::KILL);
+    up();
+    let api = EpisodeClient::of(&world);
+    assert_eq!(api.waiting().await, children[1..]);
+    api.until(&parent.id, "active", PATIENCE).await;
+    api.end(&parent.id).await;
+    std::fs::remove_dir_all(world.state_dir().join("records").join(&parent.id)).unwrap();
+    api.until(&children[1], "active", PATIENCE).await;
+    let child = notes(&world, &slot_of(&children[1]).await);
+    assert_eq!(child.as_deref(), Some(format!("{BASELINE}before").as_str()));
+    for child in &children {
+        let har = har_of(&api, child).await;
+        assert_eq!(recorded_paths(&har), ["cgi-bin/write?before"], "{har:#}");
+        assert_eq!(har["log"]["_arenad"]["beginnings"][0]["episode"], json!(parent.id));
+        api.end(child).await;
+    }
+    until("nothing is kept for forks", PATIENCE, || beginnings(&world), Vec::is_empty);
     world.run(&["down"]).code(0);
     world.assert_down();
     assert!(trees(&world).is_subset(&known));

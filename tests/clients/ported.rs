@@ -8,8 +8,9 @@ use reqwest::Client;
 use serde_json::{Value, json};
 
 use super::{EpisodeClient, id};
-use crate::support::World;
+use crate::support::wait::PATIENCE;
 use crate::support::world::free_port;
+use crate::support::{World, until};
 
 /// The site's text, before anybody writes to it.
 const BASELINE: &str = "toy\nconfigured\n";
@@ -167,6 +168,83 @@ impl PortedEpisode {
         let (id, url, client) = (self.id.clone(), self.url.clone(), self.client.clone());
         Self { id, url, client, started: self.started.clone() }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_door_leads_to_the_slot_of_a_frozen_episode() {
+    let (world, base) = world("frozen", "mapped");
+    world.up();
+    let api = EpisodeClient::of(&world);
+    let started = api.start(json!({ "sites": ["toy"], "slots": { "toy": 1 }, "wait_seconds": 120 })).await;
+    let id = id(&started);
+    let through = |name: &str| started["proxy"][name].as_str().unwrap().to_owned();
+    let proxy = reqwest::Proxy::http(through("server")).unwrap().basic_auth(&through("username"), &through("password"));
+    let clients = [
+        ("the public port", Client::builder().no_proxy(), format!("http://localhost:{}", world.port)),
+        ("the own port", Client::builder().no_proxy(), format!("http://localhost:{base}")),
+        ("the proxy", Client::builder().proxy(proxy), "http://toy.arena.test".to_owned()),
+    ];
+    // Without idle connections, which a new daemon does not have.
+    let clients = clients.map(|(door, client, url)| (door, client.pool_max_idle_per_host(0).build().unwrap(), url));
+    let ask = async |client: &Client, url: &str, rest: &str| {
+        let answer = client.post(format!("{url}/cgi-bin/{rest}")).send().await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    };
+    for (door, client, url) in &clients {
+        assert_eq!(ask(client, url, "write?before").await, (200, "written\n".to_owned()), "{door}");
+    }
+    let written = format!("{BASELINE}before\nbefore\nbefore\n");
+    assert_eq!(world.page(), written);
+    let mut kept = [format!("http://localhost:{}", world.port), format!("http://localhost:{base}")]
+        .map(|url| PortConnection::to(&url));
+    for connection in &mut kept {
+        assert!(connection.get("page").starts_with("HTTP/1.1 200"));
+    }
+    let stored = || {
+        let found = world.engine.containers(&format!("dev.arenad.instance={}/toy/1", world.name));
+        world.engine.try_docker(&["exec", &found[0], "/bin/sh", "-c", "cat /srv/state/notes"]).unwrap()
+    };
+
+    world.run(&["episode", "freeze", &id]).code(0);
+    // Neither new nor kept connections reach it, whatever the request.
+    let refused = async || {
+        for (door, client, url) in &clients {
+            for rest in ["write?frozen", "page"] {
+                let (status, text) = ask(client, url, rest).await;
+                assert_eq!(status, 503, "{door}: {text}");
+                assert!(text.contains("is frozen, for example while it is evaluated"), "{door}: {text}");
+                let answer = client.get(format!("{url}/cgi-bin/{rest}")).send().await.unwrap();
+                assert_eq!((answer.status().as_u16(), answer.headers()["retry-after"].to_str().unwrap()), (503, "1"));
+            }
+        }
+    };
+    refused().await;
+    for connection in &mut kept {
+        let late = connection.get("write?kept");
+        assert!(!late.contains("written"), "{late}");
+    }
+    assert_eq!(stored(), written.trim_end());
+    // A new daemon knows that it is frozen, and the end of the freeze opens all doors.
+    world.signal_daemon(rustix::process::Signal::KILL);
+    let mut command = super::proxied::serve(&world);
+    command.env("ARENAD_PROXY", through("server").strip_prefix("http://").unwrap());
+    let _daemon = world.start_command(command);
+    until("the site", PATIENCE, || world.state(), |state| state == "ready");
+    refused().await;
+    assert_eq!(stored(), written.trim_end());
+    world.run(&["episode", "unfreeze", &id]).code(0);
+    for (door, client, url) in &clients {
+        assert_eq!(ask(client, url, "write?after").await, (200, "written\n".to_owned()), "{door}");
+    }
+    assert_eq!(world.page(), format!("{written}after\nafter\nafter\n"));
+
+    // A frozen episode that ends leaves its slot to people.
+    world.run(&["episode", "freeze", &id]).code(0);
+    EpisodeClient::of(&world).end(&id).await;
+    let page = || world.get("/cgi-bin/page").map(|answer| answer.body);
+    until("the public port", PATIENCE, page, |page| page.as_deref() == Some(BASELINE));
+    world.run(&["down"]).code(0);
+    world.signal_daemon(rustix::process::Signal::TERM);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

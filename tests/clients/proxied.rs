@@ -47,7 +47,12 @@ pub(super) struct ProxiedEpisode {
 
 impl ProxiedEpisode {
     pub(super) async fn start(api: &EpisodeClient) -> Self {
-        let started = api.start(json!({ "sites": ["toy"], "wait_seconds": 120 })).await;
+        Self::recorded(api, "none").await
+    }
+
+    /// Starts an episode of which `all` requests, `writes` or `none` are recorded.
+    pub(super) async fn recorded(api: &EpisodeClient, record: &str) -> Self {
+        let started = api.start(json!({ "sites": ["toy"], "wait_seconds": 120, "record": record })).await;
         let proxy = &started["proxy"];
         let text = |value: &Value| value.as_str().unwrap_or_else(|| panic!("{started:#}")).to_owned();
         let (server, username, password) = (text(&proxy["server"]), text(&proxy["username"]), text(&proxy["password"]));

@@ -198,6 +198,7 @@ fn request(environment: &str, sites: &[&str]) -> EpisodeRequest {
         terms: EpisodeTerms::new(Duration::from_secs(600), Duration::from_secs(120)).unwrap(),
         labels: EpisodeLabels::default(),
         record: Default::default(),
+        beginning: None,
     }
 }
 

@@ -423,7 +423,11 @@ impl SimulationRun {
         self.model.borrow_mut().sends(site, &name, kind, None);
         let Some(route) = life.route(site) else { return };
         let request = ProgramRequest::post(&format!("/{}/{name}", kind.name()), "x");
-        let reached = |generation| self.model.borrow_mut().reaches(site, &name, generation, self.now());
+        let reached = |generation| {
+            let mut model = self.model.borrow_mut();
+            model.reaches_at_public_port(site, generation);
+            model.reaches(site, &name, generation, self.now());
+        };
         let seen = visit(SiteDoor::Public(&route), &self.world.engine, &request, reached).await;
         self.tell(|| format!("write {name} ({}) to {}: {seen:?}", kind.name(), NAMES[site]));
         if let VisitOutcome::Answer(_, 200, _) = seen {

@@ -133,6 +133,9 @@ class Episodes(unittest.TestCase):
                 with self.assertRaises(ArenadError) as caught:
                     episode.storage_state("toy")
                 self.assertEqual(caught.exception.code, "no_login")
+                changes = episode.changes(["toy"])
+                self.assertEqual((changes["episode"], changes["equal"], changes["sites"]), (episode.id, None, []))
+                self.assertEqual([(site["site"], site["code"]) for site in changes["left_out"]], [("toy", "no_stores")])
                 episode.unfreeze()
                 self.assertGreater(episode.extend(1200), 1000)
             states = [event["state"] for event in episode.events()]

@@ -162,6 +162,38 @@ class Living(ScriptedTest):
         self.assertEqual(found.har(), {"log": {}})
         found.end()
 
+    def test_its_changes_are_compared_as_asked(self) -> None:
+        found, _ = self.begin()
+        equal = {"episode": "ep-1", "equal": True, "sites": [], "left_out": []}
+        self.daemon.script("GET", f"{ONE}/changes", Reply(200, equal))
+        self.assertEqual(found.changes(), equal)
+        self.daemon.script("POST", f"{ONE}/looks", Reply(201, {"number": 1}))
+        self.assertEqual(found.look(), 1)
+        changed = {**equal, "since": 0, "until": 1, "equal": False}
+        query = "site=shop&site=a%26b&since=0&until=1&values=true"
+        self.daemon.script("GET", f"{ONE}/changes?{query}", Reply(200, changed))
+        self.assertEqual(found.changes(["shop", "a&b"], since=0, until=1, values=True), changed)
+        with self.assertRaises(TypeError):
+            found.changes("shop")
+        self.daemon.script("GET", f"{ONE}/changes?site=map", Reply.problem(410, "void", ending()))
+        with self.assertRaises(EpisodeVoid):
+            found.changes(["map"])
+        found.end()
+
+    def test_its_changes_can_be_awaited(self) -> None:
+        self.daemon.script("POST", EPISODES, Reply(201, started(state="active")))
+        told = {"episode": "ep-1", "equal": None, "sites": [], "left_out": []}
+        self.daemon.script("GET", f"{ONE}/changes?site=shop&since=1", Reply(200, told))
+        self.daemon.script("POST", f"{ONE}/looks", Reply(201, {"number": 1}))
+
+        async def compared() -> Any:
+            waiting = asyncio.ensure_future(AsyncArena(self.daemon.address).episode(["shop"]))
+            (await asyncio.to_thread(self.daemon.line)).tell(episode())
+            async with await waiting as found:
+                return await found.changes(["shop"], since=await found.look())
+
+        self.assertEqual(asyncio.run(compared()), told)
+
     def test_the_captured_values_are_part_of_the_evaluation(self) -> None:
         found, _ = self.begin()
         self.daemon.script("POST", f"{ONE}/evaluations/begin", Reply(200, {"task": "t"}))

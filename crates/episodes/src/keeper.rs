@@ -141,6 +141,13 @@ impl EpisodeKeeper {
         let Some((note, episode)) = self.notes.get_mut(id).zip(self.registry.get(id)) else { return };
         let state = episode.life.state();
         if note.status != state.status() {
+            match (note.status, state.status()) {
+                (_, EpisodeStatus::Frozen) => self.pending.effects.push(Effect::Freeze(id.clone())),
+                (EpisodeStatus::Frozen, EpisodeStatus::Active) => {
+                    self.pending.effects.push(Effect::Unfreeze(id.clone()));
+                }
+                _ => {}
+            }
             note.status = state.status();
             let ending = state.ending().cloned();
             self.pending.events.push(NewEpisodeEvent { episode: id.clone(), status: note.status, ending });

@@ -18,6 +18,8 @@ pub(crate) enum Effect {
     Cut { episode: EpisodeId, ending: EpisodeEnding, slots: Vec<InstanceId> },
     /// End the requests of an episode's client, because the episode is frozen.
     Freeze(EpisodeId),
+    /// Let the client reach the sites again.
+    Unfreeze(EpisodeId),
     /// Bring a slot back to its baseline.
     Recycle(RecycleOrder),
     /// Prepare the slots of an episode.

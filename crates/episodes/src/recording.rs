@@ -163,10 +163,11 @@ impl EpisodeKeeper {
     fn follow(&mut self, failed: Vec<(EpisodeId, VoidReason)>) {
         for effect in std::mem::take(&mut self.pending.effects) {
             match effect {
-                Effect::Freeze(episode) => {
-                    let frozen = catch_unwind(AssertUnwindSafe(|| self.slots.freeze(&episode)));
-                    if frozen.is_err() {
-                        tracing::error!(episode.id = %episode, "ending the requests of episode {episode} panicked");
+                Effect::Freeze(episode) => self.freeze(&episode),
+                Effect::Unfreeze(episode) => {
+                    let unfrozen = catch_unwind(AssertUnwindSafe(|| self.slots.unfreeze(&episode)));
+                    if unfrozen.is_err() {
+                        tracing::error!(episode.id = %episode, "unfreezing episode {episode} panicked");
                     }
                 }
                 Effect::Cut { episode, ending, slots } => {
@@ -192,6 +193,13 @@ impl EpisodeKeeper {
         for withdrawal in self.withdrawals.extract_if(.., is_over) {
             // A caller that has gone away needs no answer.
             let _ = withdrawal.reply.send(Ok(()));
+        }
+    }
+
+    /// Ends the requests of an episode that is frozen.
+    pub(crate) fn freeze(&self, id: &EpisodeId) {
+        if catch_unwind(AssertUnwindSafe(|| self.slots.freeze(id))).is_err() {
+            tracing::error!(episode.id = %id, "ending the requests of episode {id} panicked");
         }
     }
 

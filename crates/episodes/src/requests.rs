@@ -110,9 +110,6 @@ impl EpisodeKeeper {
         self.check_store()?;
         self.registry.change(id, change, self.now())?;
         self.touch(id, EpisodePart::Life);
-        if matches!(change, EpisodeChange::Freeze | EpisodeChange::BeginEvaluation(_)) {
-            self.pending.effects.push(Effect::Freeze(id.clone()));
-        }
         Ok(())
     }
 

@@ -18,7 +18,7 @@ use crate::published::{Published, PublishedEpisode};
 use crate::random::RandomBytes;
 use crate::slots::Slots;
 use crate::work::SlotWork;
-use arenad_model::episode::EpisodeState;
+use arenad_model::episode::EpisodeStatus;
 use arenad_model::episode::ending::VoidReason;
 use arenad_model::episode::ids::EpisodeId;
 use arenad_model::episode::life::EpisodeLife;
@@ -190,17 +190,17 @@ impl EpisodeKeeper {
 
     /// Opens the routes to the episodes that go on, and publishes all episodes that the restart did not change.
     fn go_on(&mut self) {
-        let live: Vec<(EpisodeId, bool)> = self
-            .registry
-            .live()
-            .map(|(id, episode)| {
-                (id.clone(), matches!(episode.life.state(), EpisodeState::Active | EpisodeState::Frozen))
-            })
-            .collect();
-        for (id, is_served) in live {
-            if is_served && let Err(reason) = self.switch(&id) {
+        let live: Vec<(EpisodeId, EpisodeStatus)> =
+            self.registry.live().map(|(id, episode)| (id.clone(), episode.life.state().status())).collect();
+        for (id, status) in live {
+            if !matches!(status, EpisodeStatus::Active | EpisodeStatus::Frozen) {
+                continue;
+            }
+            match self.switch(&id) {
+                Ok(()) if status == EpisodeStatus::Frozen => self.freeze(&id),
+                Ok(()) => {}
                 // Refused if its time is over, which ends it as well.
-                let _ = self.end(&id, EndCause::Failed(reason));
+                Err(reason) => drop(self.end(&id, EndCause::Failed(reason))),
             }
         }
         let is_changed = |id: &EpisodeId| self.pending.written.iter().any(|(changed, _)| changed == id);

@@ -104,10 +104,17 @@ pub trait Slots: Send + Sync + 'static {
     /// [`EpisodeHandle::slot_failed`](crate::EpisodeHandle::slot_failed).
     fn switch(&self, episode: &EpisodeId, request: &EpisodeRequest, slots: &[LeasedSlot]) -> Result<(), VoidReason>;
 
-    /// Ends the requests of an episode that has just been frozen, at the episode proxy. The fence refuses further ones.
+    /// Ends the requests of an episode that has just been frozen, and closes the public ports of its slots. The fence
+    /// refuses further requests through the episode proxy and at the own ports of slots. Also called for each frozen
+    /// episode that a new daemon continues, after [`Self::switch`].
+    ///
+    /// The call must not block. Nothing of a client reaches the slots afterwards.
+    fn freeze(&self, episode: &EpisodeId);
+
+    /// Opens the public ports of the slots of an episode that is not frozen any more.
     ///
     /// The call must not block.
-    fn freeze(&self, episode: &EpisodeId);
+    fn unfreeze(&self, episode: &EpisodeId);
 
     /// Closes the routes of an episode that has ended, and cuts its connections and the daemon's own visits. The episode
     /// may never have been switched, and has no slots if all of its sites are shared. The fence refuses its requests

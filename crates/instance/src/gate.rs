@@ -8,8 +8,9 @@
 //!                                                 ├──► route
 //!   episodes: open | closed | leased(generation) ─┘
 //! ```
-//! A generation that does not belong to the lease is never served while the lease lasts, whatever the driver does. While
-//! an episode is forked, the gates of all its slots are suspended: they hold what they would serve.
+//! A generation that does not belong to the lease is never served while the lease lasts, whatever the driver does, and
+//! none is while the episode is frozen. While an episode is forked, the gates of all its slots are suspended: they hold
+//! what they would serve.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,6 +22,8 @@ use arenad_model::episode::ids::EpisodeId;
 
 /// The `Retry-After` of responses while no client may reach the instance.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
+/// The `Retry-After` of responses while the episode is frozen, which usually lasts as long as an evaluation.
+const RETRY_FROZEN_AFTER: Duration = Duration::from_secs(1);
 
 /// The clients that may reach an instance through its route.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,17 +43,45 @@ pub enum RouteAccess {
         episode: EpisodeId,
         /// The only generation that may serve the episode.
         generation: u64,
+        /// Whether the episode is frozen, so that its site must not change.
+        is_frozen: bool,
     },
 }
 
+/// The reason why a generation must not be served, with the `Retry-After`.
+type RouteRefusal = (String, Duration);
+
 impl RouteAccess {
     /// Returns the reason why a generation must not be served.
-    fn refusal(&self, generation: u64) -> Option<String> {
+    fn refusal(&self, generation: u64) -> Option<RouteRefusal> {
         match self {
-            Self::Open => None,
-            Self::Closed { reason, .. } => Some(reason.clone()),
-            Self::Leased { generation: leased, .. } if *leased == generation => None,
-            Self::Leased { episode, .. } => Some(format!("episode {episode} had another generation, which is gone")),
+            Self::Leased { generation: leased, episode, .. } if *leased != generation => {
+                Some((format!("episode {episode} had another generation, which is gone"), RETRY_AFTER))
+            }
+            access => access.refusal_of_all(),
+        }
+    }
+
+    /// Returns the reason why no generation may be served.
+    fn refusal_of_all(&self) -> Option<RouteRefusal> {
+        match self {
+            Self::Closed { reason, .. } => Some((reason.clone(), RETRY_AFTER)),
+            Self::Leased { episode, is_frozen: true, .. } => {
+                let reason = format!("episode {episode} is frozen, for example while it is evaluated: try again later");
+                Some((reason, RETRY_FROZEN_AFTER))
+            }
+            Self::Open | Self::Leased { .. } => None,
+        }
+    }
+
+    /// Whether the same clients have the instance, although they may not reach it at the moment.
+    fn has_same_clients(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Leased { episode, generation, .. },
+                Self::Leased { episode: other, generation: other_generation, .. },
+            ) => (episode, generation) == (other, other_generation),
+            _ => self == other,
         }
     }
 }
@@ -118,18 +149,22 @@ impl RouteGate {
         self.apply(&state);
     }
 
-    /// Changes the access, and ends the daemon's own visits that began under the earlier one. Unless everybody may reach
-    /// the instance, the connections of all earlier clients are cut.
+    /// Changes the access. If the instance has other clients from now on, the daemon's own visits that began under the
+    /// earlier access end, and unless everybody may reach the instance, the connections of all earlier clients are cut.
     pub(crate) fn set_access(&self, access: RouteAccess) {
         let mut state = self.state();
         if state.access == access {
             return;
         }
-        if access != RouteAccess::Open {
+        let has_same_clients = state.access.has_same_clients(&access);
+        if !has_same_clients && access != RouteAccess::Open {
             self.route.fence("the slot changes hands", RETRY_AFTER);
         }
         state.access = access;
-        std::mem::take(&mut state.visits).cancel();
+        // A frozen episode is evaluated by such visits.
+        if !has_same_clients {
+            std::mem::take(&mut state.visits).cancel();
+        }
         self.apply(&state);
     }
 
@@ -172,12 +207,12 @@ impl RouteGate {
             RouteOffer::Serve(target) => match state.access.refusal(target.generation) {
                 None if state.suspensions > 0 => self.route.hold("its episode is being forked"),
                 None => self.route.serve(target.clone()),
-                Some(reason) => self.route.refuse(reason, RETRY_AFTER),
+                Some((reason, retry_after)) => self.route.refuse(reason, retry_after),
             },
-            RouteOffer::Hold(reason) => match &state.access {
-                // A request that is held now would reach the next episode.
-                RouteAccess::Closed { reason, .. } => self.route.refuse(reason.clone(), RETRY_AFTER),
-                RouteAccess::Open | RouteAccess::Leased { .. } => self.route.hold(reason.clone()),
+            RouteOffer::Hold(reason) => match state.access.refusal_of_all() {
+                // A request that is held now would reach the next episode, or a frozen one.
+                Some((reason, retry_after)) => self.route.refuse(reason, retry_after),
+                None => self.route.hold(reason.clone()),
             },
             RouteOffer::Refuse(reason, retry_after) => self.route.refuse(reason.clone(), *retry_after),
         }
@@ -222,7 +257,11 @@ mod tests {
     }
 
     fn leased(generation: u64) -> RouteAccess {
-        RouteAccess::Leased { episode: EpisodeId::from_random([1; 10]), generation }
+        RouteAccess::Leased { episode: EpisodeId::from_random([1; 10]), generation, is_frozen: false }
+    }
+
+    fn frozen(generation: u64) -> RouteAccess {
+        RouteAccess::Leased { episode: EpisodeId::from_random([1; 10]), generation, is_frozen: true }
     }
 
     fn closed() -> RouteAccess {
@@ -283,6 +322,34 @@ mod tests {
         assert_eq!(serves(&gate), None);
         gate.set_access(RouteAccess::Open);
         assert_eq!(serves(&gate), Some(4), "the offer of the driver is remembered");
+    }
+
+    #[test]
+    fn the_gate_of_a_frozen_episode_refuses_clients_and_admits_the_visits_of_the_daemon() {
+        let gate = Arc::new(gate(leased(3)));
+        gate.serve(target(3));
+        let visit = gate.begin_visit(|| ()).expect("the episode may be looked at");
+        gate.set_access(frozen(3));
+        let refusal = |gate: &RouteGate| match gate.route().state() {
+            RouteState::Refusing { reason, .. } => reason,
+            state => panic!("{state:?}"),
+        };
+        assert!(refusal(&gate).contains("is frozen"), "{}", refusal(&gate));
+        let late = gate.begin_visit(|| ()).expect("an evaluation reads the sites");
+        assert!(!visit.is_cancelled() && !late.is_cancelled());
+        // Neither the driver nor a fork opens it.
+        gate.hold("its state is copied".to_owned());
+        assert!(refusal(&gate).contains("is frozen"), "a held request would come later");
+        let suspension = gate.suspend();
+        gate.serve(target(3));
+        drop(suspension);
+        assert_eq!(serves(&gate), None);
+        gate.set_access(leased(3));
+        assert_eq!(serves(&gate), Some(3));
+        assert!(!late.is_cancelled(), "the clients are the same");
+        gate.set_access(frozen(3));
+        gate.set_access(leased(4));
+        assert!(late.is_cancelled(), "the slot changed hands");
     }
 
     #[test]

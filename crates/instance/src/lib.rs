@@ -342,8 +342,8 @@ impl InstanceHandle {
         self.gate.route().clone()
     }
 
-    /// Changes who reaches the instance through its route. When this returns, no one else does, and the daemon's own
-    /// visits have been told to end.
+    /// Changes who reaches the instance through its route. When this returns, no one else does, and unless the same
+    /// clients have the instance as before, the daemon's own visits have been told to end.
     pub fn set_access(&self, access: RouteAccess) {
         self.gate.set_access(access);
     }

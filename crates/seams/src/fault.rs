@@ -89,6 +89,8 @@ points! {
     CopyHeld = "copy-held",
     /// The copy has a row and a digest; the route is still held.
     CopyTaken = "copy-taken",
+    /// All slots of an episode and its record are copied for forks, which are not requested yet.
+    ForkCopied = "fork-copied",
 }
 
 impl fmt::Display for Point {

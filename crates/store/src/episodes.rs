@@ -3,13 +3,15 @@
 //! The episode task writes the changes of any number of episodes in one transaction, so that the rows are at all times
 //! a state that the task had. A partial index ensures that no slot belongs to two episodes.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 
 use super::connection::Transaction;
 use super::{DaemonStore, Doing, OldRows, Retention, StoreError, time_text};
 use arenad_model::episode::ending::EpisodeEnding;
 use arenad_model::episode::fence::EpisodeTokens;
-use arenad_model::episode::ids::EpisodeId;
+use arenad_model::episode::ids::{EpisodeId, RecordBeginningId};
 use arenad_model::episode::life::StoredLife;
 use arenad_model::episode::request::{EpisodeRequest, StartPoint};
 use arenad_model::episode::{EpisodeState, EpisodeStatus};
@@ -216,6 +218,17 @@ impl DaemonStore {
         Ok(())
     }
 
+    /// Returns the beginnings of records that episodes which have not ended take over, or have taken over.
+    pub async fn live_record_beginnings(&self) -> Result<BTreeSet<RecordBeginningId>, StoreError> {
+        let beginnings: Vec<String> = sqlx::query_scalar(
+            "SELECT DISTINCT record_beginning FROM episodes WHERE record_beginning IS NOT NULL AND ended_at IS NULL",
+        )
+        .fetch_all(&self.quick)
+        .await
+        .doing("look for the beginnings of records")?;
+        beginnings.iter().map(|text| rows::record_beginning(text)).collect()
+    }
+
     /// Deletes episodes that ended long ago, and returns their number.
     pub async fn forget_episodes(&self, keep: Retention) -> Result<u64, StoreError> {
         let rows = OldRows { table: "episodes", seq: "ended_seq", at: "ended_at", only: "TRUE" };
@@ -227,8 +240,8 @@ impl DaemonStore {
 async fn insert(transaction: &mut Transaction, episode: &StoredEpisode) -> Result<(), sqlx::Error> {
     let StoredEpisode { id, request, .. } = episode;
     sqlx::query(
-        "INSERT INTO episodes (id, owner, state, ttl_ms, wait_ms, asked_at, record) VALUES (?, ?, ?, ?, ?, ?, ?) \
-         ON CONFLICT (id) DO NOTHING",
+        "INSERT INTO episodes (id, owner, state, ttl_ms, wait_ms, asked_at, record, record_beginning) \
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
     )
     .bind(id.as_str())
     .bind(request.owner.as_str())
@@ -237,6 +250,7 @@ async fn insert(transaction: &mut Transaction, episode: &StoredEpisode) -> Resul
     .bind(milliseconds(request.terms.wait()))
     .bind(time_text(episode.asked_at))
     .bind(request.record.name())
+    .bind(request.beginning.as_ref().map(RecordBeginningId::as_str))
     .execute(&mut *transaction)
     .await?;
     for (position, want) in (0_i64..).zip(&request.sites) {

@@ -55,6 +55,6 @@ pub fn ways_to(point: Point) -> &'static [FaultOperation] {
         Point::StandbyThawed => &[FaultOperation::Thaw],
         Point::SnapshotCommitted | Point::SnapshotSaved => &[FaultOperation::Take, FaultOperation::Baseline],
         // Only the forks of episodes lead there; `tests/episodes/forks.rs` kills the daemon at these points.
-        Point::CopyHeld | Point::CopyTaken => &[],
+        Point::CopyHeld | Point::CopyTaken | Point::ForkCopied => &[],
     }
 }

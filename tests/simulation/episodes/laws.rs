@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use arenad_fake_engine::ProgramRequest;
 use arenad_gateway::RouteState;
-use arenad_model::episode::EpisodeStatus;
+use arenad_model::episode::{EpisodeState, EpisodeStatus};
 use arenad_store::{FollowError, StoredEpisodeEvent};
 
 use super::model::ModelEpisode;
@@ -172,11 +172,19 @@ impl SimulationRun {
         for slot in (0..SLOTS).filter(|slot| *slot != SHARED) {
             let there = life.environments.slot(instance(slot));
             let holder = there.as_ref().and_then(|there| there.holder());
+            let route = || there.as_ref().map(|there| there.route().state());
             if let Some(holder) = &holder {
-                let is_over = life.episodes.get(holder).map_or(true, |view| view.state.ending().is_some());
-                if is_over {
-                    let sentence = format!("episode {holder} has ended, and has {}", shown(slot));
-                    self.model.borrow_mut().violate(sentence);
+                let state = life.episodes.get(holder).ok().map(|view| view.state);
+                let wrong = match state {
+                    Some(EpisodeState::Ended(_)) | None => Some("has ended, and has"),
+                    // Both change without an await in between.
+                    Some(EpisodeState::Frozen) if matches!(route(), Some(RouteState::Serving { .. })) => {
+                        Some("is frozen, and a public port leads to")
+                    }
+                    Some(_) => None,
+                };
+                if let Some(wrong) = wrong {
+                    self.model.borrow_mut().violate(format!("episode {holder} {wrong} {}", shown(slot)));
                 }
             }
             let leased = {
@@ -184,10 +192,16 @@ impl SimulationRun {
                 let number = model.episodes.last.get(&slot).copied();
                 let episode = number.and_then(|number| model.episodes.known.get(&number));
                 let served = episode.filter(|episode| episode.is_served());
-                served.and_then(|episode| episode.leases.iter().find(|(of, _)| *of == slot).copied()).zip(number)
+                let lease = served.and_then(|episode| {
+                    let (_, generation) = episode.leases.iter().find(|(of, _)| *of == slot)?;
+                    Some((*generation, episode.status == Some(EpisodeStatus::Frozen)))
+                });
+                lease.zip(number)
             };
             let wrong = match (leased, &there) {
-                (Some(((_, generation), number)), _) => {
+                // Its route says nothing about it, because no client reaches it.
+                (Some(((_, true), _)), _) => None,
+                (Some(((generation, false), number)), _) => {
                     let serves = there.as_ref().is_some_and(|there| {
                         let route = there.route();
                         let is_it =

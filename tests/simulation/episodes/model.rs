@@ -107,7 +107,7 @@ impl ModelEpisode {
         self.ending.is_none() && self.status.is_some()
     }
 
-    /// Whether the client can reach the sites.
+    /// Whether the episode has its slots.
     pub fn is_served(&self) -> bool {
         matches!(self.status, Some(EpisodeStatus::Active | EpisodeStatus::Frozen)) && self.ending.is_none()
     }
@@ -337,6 +337,17 @@ impl Model {
                 Hold::Never => {}
             }
             episode.must_end_by = episode.must_end_by.map(|by| by.max(now));
+        }
+    }
+
+    /// Checks that a request which reaches a slot at the public port does not change the site of a frozen episode.
+    pub fn reaches_at_public_port(&mut self, slot: usize, generation: u64) {
+        let is_told = |episode: &ModelEpisode| episode.is_frozen && episode.changes == 0 && !episode.is_over;
+        let frozen = self.episodes.lease_of(slot, generation).filter(|(_, episode)| is_told(episode));
+        if let Some(number) = frozen.map(|(number, _)| number) {
+            let sentence =
+                format!("episode {number} is frozen, and a request reaches {} at the public port", super::shown(slot));
+            self.violate(sentence);
         }
     }
 

@@ -65,6 +65,8 @@ class AsyncEpisode:
         self.freeze = threaded(episode.freeze)
         self.unfreeze = threaded(episode.unfreeze)
         self.extend = threaded(episode.extend)
+        self.changes = threaded(episode.changes)
+        self.look = threaded(episode.look)
         self.har = threaded(episode.har)
         self.end = threaded(episode.end)
 

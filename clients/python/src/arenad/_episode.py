@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any
-from urllib.parse import quote, urlsplit, urlunsplit
+from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from ._errors import ArenadError, EpisodeEnded, Unreachable, ended
 from ._hold import Hold
@@ -17,6 +17,7 @@ from ._tasks import published
 from ._transport import Transport
 from .types import (
     Begun,
+    EpisodeChanges,
     EpisodeEvaluation,
     EpisodeProxy,
     EpisodeSite,
@@ -200,7 +201,7 @@ class Episode:
         return evaluation
 
     def freeze(self) -> None:
-        """Freezes the episode until `unfreeze`: the episode proxy lets no request pass."""
+        """Freezes the episode until `unfreeze`: no request of a client reaches its slots, by whatever address."""
         self._ask("POST", "/freeze")
 
     def unfreeze(self) -> None:
@@ -213,6 +214,35 @@ class Episode:
         body = {"extend_seconds": None if seconds is None else round(seconds)}
         left: float = self._ask("POST", "/heartbeat", body)["left_seconds"]
         return left
+
+    def changes(
+        self,
+        sites: Iterable[str] = (),
+        *,
+        since: int | None = None,
+        until: int | None = None,
+        values: bool = False,
+    ) -> EpisodeChanges:
+        """Returns the rows, sequences, definitions and files that the episode has changed since its start, by default on
+        all of its sites.
+
+        `since` and `until` are numbers of looks, for the changes since one look or between two. With `values`, the rows
+        have their values. The episode must not have ended. The sites are compared one by one: to get states of one
+        moment, freeze the episode first.
+        """
+        if isinstance(sites, str):
+            raise TypeError(f'sites are a list: ["{sites}"]')
+        query: list[tuple[str, str | int]] = [("site", site) for site in sites]
+        query += [("since", since)] if since is not None else []
+        query += [("until", until)] if until is not None else []
+        query += [("values", "true")] if values else []
+        changes: EpisodeChanges = self._ask("GET", "/changes" + (f"?{urlencode(query)}" if query else ""))
+        return changes
+
+    def look(self) -> int:
+        """Keeps the present state of the sites, and returns its number, for `since` and `until` of `changes`."""
+        number: int = self._ask("POST", "/looks")["number"]
+        return number
 
     def har(self) -> dict[str, Any]:
         """Returns the recorded traffic of the episode's sites as a HAR without secrets."""

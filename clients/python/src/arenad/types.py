@@ -379,3 +379,129 @@ class EpisodeEvaluation(_EpisodeEvaluation, total=False):
     evaluation: Evaluation
     certificate: dict[str, Any]
     """The signed certificate, which `arenad verdict verify` verifies."""
+
+
+ItemChange = Literal["added", "changed", "removed"]
+"""Whether only the later state has something, both have it with different content, or only the earlier one has it."""
+
+
+class _ChangedRow(TypedDict):
+    change: ItemChange
+    key: list[str | None]
+
+
+class ChangedRow(_ChangedRow, total=False):
+    """A row that differs. The fields of this class, its values by column, are present only if they were asked for."""
+
+    before: dict[str, str | None]
+    """All values of a removed row, and those of a changed row that differ."""
+    now: dict[str, str | None]
+    """All values of an added row, and those of a changed row that differ."""
+
+
+class ChangedRows(TypedDict):
+    """The rows of a table that differ."""
+
+    key: list[str]
+    """The columns of the primary key. Without one, no row counts as changed."""
+    added: int
+    changed: int
+    removed: int
+    listed: list[ChangedRow]
+    omitted: int
+    """The number of rows that `listed` leaves out."""
+
+
+class ChangedTable(TypedDict):
+    """A table with other rows."""
+
+    name: str
+    change: ItemChange
+    rows_before: int
+    rows_now: int
+    rows: ChangedRows | None
+    """`None` if the table has too many rows, or those of the snapshot are not known."""
+
+
+class ChangedSequence(TypedDict):
+    """A sequence, or a table that numbers its rows, with another number."""
+
+    name: str
+    before: str | None
+    now: str | None
+
+
+class ChangedItem(TypedDict):
+    """A definition or a key that differs."""
+
+    name: str
+    change: ItemChange
+
+
+class ChangedFile(TypedDict):
+    """A file or folder that differs."""
+
+    path: str
+    change: ItemChange
+    size_before: int | None
+    size_now: int | None
+    text: str
+    """The difference as words: sizes, modes, owners."""
+    diff: str | None
+    """The difference of the content in the unified format; `None` for binary and long files."""
+    diff_is_cut: bool
+
+
+class ChangedStore(TypedDict):
+    """A store that differs."""
+
+    name: str
+    tables: list[ChangedTable]
+    sequences: list[ChangedSequence]
+    definitions: list[ChangedItem]
+    files: list[ChangedFile]
+    keys: list[ChangedItem]
+    omitted: int
+    """The number of items that the lists leave out."""
+
+
+class SiteChanges(TypedDict):
+    """The changes of one site."""
+
+    environment: str
+    site: str
+    instance: str
+    generation: int
+    snapshot: str
+    since: int | None
+    until: int | None
+    equal: bool
+    settled: bool
+    """Whether the rows were read in one state. Otherwise the site kept writing to them."""
+    duration_ms: float
+    stores: list[ChangedStore]
+
+
+class LeftOutSite(TypedDict):
+    """A site that was not compared."""
+
+    site: str
+    code: Literal["shared", "no_stores", "no_state_root"]
+    reason: str
+
+
+class EpisodeChanges(TypedDict):
+    """The changes of an episode on its sites."""
+
+    episode: str
+    environment: str
+    since: int | None
+    """The look that is the earlier state; `None` stands for the starting points."""
+    until: int | None
+    """The look that is the later state; `None` stands for the present."""
+    equal: bool | None
+    """`None` if no site could be compared."""
+    settled: bool
+    duration_ms: float
+    sites: list[SiteChanges]
+    left_out: list[LeftOutSite]

@@ -15,7 +15,7 @@ use arenad_model::episode::request::SiteCapacity;
 use arenad_model::error::describe;
 use arenad_model::ids::{SiteId, SiteName};
 use arenad_model::instance::InstanceId;
-use arenad_model::site::Site;
+use arenad_model::site::{RecordedRequests, Site};
 use arenad_store::StoredInstance;
 
 impl EnvironmentRegistry {
@@ -77,9 +77,13 @@ impl EnvironmentRegistry {
         self.slots.proxy_access()
     }
 
-    /// Copies the state of all slots of an episode, for its forks.
-    pub(crate) async fn copy_episode(&self, view: &EpisodeView) -> Result<EpisodeCopy, ForkError> {
-        self.slots.copy_episode(view).await
+    /// Copies the state of all slots of an episode for its forks, and its record if they are recorded.
+    pub(crate) async fn copy_episode(
+        &self,
+        view: &EpisodeView,
+        records: RecordedRequests,
+    ) -> Result<EpisodeCopy, ForkError> {
+        self.slots.copy_episode(view, records).await
     }
 
     /// Begins to remove copies that no fork needs.

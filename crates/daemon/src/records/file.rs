@@ -4,7 +4,7 @@
 //! one, and the rest of a line that a killed daemon was writing is cut off when the file is opened again.
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -43,6 +43,15 @@ impl RecordFile {
         self.file.write_all_at(line, self.length)?;
         self.length += line.len() as u64;
         Ok(())
+    }
+
+    /// Appends all complete lines to another file.
+    pub(super) fn copy_to(&self, mut other: &File) -> io::Result<()> {
+        // The lines are read and written by position, so the cursor is free. The kernel copies, by reference if it can.
+        let mut source = &self.file;
+        source.seek(SeekFrom::Start(0))?;
+        let copied = io::copy(&mut source.take(self.length), &mut other)?;
+        if copied == self.length { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
 
     /// Waits until the lines would outlive a failure of the host.

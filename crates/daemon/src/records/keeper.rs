@@ -3,11 +3,14 @@
 //! The task ends a moment after the episode, when its last requests have ended, or with the daemon. The gateway withholds
 //! the end of each response until its exchange is written, which bounds the queue.
 
+use std::io;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -21,16 +24,24 @@ const LAST_REQUESTS: Duration = Duration::from_secs(1);
 /// The pause between two looks whether they have.
 const TICK: Duration = Duration::from_millis(10);
 
+/// Work on a record, in the order in which it is done.
+pub(super) enum RecordWork {
+    /// An exchange is to be written.
+    Write(EndedExchange),
+    /// The record so far is to be written to a file, as the beginning of the records of forks.
+    Fork { to: PathBuf, reply: oneshot::Sender<io::Result<()>> },
+}
+
 /// The gateway's end of the queue.
 pub(super) struct RecordQueue {
-    pub(super) sender: UnboundedSender<EndedExchange>,
+    pub(super) sender: UnboundedSender<RecordWork>,
     pub(super) missed: Arc<AtomicU64>,
 }
 
 impl ExchangeKeeper for RecordQueue {
     fn keep(&self, ended: EndedExchange) {
         // Fails if the record is closed. The exchange is dropped then, which releases its response.
-        if self.sender.send(ended).is_err() {
+        if self.sender.send(RecordWork::Write(ended)).is_err() {
             self.leave_out();
         }
     }
@@ -40,10 +51,24 @@ impl ExchangeKeeper for RecordQueue {
     }
 }
 
+impl RecordWork {
+    fn execute(self, writer: &mut RecordWriter, recorder: &EpisodeRecorder) {
+        match self {
+            Self::Write(ended) => writer.write(ended.site.as_deref(), &ended.exchange),
+            Self::Fork { to, reply } => {
+                // Exactly the requests that are not in the file: each leaves the table when it has been written.
+                let forked = writer.fork(&to, &recorder.under_way());
+                // Fails if the request for the fork was given up. Its file is removed later.
+                let _ = reply.send(forked);
+            }
+        }
+    }
+}
+
 /// The task that writes one record.
 pub(super) struct RecordTask {
     pub(super) writer: RecordWriter,
-    pub(super) exchanges: UnboundedReceiver<EndedExchange>,
+    pub(super) work: UnboundedReceiver<RecordWork>,
     pub(super) recorder: Arc<EpisodeRecorder>,
     /// Cancelled when the episode has ended.
     pub(super) end: CancellationToken,
@@ -54,7 +79,7 @@ pub(super) struct RecordTask {
 impl RecordTask {
     /// Writes exchanges until the episode or the daemon has ended.
     pub(super) async fn run(self) {
-        let Self { writer, mut exchanges, recorder, end, shutdown } = self;
+        let Self { writer, mut work, recorder, end, shutdown } = self;
         let writer = Arc::new(Mutex::new(writer));
         on_writer(&writer, |writer| {
             writer.open();
@@ -65,14 +90,14 @@ impl RecordTask {
         loop {
             tokio::select! {
                 biased;
-                received = exchanges.recv_many(&mut batch, BATCH) => {
+                received = work.recv_many(&mut batch, BATCH) => {
                     if received == 0 {
                         break;
                     }
-                    let batch = std::mem::take(&mut batch);
+                    let (batch, recorder) = (std::mem::take(&mut batch), recorder.clone());
                     on_writer(&writer, move |writer| {
-                        for ended in batch {
-                            writer.write(ended.site.as_deref(), &ended.exchange);
+                        for work in batch {
+                            work.execute(writer, &recorder);
                         }
                     })
                     .await;
@@ -83,7 +108,7 @@ impl RecordTask {
                 () = tokio::time::sleep(TICK), if closes_at.is_some() => {
                     let is_late = closes_at.is_some_and(|at| at <= Instant::now());
                     if is_late || recorder.under_way().is_empty() {
-                        exchanges.close();
+                        work.close();
                     }
                 }
             }

@@ -1,13 +1,15 @@
 //! The lines of a record. Each is a JSON object with one field, which names the kind of the line.
 //!
 //! ```text
-//!   {"record":{…}}      the first line: the episode and its sites
-//!   {"entry":{…}}       an exchange, as an entry of a HAR, without secrets
-//!   {"left_out":{…}}    exchanges that are not in the record, and the reason
-//!   {"closed":{…}}      the end of the episode, or of a daemon that stopped in order
-//!   {"resumed":{…}}     a new daemon continues the record
+//!   {"record":{…}}         the first line: the episode and its sites
+//!   {"entry":{…}}          an exchange, as an entry of a HAR, without secrets
+//!   {"left_out":{…}}       exchanges that are not in the record, and the reason
+//!   {"closed":{…}}         the end of the episode, or of a daemon that stopped in order
+//!   {"resumed":{…}}        a new daemon continues the record
+//!   {"no_beginning":{…}}   the beginning of the record, in a file of its own, was lost
 //! ```
-//! Exchanges are in the order in which they ended.
+//! Exchanges are in the order in which they ended. The beginning of a record consists of the lines of the episode that
+//! was forked, after those of its own beginning. A line `{"forked":{…}}` ends the part of each episode.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -26,6 +28,8 @@ pub(super) enum RecordLine {
     LeftOut(LeftOut),
     Closed { at: Timestamp },
     Resumed { at: Timestamp },
+    NoBeginning { at: Timestamp },
+    Forked { at: Timestamp },
 }
 
 /// The episode of a record.
@@ -37,7 +41,7 @@ pub(crate) struct RecordHead {
     pub episode: String,
     /// The name of the environment.
     pub environment: String,
-    /// The requests that are recorded: `writes` or `all`.
+    /// The requests that are recorded: `writes` or `all`; in the beginning of another record also `none`.
     pub records: String,
     /// The time at which the clients of the episode could reach its sites.
     pub since: Timestamp,

@@ -10,8 +10,9 @@
 //! - An exchange is in the file before its client has read the response to its end, so it survives a `kill -9` of the
 //!   daemon. A failure of the host may lose the last seconds of a record that is not closed.
 //! - Secrets are removed before anything is written ([`traffic::secrets`](crate::traffic)).
-//! - A record is bounded. When it becomes full, the bodies of further responses are left out first, then whole exchanges.
-//!   The record says what was left out, and the HAR repeats it as `lacks`.
+//! - The record of a fork begins with the requests of the episode that it comes from, up to the moment of the fork.
+//! - A record is bounded, its beginning included. When it becomes full, the bodies of further responses are left out
+//!   first, then whole exchanges. The record says what was left out, and the HAR repeats it as `lacks`.
 //!
 //! Records outlive their episodes, and are removed by age and by the size of all of them.
 //!
@@ -20,10 +21,12 @@
 //! | `mod` | the records that are being written, and how the others are found |
 //! | `keeper` | the queue and the task of one record |
 //! | `writer` | exchanges become lines, within the limits |
+//! | `beginning` | the beginnings of the records of forks |
 //! | `line`, `file` | the format; appending lines, with a torn end cut off |
 //! | `reader` | a record as a HAR |
 //! | `retention` | removal of old records |
 
+mod beginning;
 mod file;
 mod keeper;
 mod line;
@@ -31,18 +34,21 @@ mod reader;
 mod retention;
 mod writer;
 
-use std::collections::BTreeMap;
-use std::io::ErrorKind;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use jiff::Timestamp;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::keeper::{RecordQueue, RecordTask};
+use self::beginning::KeptBeginnings;
+pub(crate) use self::beginning::RecordBeginning;
+use self::keeper::{RecordQueue, RecordTask, RecordWork};
 use self::line::VERSION;
 pub(crate) use self::line::{RecordHead, RecordedSite};
 use self::reader::RecordContent;
@@ -50,7 +56,7 @@ pub(crate) use self::reader::RecordError;
 pub(crate) use self::retention::found;
 use self::writer::RecordWriter;
 use arenad_gateway::{EpisodeRecorder, RecordingFilter};
-use arenad_model::episode::ids::EpisodeId;
+use arenad_model::episode::ids::{EpisodeId, RecordBeginningId};
 use arenad_model::proxy_address::{ARENA_DOMAIN, common_url, own_url};
 use arenad_model::record_retention::RecordRetention;
 use arenad_model::site::{RecordedRequests, Site};
@@ -77,12 +83,15 @@ struct SharedRecords {
     shutdown: CancellationToken,
     /// The records that are being written.
     live: Mutex<BTreeMap<EpisodeId, LiveRecord>>,
+    beginnings: Arc<KeptBeginnings>,
 }
 
 /// A record that is being written.
 struct LiveRecord {
     recorder: Arc<EpisodeRecorder>,
+    work: mpsc::UnboundedSender<RecordWork>,
     missed: Arc<AtomicU64>,
+    beginning: Option<RecordBeginningId>,
     /// Cancelled when the episode has ended.
     end: CancellationToken,
     /// Cancelled when nothing is written any more.
@@ -98,15 +107,18 @@ impl EpisodeRecords {
         tasks: TaskTracker,
         shutdown: CancellationToken,
     ) -> Self {
-        Self(Arc::new(SharedRecords { folder, retention, clock, tasks, shutdown, live: Mutex::default() }))
+        let beginnings = Arc::new(KeptBeginnings::new(&folder));
+        Self(Arc::new(SharedRecords { folder, retention, clock, tasks, shutdown, live: Mutex::default(), beginnings }))
     }
 
-    /// Begins or continues the record of an episode whose clients are about to reach its sites. The call does not block.
+    /// Begins or continues the record of an episode whose clients are about to reach its sites. `beginning` are the requests
+    /// that a fork takes over. The call does not block.
     pub(crate) fn begin(
         &self,
         episode: &EpisodeId,
         environment: &str,
         records: RecordedRequests,
+        beginning: Option<&RecordBeginningId>,
         sites: Vec<RecordedSite>,
     ) {
         let filter = match records {
@@ -123,20 +135,28 @@ impl EpisodeRecords {
             since: shared.clock.now(),
             sites,
         };
-        let writer = RecordWriter::new(shared.path(episode), head, RECORD_MAX, shared.clock.clone());
+        let (path, kept) = (shared.path(episode), beginning.map(|id| shared.beginnings.path(id)));
+        let writer = RecordWriter::new(path, kept, head, RECORD_MAX, shared.clock.clone());
         let missed = writer.missed().clone();
-        let (sender, exchanges) = mpsc::unbounded_channel();
-        let queue = RecordQueue { sender, missed: missed.clone() };
+        let (sender, work) = mpsc::unbounded_channel();
+        let queue = RecordQueue { sender: sender.clone(), missed: missed.clone() };
         let recorder = Arc::new(EpisodeRecorder::new(filter, Box::new(queue)));
         let (end, closed) = (CancellationToken::new(), CancellationToken::new());
-        let live = LiveRecord { recorder: recorder.clone(), missed, end: end.clone(), closed: closed.clone() };
+        let live = LiveRecord {
+            recorder: recorder.clone(),
+            work: sender,
+            missed,
+            beginning: beginning.cloned(),
+            end: end.clone(),
+            closed: closed.clone(),
+        };
         let mut table = shared.live();
         if table.contains_key(episode) {
             return;
         }
         table.insert(episode.clone(), live);
         drop(table);
-        let task = RecordTask { writer, exchanges, recorder, end, shutdown: shared.shutdown.clone() };
+        let task = RecordTask { writer, work, recorder, end, shutdown: shared.shutdown.clone() };
         let (shared, episode) = (shared.clone(), episode.clone());
         self.0.tasks.spawn(async move {
             // A panic is in the log already.
@@ -158,6 +178,64 @@ impl EpisodeRecords {
         if let Some(live) = self.0.live().get(episode) {
             live.end.cancel();
         }
+    }
+
+    /// Keeps the requests of a running episode up to now, as the beginning of the records of its forks. A failure is logged,
+    /// and the records of the forks say that their beginning is missing.
+    ///
+    /// Cancellation: the file is removed later.
+    pub(crate) async fn fork(&self, parent: ForkedEpisode<'_>) -> RecordBeginning {
+        let beginning = RecordBeginning::new(self.0.beginnings.clone());
+        if let Err(error) = self.write_beginning(&parent, beginning.path()).await {
+            let episode = parent.id;
+            tracing::warn!(episode.id = %episode, %error, "the record of episode {episode} could not be forked");
+        }
+        beginning
+    }
+
+    async fn write_beginning(&self, parent: &ForkedEpisode<'_>, to: PathBuf) -> io::Result<()> {
+        if parent.records == RecordedRequests::Nothing {
+            let at = self.0.clock.now();
+            let head = RecordHead {
+                version: VERSION,
+                episode: parent.id.to_string(),
+                environment: parent.environment.to_owned(),
+                records: parent.records.name().to_owned(),
+                since: parent.since,
+                sites: Vec::new(),
+            };
+            return blocking(move || beginning::write_silent(&to, head, at)).await;
+        }
+        let is_over = || io::Error::other("its record is closed");
+        let (reply, forked) = oneshot::channel();
+        let work = self.0.live().get(parent.id).map(|live| live.work.clone()).ok_or_else(is_over)?;
+        work.send(RecordWork::Fork { to, reply }).map_err(|_| is_over())?;
+        forked.await.map_err(|_| is_over())?
+    }
+
+    /// Waits until a beginning would outlive a failure of the host. A failure is logged.
+    pub(crate) async fn sync(&self, beginning: &RecordBeginning) {
+        let (kept, id) = (self.0.beginnings.clone(), beginning.id().clone());
+        match blocking(move || kept.sync(&id)).await {
+            Ok(()) => {}
+            // It could not be written, which is in the log already.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => tracing::warn!(%error, "the beginning of a record is not on disk yet"),
+        }
+    }
+
+    /// Returns the beginnings on disk that no record is being made from, whether or not forks need them.
+    pub(crate) async fn beginnings(&self) -> io::Result<BTreeSet<RecordBeginningId>> {
+        let kept = self.0.beginnings.clone();
+        blocking(move || kept.unpinned()).await
+    }
+
+    /// Removes beginnings that no episode needs which has not ended.
+    pub(crate) async fn remove_beginnings(&self, mut unneeded: BTreeSet<RecordBeginningId>) -> io::Result<()> {
+        // An episode that has just ended may not have taken its beginning over yet.
+        unneeded.retain(|id| self.0.live().values().all(|live| live.beginning.as_ref() != Some(id)));
+        let kept = self.0.beginnings.clone();
+        blocking(move || unneeded.iter().try_for_each(|id| kept.remove(id))).await
     }
 
     /// Returns the record of an episode as the text of a HAR, or `None` if there is none. An episode that has just ended
@@ -207,6 +285,21 @@ impl SharedRecords {
     fn path(&self, episode: &EpisodeId) -> PathBuf {
         self.folder.join(episode.as_str()).join(FILE)
     }
+}
+
+/// An episode that is being forked.
+pub(crate) struct ForkedEpisode<'a> {
+    pub(crate) id: &'a EpisodeId,
+    pub(crate) environment: &'a str,
+    /// The requests of it that are recorded.
+    pub(crate) records: RecordedRequests,
+    /// The time at which its clients could reach its sites.
+    pub(crate) since: Timestamp,
+}
+
+/// Runs work on a thread that may block.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
 }
 
 /// Returns a site as it is recorded. `slot` is the id of the instance and its generation, for a site that the episode has

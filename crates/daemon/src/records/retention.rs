@@ -2,36 +2,23 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use jiff::Timestamp;
 
+use super::beginning::BEGINNING;
 use super::{FILE, SharedRecords};
 use arenad_model::episode::ids::EpisodeId;
 use arenad_model::record_retention::RecordSize;
 
 /// Removes records of ended episodes. A failure is logged; the next pass may succeed.
 pub(super) async fn remove_old(shared: Arc<SharedRecords>) {
+    // When a record goes, the shares of the others in its beginning grow, so they may take too much space now.
     let removed = tokio::task::spawn_blocking(move || {
-        // Read before the list of live episodes: a record that begins in between is not in the list of folders.
-        let found = found(&shared.folder)?;
-        let live = shared.live();
-        let sizes: Vec<RecordSize> = found
-            .iter()
-            .map(|record| RecordSize {
-                bytes: record.bytes,
-                changed_at: record.changed_at,
-                is_live: live.contains_key(&record.episode),
-            })
-            .collect();
-        drop(live);
-        for index in shared.retention.choose(&sizes, shared.clock.now()) {
-            let record = &found[index];
-            fs::remove_dir_all(&record.folder)?;
-            tracing::info!(episode.id = %record.episode, "the record of episode {} was removed", record.episode);
-        }
+        while remove_chosen(&shared)? {}
         Ok::<_, io::Error>(())
     });
     if let Ok(Err(error)) = removed.await {
@@ -39,10 +26,34 @@ pub(super) async fn remove_old(shared: Arc<SharedRecords>) {
     }
 }
 
+/// Removes the records that are too old or too many by their present sizes. Returns whether there were any.
+fn remove_chosen(shared: &SharedRecords) -> io::Result<bool> {
+    // Read before the list of live episodes: a record that begins in between is not in the list of folders.
+    let found = found(&shared.folder)?;
+    let live = shared.live();
+    let sizes: Vec<RecordSize> = found
+        .iter()
+        .map(|record| RecordSize {
+            bytes: record.bytes,
+            changed_at: record.changed_at,
+            is_live: live.contains_key(&record.episode),
+        })
+        .collect();
+    drop(live);
+    let chosen = shared.retention.choose(&sizes, shared.clock.now());
+    for index in &chosen {
+        let record = &found[*index];
+        fs::remove_dir_all(&record.folder)?;
+        tracing::info!(episode.id = %record.episode, "the record of episode {} was removed", record.episode);
+    }
+    Ok(!chosen.is_empty())
+}
+
 /// A record in the folder of all records.
 pub(crate) struct FoundRecord {
     pub(crate) episode: EpisodeId,
     pub(crate) folder: PathBuf,
+    /// The size, with its share of a beginning that other records have as well.
     pub(crate) bytes: u64,
     pub(crate) changed_at: Timestamp,
 }
@@ -64,7 +75,8 @@ pub(crate) fn found(folder: &Path) -> io::Result<Vec<FoundRecord>> {
         let Ok(metadata) = metadata else { continue };
         let changed = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         let changed_at = Timestamp::try_from(changed).unwrap_or(Timestamp::UNIX_EPOCH);
-        records.push(FoundRecord { episode, folder, bytes: metadata.len(), changed_at });
+        let beginning = fs::metadata(folder.join(BEGINNING)).map_or(0, |found| found.len() / found.nlink().max(1));
+        records.push(FoundRecord { episode, folder, bytes: metadata.len() + beginning, changed_at });
     }
     Ok(records)
 }

@@ -7,6 +7,9 @@
 //! All slots are copied before one of them serves again, so the copies of several sites fit together. A copy is pinned
 //! from before it exists until the requests that start from it are recorded. After that, it is kept as long as a live
 //! episode starts from it or an instance was brought to it, and then it is removed, also by a later daemon.
+//!
+//! The record of the parent is copied in the same moment, as the beginning of those of the children
+//! (`records/beginning`). It is pinned and removed in the same way.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,15 +21,18 @@ use tokio::time::Instant;
 
 use super::DaemonSlots;
 use super::slot_use::SlotUse;
+use crate::records::{ForkedEpisode, RecordBeginning};
 use arenad_baseline::{BaselineError, snapshot};
 use arenad_episodes::EpisodeView;
 use arenad_instance::{AskError, InstanceHandle, OperationOutcome, RouteSuspension, Ticket};
-use arenad_model::episode::ids::EpisodeId;
+use arenad_model::episode::ids::{EpisodeId, RecordBeginningId};
 use arenad_model::error::describe;
 use arenad_model::ids::SiteId;
 use arenad_model::instance::InstanceId;
 use arenad_model::request_queue::{CopyOrder, InstanceRequest, Purpose, Want};
+use arenad_model::site::RecordedRequests;
 use arenad_model::snapshot::SnapshotId;
+use arenad_seams::fault::{self, Point};
 use arenad_store::StoreError;
 
 /// The longest wait for a moment in which no request of the parent is under way. Requests that are, are cut then.
@@ -58,6 +64,17 @@ pub(crate) enum ForkError {
     /// The daemon is stopping, or the site is being taken down.
     #[error("copy {0}: it was interrupted")]
     Interrupted(InstanceId),
+}
+
+/// The reason why the beginnings of records that nothing needs were not removed.
+#[derive(Debug, thiserror::Error)]
+enum BeginningError {
+    /// The store could not be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The files could not be listed or removed.
+    #[error("remove the beginnings of records")]
+    File(#[from] std::io::Error),
 }
 
 #[derive(Debug, Default)]
@@ -98,17 +115,18 @@ impl ForkCopies {
     }
 }
 
-/// The copies of one episode's sites, which stay while the value exists.
+/// The copies of one episode's sites and of its record, which stay while the value exists.
 #[derive(Debug)]
 pub(crate) struct EpisodeCopy {
     sites: Vec<(SiteId, SnapshotId)>,
+    beginning: Option<RecordBeginning>,
     copies: Arc<ForkCopies>,
 }
 
 impl EpisodeCopy {
     fn of(sites: impl Iterator<Item = SiteId>, copies: Arc<ForkCopies>) -> Self {
         let sites = sites.map(|site| (site, SnapshotId::from_random(rand::random()))).collect();
-        let copy = Self { sites, copies };
+        let copy = Self { sites, beginning: None, copies };
         copy.copies.pins().pinned.extend(copy.sites.iter().map(|(_, copy)| copy.clone()));
         copy
     }
@@ -117,10 +135,17 @@ impl EpisodeCopy {
     pub(crate) fn of_site(&self, site: &SiteId) -> Option<&SnapshotId> {
         self.sites.iter().find(|(copied, _)| copied == site).map(|(_, copy)| copy)
     }
+
+    /// Returns the beginning of the records of the children, if they are to be recorded.
+    pub(crate) fn beginning(&self) -> Option<&RecordBeginningId> {
+        self.beginning.as_ref().map(RecordBeginning::id)
+    }
 }
 
 impl Drop for EpisodeCopy {
     fn drop(&mut self) {
+        // Before the search, which passes over what is pinned.
+        drop(self.beginning.take());
         let mut pins = self.copies.pins();
         for (_, copy) in &self.sites {
             pins.pinned.remove(copy);
@@ -138,20 +163,33 @@ struct ForkedSlot {
 }
 
 impl DaemonSlots {
-    /// Copies the state of all slots of an episode, whose requests are held meanwhile.
+    /// Copies the state of all slots of an episode, whose requests are held meanwhile, and its record unless the children
+    /// are not recorded.
     ///
     /// Cancellation: the drivers complete the copies that have begun, and the copies are removed.
-    pub(crate) async fn copy_episode(&self, view: &EpisodeView) -> Result<EpisodeCopy, ForkError> {
+    pub(crate) async fn copy_episode(
+        &self,
+        view: &EpisodeView,
+        records: RecordedRequests,
+    ) -> Result<EpisodeCopy, ForkError> {
         let parents = self.forked_slots(view)?;
         let sites = parents.iter().map(|parent| parent.instance.id.site_id());
-        let copy = EpisodeCopy::of(sites, self.copies.clone());
+        let mut copy = EpisodeCopy::of(sites, self.copies.clone());
         wait_until_idle(&parents).await;
         let suspended: Vec<RouteSuspension> = parents.iter().map(|parent| parent.instance.suspend()).collect();
         let work = parents.iter().zip(&copy.sites).map(|(parent, (_, id))| copied(parent, &view.id, id));
         // All are awaited, so that no slot serves again before the last one has been copied.
         let outcomes = join_all(work).await;
-        drop(suspended);
         outcomes.into_iter().collect::<Result<(), ForkError>>()?;
+        // Before a slot serves again, and after requests that the hold has cut have come to their ends.
+        if records != RecordedRequests::Nothing {
+            copy.beginning = Some(self.records.fork(forked_episode(view)).await);
+        }
+        drop(suspended);
+        if let Some(beginning) = &copy.beginning {
+            self.records.sync(beginning).await;
+        }
+        fault::reach(Point::ForkCopied).await;
         Ok(copy)
     }
 
@@ -160,15 +198,25 @@ impl DaemonSlots {
         let slots = view.slots.iter().map(|slot| {
             let lost = || ForkError::Lost(slot.instance.clone());
             let entry = table.get(&slot.instance).ok_or_else(lost)?;
-            let leased = |generation| SlotUse::Leased { episode: view.id.clone(), generation };
-            match (slot.generation, &entry.instance) {
-                (Some(generation), Some(instance)) if entry.slot_use == leased(generation) => {
-                    Ok(ForkedSlot { instance: instance.clone(), generation })
+            match (&entry.slot_use, &entry.instance) {
+                (SlotUse::Leased { episode, generation, .. }, Some(instance))
+                    if *episode == view.id && slot.generation == Some(*generation) =>
+                {
+                    Ok(ForkedSlot { instance: instance.clone(), generation: *generation })
                 }
                 _ => Err(lost()),
             }
         });
         slots.collect()
+    }
+}
+
+fn forked_episode(view: &EpisodeView) -> ForkedEpisode<'_> {
+    ForkedEpisode {
+        id: &view.id,
+        environment: view.request.sites.first().map_or("", |want| want.site.environment.as_str()),
+        records: view.request.record,
+        since: view.granted_at.unwrap_or(view.asked_at),
     }
 }
 
@@ -215,6 +263,21 @@ impl DaemonSlots {
         if let Err(error) = self.search_copies().await {
             tracing::warn!(error = describe(&error), "copies for forks remain");
         }
+        if let Err(error) = self.search_beginnings().await {
+            tracing::warn!(error = describe(&error), "copies of records for forks remain");
+        }
+    }
+
+    async fn search_beginnings(&self) -> Result<(), BeginningError> {
+        // Before the store is read: the requests for one that is not pinned any more are recorded.
+        let mut unneeded = self.records.beginnings().await?;
+        if unneeded.is_empty() {
+            return Ok(());
+        }
+        for needed in self.shared.store.live_record_beginnings().await? {
+            unneeded.remove(&needed);
+        }
+        Ok(self.records.remove_beginnings(unneeded).await?)
     }
 
     async fn search_copies(&self) -> Result<(), BaselineError> {

@@ -133,7 +133,7 @@ impl DaemonSlots {
     /// is recorded.
     fn open_to(&self, slot: &InstanceId, slot_use: &SlotUse, instance: &InstanceHandle) {
         let recording = match slot_use {
-            SlotUse::Leased { episode, generation } => {
+            SlotUse::Leased { episode, generation, .. } => {
                 self.records.recorder(episode).map(|recorder| (*generation, recorder))
             }
             SlotUse::Idle | SlotUse::Preparing(_) | SlotUse::Recycling => None,
@@ -255,7 +255,7 @@ impl DaemonSlots {
     /// Returns the episode that has a slot, with its generation.
     fn lease(&self, slot: &InstanceId) -> Option<(EpisodeId, u64)> {
         match &self.read().get(slot)?.slot_use {
-            SlotUse::Leased { episode, generation } => Some((episode.clone(), *generation)),
+            SlotUse::Leased { episode, generation, .. } => Some((episode.clone(), *generation)),
             SlotUse::Idle | SlotUse::Preparing(_) | SlotUse::Recycling => None,
         }
     }
@@ -300,6 +300,21 @@ impl DaemonSlots {
         (entry.slot_use, entry.since) = (slot_use, self.now());
         if let Some(instance) = &entry.instance {
             self.open_to(slot, &entry.slot_use, instance);
+        }
+    }
+
+    /// Closes the slots of an episode to all clients, or opens them again. It concerns those at the public port: the fence
+    /// refuses the others.
+    fn set_frozen(&self, episode: &EpisodeId, is_now: bool) {
+        for (slot, entry) in self.write().iter_mut() {
+            if let SlotUse::Leased { episode: holder, is_frozen, .. } = &mut entry.slot_use
+                && holder == episode
+            {
+                *is_frozen = is_now;
+                if let Some(instance) = &entry.instance {
+                    instance.set_access(entry.slot_use.access(slot));
+                }
+            }
         }
     }
 
@@ -366,10 +381,10 @@ impl Slots for DaemonSlots {
             check_switch(table.get(&leased.instance), episode, leased)
                 .map_err(|detail| VoidReason::InstanceFailed { slot: leased.instance.clone(), detail })?;
         }
-        self.records.begin(episode, environment, request.record, sites);
+        self.records.begin(episode, environment, request.record, request.beginning.as_ref(), sites);
         for LeasedSlot { instance: slot, generation } in slots {
             let entry = table.entry(slot.clone()).or_default();
-            entry.slot_use = SlotUse::Leased { episode: episode.clone(), generation: *generation };
+            entry.slot_use = SlotUse::Leased { episode: episode.clone(), generation: *generation, is_frozen: false };
             if let Some(instance) = &entry.instance {
                 self.open_to(slot, &entry.slot_use, instance);
             }
@@ -378,7 +393,14 @@ impl Slots for DaemonSlots {
     }
 
     fn freeze(&self, episode: &EpisodeId) {
+        // First, so that a request under way through the proxy is answered by it.
         self.access.revoke(episode, frozen());
+        self.set_frozen(episode, true);
+    }
+
+    fn unfreeze(&self, episode: &EpisodeId) {
+        // The access of the proxy's clients is made anew by their next requests.
+        self.set_frozen(episode, false);
     }
 
     fn cut(&self, episode: &EpisodeId, ending: &EpisodeEnding, slots: &[InstanceId]) {

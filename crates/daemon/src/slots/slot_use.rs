@@ -18,6 +18,8 @@ pub(crate) enum SlotUse {
         episode: EpisodeId,
         /// The only generation that may serve the episode.
         generation: u64,
+        /// Whether the episode is frozen, so that no client reaches the slot.
+        is_frozen: bool,
     },
     /// The slot is being brought back to its baseline, or is about to be.
     Recycling,
@@ -44,8 +46,8 @@ impl SlotUse {
             Self::Idle if is_public(slot) => RouteAccess::Open,
             Self::Idle => closed(format!("no episode has {slot}")),
             Self::Preparing(episode) => closed(format!("{} is being prepared for episode {episode}", slot.site)),
-            Self::Leased { episode, generation } => {
-                RouteAccess::Leased { episode: episode.clone(), generation: *generation }
+            Self::Leased { episode, generation, is_frozen } => {
+                RouteAccess::Leased { episode: episode.clone(), generation: *generation, is_frozen: *is_frozen }
             }
             Self::Recycling => closed(format!("{} is being reset after an episode", slot.site)),
         }
@@ -63,13 +65,13 @@ mod tests {
     #[test]
     fn people_reach_slot_1_only_while_no_episode_uses_it() {
         let episode = EpisodeId::from_random([1; 10]);
-        let leased = SlotUse::Leased { episode: episode.clone(), generation: 3 };
+        let leased = SlotUse::Leased { episode: episode.clone(), generation: 3, is_frozen: false };
         assert_eq!(SlotUse::Idle.access(&slot(1)), RouteAccess::Open);
         for slot_use in [SlotUse::Preparing(episode.clone()), leased.clone(), SlotUse::Recycling] {
             assert_ne!(slot_use.access(&slot(1)), RouteAccess::Open, "{slot_use:?}");
         }
         assert!(matches!(SlotUse::Idle.access(&slot(2)), RouteAccess::Closed { episode: None, .. }));
-        assert_eq!(leased.access(&slot(2)), RouteAccess::Leased { episode, generation: 3 });
+        assert_eq!(leased.access(&slot(2)), RouteAccess::Leased { episode, generation: 3, is_frozen: false });
     }
 
     #[test]

@@ -15,7 +15,7 @@ mod secrets;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use arenad_gateway::{Exchange, Recording, RequestHead};
+use arenad_gateway::{Exchange, RecordedBody, Recording, RequestHead, UnfinishedExchange};
 use arenad_instance::InstanceHandle;
 
 /// The largest total size that the compressed bodies of a HAR may decompress to, in bytes.
@@ -58,6 +58,18 @@ pub(crate) fn assembled(entries: &[String], own: &Value) -> String {
 pub(crate) fn recorded_entry(site: Option<&str>, exchange: &Exchange) -> Value {
     let mut room = UNPACKED_MAX;
     entry::of(site, exchange, &mut room)
+}
+
+/// Returns the entry of a request that was sent to a site and has no response yet, for a record.
+pub(crate) fn unfinished_entry(unfinished: &UnfinishedExchange) -> Value {
+    let exchange = Exchange {
+        request: unfinished.request.clone(),
+        sent: RecordedBody::None,
+        answer: None,
+        received: RecordedBody::None,
+        took: None,
+    };
+    recorded_entry(unfinished.site.as_deref(), &exchange)
 }
 
 /// The version of the format.

@@ -250,6 +250,10 @@ impl Slots for SlotsOfFake {
         self.0.state().calls.push(format!("freeze {episode}"));
     }
 
+    fn unfreeze(&self, episode: &EpisodeId) {
+        self.0.state().calls.push(format!("unfreeze {episode}"));
+    }
+
     fn cut(&self, episode: &EpisodeId, _: &EpisodeEnding, slots: &[InstanceId]) {
         let row = self.0.row(episode);
         self.0.check(row.is_none(), || format!("{episode} was cut off while its row was {row:?}"));

@@ -40,6 +40,8 @@ impl Slots for QuickSlots {
 
     fn freeze(&self, _: &EpisodeId) {}
 
+    fn unfreeze(&self, _: &EpisodeId) {}
+
     fn cut(&self, _: &EpisodeId, _: &EpisodeEnding, _: &[InstanceId]) {}
 
     async fn recycle(&self, _: &RecycleOrder) -> Result<(), VoidReason> {

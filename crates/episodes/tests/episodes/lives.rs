@@ -150,10 +150,11 @@ fn an_evaluated_episode_is_frozen_for_its_client_only() {
         assert_eq!((client(), handle.admit_visitor(&id)), (FenceDecision::Frozen, FenceDecision::Admitted));
         first.end().await.expect("frozen");
         assert_eq!((client(), state(&handle, &id)), (FenceDecision::Frozen, Frozen));
+        assert_eq!(rig.calls(), [""; 0], "it is frozen once, and still is");
         drop(second);
         tokio::time::sleep(Duration::from_millis(1)).await;
         assert_eq!(client(), FenceDecision::Admitted);
-        rig.calls();
+        assert_eq!(rig.calls(), [format!("unfreeze {id}")]);
         let late = handle.begin_evaluation(&id, seconds(5)).await.expect("active");
         assert_eq!(rig.calls(), [format!("freeze {id}")]);
         handle.release(&id).await.expect("frozen");

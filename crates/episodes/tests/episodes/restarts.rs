@@ -38,12 +38,16 @@ fn every_state_is_continued_as_promised() {
     });
     let [served, frozen, over, judged, prepared, first, second] = told.expect("it does not crash");
     rig.fake.script(|_, _| Course::done(10));
+    rig.calls();
     rig.live(async |rig| {
         let handle = rig.start().await;
         tokio::time::sleep(Duration::from_millis(1)).await;
         assert_eq!(state(&handle, &served.id), Active);
         assert_eq!(handle.admit_client(&served.id, &served.token.hash()), FenceDecision::Admitted);
         assert_eq!((state(&handle, &frozen.id), state(&handle, &judged.id)), (Frozen, Active));
+        let calls = rig.calls();
+        let is_frozen = |id: &EpisodeId| calls.contains(&format!("freeze {id}"));
+        assert!(is_frozen(&frozen.id) && !is_frozen(&served.id) && !is_frozen(&judged.id), "{calls:?}");
         assert_eq!(state(&handle, &over.id), Ended(EpisodeEnding::Released(ReleaseCause::Client)));
         assert_eq!(state(&handle, &prepared.id), Ended(EpisodeEnding::Void(VoidReason::DaemonRestarted)));
         assert_eq!((state(&handle, &first.id), state(&handle, &second.id)), (Queued, Queued));

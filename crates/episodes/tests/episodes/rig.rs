@@ -114,6 +114,7 @@ pub fn request(sites: &[&str]) -> EpisodeRequest {
         terms: EpisodeTerms::new(seconds(60), seconds(30)).expect("valid"),
         labels: EpisodeLabels::default(),
         record: Default::default(),
+        beginning: None,
     }
 }
 

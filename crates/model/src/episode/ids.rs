@@ -45,10 +45,55 @@ impl FromStr for EpisodeId {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let digits = text.strip_prefix(ID_PREFIX).unwrap_or_default();
-        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        let is_valid = digits.len() == 2 * ID_BYTES && digits.bytes().all(is_digit);
+        let is_valid = digits.len() == 2 * ID_BYTES && digits.bytes().all(is_hex_digit);
         if is_valid { Ok(Self(text.to_owned())) } else { Err(InvalidEpisodeId(text.to_owned())) }
     }
+}
+
+/// The id of the beginning of a record, which an episode takes over from the one that it was forked from. It is never used
+/// again.
+///
+/// Shape: 16 characters of `0-9a-f`. The id is safe in file names.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RecordBeginningId(String);
+
+const BEGINNING_BYTES: usize = 8;
+
+impl RecordBeginningId {
+    /// Creates an id from random bytes.
+    pub fn from_random(bytes: [u8; BEGINNING_BYTES]) -> Self {
+        Self(hex(&bytes))
+    }
+
+    /// Returns the id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RecordBeginningId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The error for a text that is not the id of the beginning of a record.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not the id of the beginning of a record")]
+pub struct InvalidRecordBeginningId(String);
+
+/// Parses the form that `Display` writes.
+impl FromStr for RecordBeginningId {
+    type Err = InvalidRecordBeginningId;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_valid = text.len() == 2 * BEGINNING_BYTES && text.bytes().all(is_hex_digit);
+        if is_valid { Ok(Self(text.to_owned())) } else { Err(InvalidRecordBeginningId(text.to_owned())) }
+    }
+}
+
+fn is_hex_digit(byte: u8) -> bool {
+    byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)
 }
 
 /// The reason why a value of a request is refused.
@@ -164,6 +209,12 @@ mod tests {
         assert_eq!(id.to_string().parse(), Ok(id));
         for text in ["", "ep-", "000102030405060708ff", "ep-000102030405060708FF", "ep-000102030405060708f", "ep-é"] {
             assert!(text.parse::<EpisodeId>().is_err(), "{text}");
+        }
+        let id = RecordBeginningId::from_random([0, 1, 2, 3, 4, 5, 6, 255]);
+        assert_eq!(id.to_string(), "00010203040506ff");
+        assert_eq!(id.to_string().parse(), Ok(id));
+        for text in ["", "00010203040506f", "00010203040506FF", "../../../../../e", "00010203040506fff"] {
+            assert!(text.parse::<RecordBeginningId>().is_err(), "{text}");
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::ids::{EpisodeId, EpisodeLabels, IdempotencyKey, Owner};
+use super::ids::{EpisodeId, EpisodeLabels, IdempotencyKey, Owner, RecordBeginningId};
 use super::life::EpisodeTerms;
 use crate::ids::{SiteId, is_snapshot_name};
 use crate::site::RecordedRequests;
@@ -73,10 +73,13 @@ pub struct EpisodeRequest {
     pub labels: EpisodeLabels,
     /// The requests that are recorded, until long after the end of the episode.
     pub record: RecordedRequests,
+    /// The requests of the episode that this one was forked from, with which its record begins. `None` unless the episode
+    /// is a recorded fork.
+    pub beginning: Option<RecordBeginningId>,
 }
 
 impl EpisodeRequest {
-    /// Whether a repetition with the same key asks for the same episode.
+    /// Whether a repetition with the same key asks for the same episode. A repeated fork gets the beginning of the first one.
     pub fn is_repeated_by(&self, other: &Self) -> bool {
         let is_same = |(one, other): (&SiteWant, &SiteWant)| {
             (&one.site, one.slot) == (&other.site, other.slot) && one.start.is_repeated_by(&other.start)
@@ -239,7 +242,7 @@ mod tests {
         let terms = EpisodeTerms::new(Duration::from_secs(60), Duration::ZERO).expect("valid");
         let owner = Owner::parse("ann").expect("valid");
         let (labels, record) = (EpisodeLabels::default(), RecordedRequests::Nothing);
-        check(&EpisodeRequest { owner, key: None, sites, terms, labels, record }, &capacities)
+        check(&EpisodeRequest { owner, key: None, sites, terms, labels, record, beginning: None }, &capacities)
     }
 
     #[test]
@@ -263,9 +266,12 @@ mod tests {
             terms,
             labels: EpisodeLabels::default(),
             record: RecordedRequests::Nothing,
+            beginning: None,
         };
         let first = request(fork(1, "a"));
         assert!(first.is_repeated_by(&request(fork(1, "b"))));
+        let beginning = Some(RecordBeginningId::from_random([1; 8]));
+        assert!(first.is_repeated_by(&EpisodeRequest { beginning, ..first.clone() }));
         assert!(!first.is_repeated_by(&request(fork(2, "a"))), "the fork of another episode");
         assert!(!first.is_repeated_by(&request(StartPoint::Baseline)));
         assert!(!first.is_repeated_by(&EpisodeRequest { sites: Vec::new(), ..first.clone() }));

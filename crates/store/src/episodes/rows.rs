@@ -13,7 +13,7 @@ use crate::{DaemonStore, Doing, StoreError, episode_id, parsed, timestamp, word}
 use arenad_model::episode::EpisodeState;
 use arenad_model::episode::EpisodeStatus;
 use arenad_model::episode::fence::{EpisodeTokens, TokenHash};
-use arenad_model::episode::ids::{EpisodeLabels, IdempotencyKey, Owner};
+use arenad_model::episode::ids::{EpisodeLabels, IdempotencyKey, Owner, RecordBeginningId};
 use arenad_model::episode::life::{EpisodeTerms, StoredLife};
 use arenad_model::episode::request::{EpisodeRequest, SiteWant, StartPoint};
 use arenad_model::ids::{EnvironmentName, SiteId, SiteName};
@@ -24,6 +24,11 @@ const DOING: &str = "read the episodes";
 
 fn refused(what: &'static str, text: impl ToString) -> StoreError {
     StoreError::Row { what, text: text.to_string() }
+}
+
+/// Parses the id of the beginning of a record.
+pub(super) fn record_beginning(text: &str) -> Result<RecordBeginningId, StoreError> {
+    text.parse().map_err(|_| refused("the beginning of a record", text))
 }
 
 fn duration(row: &SqliteRow, column: &str) -> Duration {
@@ -109,9 +114,10 @@ fn from_row(row: &SqliteRow, parts: EpisodeParts, now: Timestamp) -> Result<Stor
     let labels = EpisodeLabels::parse(parts.labels).map_err(|_| refused("the labels of an episode", &id))?;
     let owner = parsed("the owner of an episode", row.get("owner"), Owner::parse)?;
     let record = word("the recording of an episode", row.get("record"), RecordedRequests::named)?;
+    let beginning = row.get::<Option<&str>, _>("record_beginning").map(record_beginning).transpose()?;
     Ok(StoredEpisode {
         id,
-        request: EpisodeRequest { owner, key: parts.key, sites: parts.sites, terms, labels, record },
+        request: EpisodeRequest { owner, key: parts.key, sites: parts.sites, terms, labels, record, beginning },
         tokens: EpisodeTokens::restored(parts.tokens),
         slots: parts.slots,
         life,

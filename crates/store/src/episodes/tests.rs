@@ -11,7 +11,7 @@ use sqlx::Executor;
 use super::*;
 use arenad_model::episode::ending::{ReleaseCause, VoidReason};
 use arenad_model::episode::fence::TokenHash;
-use arenad_model::episode::ids::{EpisodeLabels, IdempotencyKey, Owner};
+use arenad_model::episode::ids::{EpisodeLabels, IdempotencyKey, Owner, RecordBeginningId};
 use arenad_model::episode::life::EpisodeTerms;
 use arenad_model::episode::request::SiteWant;
 use arenad_model::ids::{EnvironmentName, SiteId, SiteName};
@@ -95,6 +95,7 @@ fn queued(number: u8) -> StoredEpisode {
             terms: EpisodeTerms::new(TTL, TTL).expect("valid"),
             labels: EpisodeLabels::parse(labels.into()).expect("valid"),
             record: RecordedRequests::Writes,
+            beginning: Some(RecordBeginningId::from_random([number; 8])),
         },
         tokens: EpisodeTokens::new(TokenHash::new([number; 32])),
         slots: Vec::new(),
@@ -274,6 +275,33 @@ async fn a_database_of_an_earlier_version_has_no_episodes() {
     assert_same(&database.live().await, &[]);
     database.record(writing(vec![(EpisodePart::Everything, queued(1))])).await;
     assert_same(&database.live().await, &[queued(1)]);
+}
+
+#[tokio::test]
+async fn the_beginning_of_a_record_is_needed_until_all_of_its_episodes_have_ended() {
+    let database = TestDatabase::new();
+    let store = database.open().await;
+    let record = async |part, episode| {
+        store.record_episodes(&writing(vec![(part, episode)])).await.expect("recorded");
+    };
+    let needed = async || store.live_record_beginnings().await.expect("rows");
+    assert_eq!(needed().await, BTreeSet::new());
+    let beginning = |number| RecordBeginningId::from_random([number; 8]);
+    let sibling = {
+        let mut sibling = queued(3);
+        sibling.request.beginning = Some(beginning(1));
+        sibling
+    };
+    for episode in [queued(1), queued(2), sibling.clone()] {
+        record(EpisodePart::Everything, episode).await;
+    }
+    assert_eq!(needed().await, BTreeSet::from([beginning(1), beginning(2)]));
+    for episode in [queued(1), queued(2)] {
+        record(EpisodePart::Life, over(episode, released())).await;
+    }
+    assert_eq!(needed().await, BTreeSet::from([beginning(1)]));
+    record(EpisodePart::Life, over(sibling, released())).await;
+    assert_eq!(needed().await, BTreeSet::new());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -93,14 +93,15 @@ impl ForkOrder {
         };
         let known = keys.iter().flatten().find_map(|key| api.episodes.requested_with(&owner, key));
         // The copy stays until the requests that start from it are recorded.
-        let (sites, _copy) = match known {
+        let record = self.request.record.map_or(parent.request.record, recorded);
+        let (sites, beginning, _copy) = match known {
             Some(known) if !parent.slots.is_empty() && !self.is_child(&known) => {
                 return Err(EpisodeError::Ask(AskRefusal::KeyReused(known.id)).into());
             }
-            Some(known) => (known.request.sites, None),
+            Some(known) => (known.request.sites, known.request.beginning, None),
             None => {
                 let parent = slots::served(api, self.parent.as_str())?;
-                let copy = api.environments.copy_episode(&parent).await;
+                let copy = api.environments.copy_episode(&parent, record).await;
                 // An end meanwhile explains every failure, and leaves nothing to fork.
                 slots::served(api, self.parent.as_str())?;
                 let copy = copy?;
@@ -112,12 +113,11 @@ impl ForkOrder {
                         None => StartPoint::Baseline,
                     },
                 });
-                (wants.collect(), Some(copy))
+                (wants.collect(), copy.beginning().cloned(), Some(copy))
             }
         };
-        let record = self.request.record.map_or(parent.request.record, recorded);
         let (terms, labels) = (self.terms(&parent)?, self.labels(&parent)?);
-        let request = EpisodeRequest { owner, key: None, sites, terms, labels, record };
+        let request = EpisodeRequest { owner, key: None, sites, terms, labels, record, beginning };
         let receipts = ask_all(api, &request, keys).await?;
         let views: Vec<EpisodeView> = match self.request.detach {
             true => receipts.iter().map(|receipt| api.episodes.get(&receipt.id)).collect::<Result<_, _>>()?,

@@ -107,7 +107,7 @@ pub(in crate::api) async fn heartbeat(
     reported(&api, &text)
 }
 
-/// `POST /v1/episodes/{id}/freeze`: freezes an episode until `unfreeze`. The public ports do not refuse its requests.
+/// `POST /v1/episodes/{id}/freeze`: freezes an episode until `unfreeze`. No request of a client reaches its slots.
 pub(in crate::api) async fn freeze(
     State(api): State<Arc<Api>>,
     Path(text): Path<String>,

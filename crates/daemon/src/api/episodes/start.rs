@@ -147,6 +147,7 @@ async fn wanted(
         terms: EpisodeTerms::new(ttl, wait).map_err(invalid)?,
         labels: labels(request.labels, task.as_ref())?,
         record: request.record.map_or(RecordedRequests::Nothing, recorded),
+        beginning: None,
     })
 }
 

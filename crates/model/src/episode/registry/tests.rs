@@ -37,6 +37,7 @@ fn request(sites: &[&str]) -> EpisodeRequest {
         terms: EpisodeTerms::new(seconds(60), seconds(30)).expect("valid"),
         labels: EpisodeLabels::default(),
         record: Default::default(),
+        beginning: None,
     }
 }
 

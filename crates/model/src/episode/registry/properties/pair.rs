@@ -245,6 +245,7 @@ impl Pair {
                     terms: EpisodeTerms::new(Duration::from_secs(ttl), Duration::from_secs(wait)).expect("valid"),
                     labels: EpisodeLabels::default(),
                     record: Default::default(),
+                    beginning: None,
                 };
                 self.ask(request, owner, wants);
             }
