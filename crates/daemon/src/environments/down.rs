@@ -140,8 +140,9 @@ impl EnvironmentRegistry {
                 self.withdraw(id).await;
             }
             self.shared.store.unwant_instance(id).await?;
-            self.slots.leave(id);
             self.remove_remains(id).await?;
+            // What an episode has left in the slot must not serve again, so the note about it stays as long as that exists.
+            self.slots.leave(id);
         }
         if purge {
             let defined = stranded.definition.iter().flat_map(|definition| &definition.sites);
