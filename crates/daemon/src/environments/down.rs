@@ -141,7 +141,7 @@ impl EnvironmentRegistry {
             }
             self.shared.store.unwant_instance(id).await?;
             self.remove_remains(id).await?;
-            // What an episode has left in the slot must not serve again, so the note about it stays as long as that exists.
+            // The mark of a slot that an episode has had stays until its containers are gone: they must not serve again.
             self.slots.leave(id);
         }
         if purge {
