@@ -165,16 +165,10 @@ impl EpisodeKeeper {
             match effect {
                 Effect::Freeze(episode) => self.freeze(&episode),
                 Effect::Unfreeze(episode) => {
-                    let unfrozen = catch_unwind(AssertUnwindSafe(|| self.slots.unfreeze(&episode)));
-                    if unfrozen.is_err() {
-                        tracing::error!(episode.id = %episode, "unfreezing episode {episode} panicked");
-                    }
+                    survive(&episode, "unfreezing an episode", || self.slots.unfreeze(&episode));
                 }
                 Effect::Cut { episode, ending, slots } => {
-                    let cut = catch_unwind(AssertUnwindSafe(|| self.slots.cut(&episode, &ending, &slots)));
-                    if cut.is_err() {
-                        tracing::error!(episode.id = %episode, "cutting episode {episode} off panicked");
-                    }
+                    survive(&episode, "cutting an episode off", || self.slots.cut(&episode, &ending, &slots));
                 }
                 Effect::Recycle(order) => self.recycle(order),
                 Effect::Prepare(grant) => self.prepare(&grant),
@@ -198,9 +192,7 @@ impl EpisodeKeeper {
 
     /// Ends the requests of an episode that is frozen.
     pub(crate) fn freeze(&self, id: &EpisodeId) {
-        if catch_unwind(AssertUnwindSafe(|| self.slots.freeze(id))).is_err() {
-            tracing::error!(episode.id = %id, "ending the requests of episode {id} panicked");
-        }
+        survive(id, "ending the requests of a frozen episode", || self.slots.freeze(id));
     }
 
     /// Opens the routes to an episode.
@@ -270,5 +262,12 @@ impl EpisodeKeeper {
         if let Err(error) = self.store.prune_episode_events(KEPT_EVENTS).await {
             tracing::warn!(error = describe(&error), "old events of episodes remain");
         }
+    }
+}
+
+/// Does work on the slots of an episode. A panic is logged, and the others are served on.
+fn survive(episode: &EpisodeId, doing: &str, work: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(work)).is_err() {
+        tracing::error!(episode.id = %episode, "{doing} panicked: {episode}");
     }
 }

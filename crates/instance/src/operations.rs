@@ -279,9 +279,10 @@ impl Instance {
         if is_current && self.service.state() == InstanceState::Ready {
             // The content is the same, but the images may be new ones: the old ones were removed, or are on an engine that
             // was in use before.
-            if self.baseline.replace(prepared.clone()).is_some_and(|known| known.images != prepared.images) {
+            if self.baseline.as_ref().is_some_and(|known| known.images != prepared.images) {
                 self.pool.forget_failures();
             }
+            self.baseline = Some(prepared);
             return Ok(());
         }
         if is_current || self.context.site.writes_host_data() {

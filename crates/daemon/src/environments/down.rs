@@ -14,9 +14,6 @@ use arenad_model::instance::{InstanceFailure, InstanceId};
 use arenad_model::request_queue::Want;
 use arenad_model::site::Site;
 
-/// The hint about sites that are not down.
-const AGAIN: &str = "`arenad down` again takes down what is left";
-
 impl EnvironmentRegistry {
     /// Takes the named sites down, or all if none is named, and waits for the end. With `purge`, it also removes their
     /// snapshots and the images built for them.
@@ -86,10 +83,7 @@ impl EnvironmentRegistry {
         for instance in instances {
             match instance.ask(Want::Down).await {
                 Ok(ticket) => tickets.push((instance, ticket)),
-                Err(refused) => {
-                    let hint = AGAIN.to_owned();
-                    removed.left.push((instance.id, InstanceFailure { reason: describe(&refused), hint }));
-                }
+                Err(refused) => removed.left.push((instance.id, left(describe(&refused)))),
             }
         }
         for (instance, ticket) in tickets {
@@ -178,16 +172,16 @@ pub(super) fn all_down(left: Vec<(String, InstanceFailure)>) -> Result<(), Envir
 }
 
 /// Returns the reason why a site is not down; `None` only if the `down` operation completed.
-pub(super) fn not_done(outcome: OperationOutcome) -> Option<InstanceFailure> {
-    let hint = AGAIN.to_owned();
+fn not_done(outcome: OperationOutcome) -> Option<InstanceFailure> {
     match outcome {
         OperationOutcome::Done { .. } => None,
         OperationOutcome::Failed(trouble) => Some(trouble),
-        OperationOutcome::Superseded => {
-            Some(InstanceFailure { reason: "something else was asked for".to_owned(), hint })
-        }
-        OperationOutcome::Stopped => {
-            Some(InstanceFailure { reason: "the daemon ended before it was done".to_owned(), hint })
-        }
+        OperationOutcome::Superseded => Some(left("something else was asked for".to_owned())),
+        OperationOutcome::Stopped => Some(left("the daemon ended before it was done".to_owned())),
     }
+}
+
+/// Describes a site that is not down for this reason.
+fn left(reason: String) -> InstanceFailure {
+    InstanceFailure { reason, hint: "`arenad down` again takes down what is left".to_owned() }
 }

@@ -117,8 +117,8 @@ impl EnvironmentRegistry {
         })
     }
 
-    /// Returns a receiver that is told when an environment comes up, changes or goes down, and
-    /// when a further slot is made.
+    /// Returns a receiver that is told when an environment comes up, changes or goes down, and when a further slot is
+    /// made.
     pub(crate) fn changes(&self) -> tokio::sync::watch::Receiver<()> {
         self.changed.subscribe()
     }

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::line::{RecordHead, RecordLine};
+use super::retention::paths_in;
 use arenad_folders as folders;
 use arenad_model::episode::ids::RecordBeginningId;
 use jiff::Timestamp;
@@ -53,16 +54,9 @@ impl KeptBeginnings {
 
     /// Returns the beginnings on disk, complete or not, whose requests are recorded if they ever will be.
     pub(super) fn unpinned(&self) -> io::Result<BTreeSet<RecordBeginningId>> {
-        let entries = match fs::read_dir(&self.folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
-            Err(error) => return Err(error),
-        };
-        let mut found = BTreeSet::new();
-        for entry in entries {
-            let path = entry?.path();
-            found.extend(path.file_stem().and_then(|stem| stem.to_str()?.parse::<RecordBeginningId>().ok()));
-        }
+        let paths = paths_in(&self.folder)?;
+        let ids = paths.iter().filter_map(|path| path.file_stem()?.to_str()?.parse().ok());
+        let mut found: BTreeSet<RecordBeginningId> = ids.collect();
         // After the files: a beginning is pinned before it has a file.
         let pinned = self.pinned();
         found.retain(|id| !pinned.contains(id));

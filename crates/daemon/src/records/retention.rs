@@ -60,14 +60,8 @@ pub(crate) struct FoundRecord {
 
 /// Returns all records. Folders that are none are left alone.
 pub(crate) fn found(folder: &Path) -> io::Result<Vec<FoundRecord>> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
     let mut records = Vec::new();
-    for entry in entries {
-        let folder = entry?.path();
+    for folder in paths_in(folder)? {
         let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let Ok(episode) = name.parse::<EpisodeId>() else { continue };
         // A record without its file is one whose removal or beginning was interrupted.
@@ -79,4 +73,13 @@ pub(crate) fn found(folder: &Path) -> io::Result<Vec<FoundRecord>> {
         records.push(FoundRecord { episode, folder, bytes: metadata.len() + beginning, changed_at });
     }
     Ok(records)
+}
+
+/// Returns the paths of what is in a folder; none if the folder does not exist.
+pub(super) fn paths_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    match fs::read_dir(folder) {
+        Ok(entries) => entries.map(|entry| Ok(entry?.path())).collect(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
 }
