@@ -160,6 +160,11 @@ impl ApiClient {
         self.send_with_key("/v1/episodes", wanted, key).await
     }
 
+    /// Asks for an episode that the connection of the request holds, and returns the answer, which is a stream of events.
+    pub async fn start_held(&self, wanted: &EpisodeStartRequest) -> Result<Response, CommandFailure> {
+        self.answer(self.request(Method::POST, "/v1/episodes").json(wanted)).await
+    }
+
     /// Sends a POST request that can be repeated with its key.
     pub async fn send_with_key<B: Serialize, T: DeserializeOwned>(
         &self,

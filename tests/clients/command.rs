@@ -82,22 +82,24 @@ fn a_command_runs_with_sites_of_its_own_and_its_code_is_returned() {
 fn the_episode_ends_with_the_wrapper_however_that_ends() {
     let world = World::single("wrapper");
     world.up();
-    let begun = tempfile::tempdir().unwrap();
-    let mark = begun.path().join("command");
+    let folder = tempfile::tempdir().unwrap();
+    let mark = folder.path().join("command");
     let script = format!("trap 'exit 9' TERM; echo >{}; sleep 600 & wait", mark.display());
     let start = || world.start(&["run", "--", "/bin/sh", "-c", &script]);
+    let begun = || within("the command has begun", PATIENCE, || mark.exists().then_some(()));
     // Killed while its command runs.
     let wrapper = start();
     let first = active(&world);
+    begun();
     kill_process(wrapper.pid(), Signal::KILL).unwrap();
     assert_eq!(ending(&world, &first, FREE_WITHIN), "hold_closed");
     assert_eq!(wrapper.ended().code, -1);
 
     // Asked to end: the command ends first, and its code is returned.
-    let _ = std::fs::remove_file(&mark);
+    std::fs::remove_file(&mark).unwrap();
     let wrapper = start();
     let second = active(&world);
-    within("the command has begun", PATIENCE, || mark.exists().then_some(()));
+    begun();
     kill_process(wrapper.pid(), Signal::TERM).unwrap();
     assert_eq!(wrapper.ended().code, 9);
     assert_eq!(ending(&world, &second, FREE_WITHIN), "client");

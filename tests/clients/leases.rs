@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use arenad_model::episode::life::HOLD_AGAIN_WITHIN;
 use reqwest::Method;
-use serde_json::json;
+use rustix::process::Signal;
+use serde_json::{Value, json};
 
 use super::{EpisodeClient, FREE_WITHIN, id, kill_container};
 use crate::support::World;
@@ -170,6 +172,62 @@ async fn an_episode_whose_hold_is_lost_ends_and_its_slot_is_free() {
     let path = format!("/v1/episodes/{short}/heartbeat");
     let (status, problem) = api.ask(Method::POST, &path, Some(json!({}))).await;
     assert_eq!((status, &problem["ending"]["code"]), (410, &json!("ttl")), "{problem:#}");
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_holds_its_episode_leaves_nothing_behind() {
+    let world = World::single("held");
+    world.up();
+    let api = EpisodeClient::of(&world);
+    let hold = async |body: Value| {
+        let mut body = body;
+        body["hold"] = json!(true);
+        let mut answer = api.client.post("http://arenad/v1/episodes").json(&body).send().await.unwrap();
+        assert_eq!(answer.status(), 202);
+        let first = answer.chunk().await.unwrap().unwrap();
+        let data = std::str::from_utf8(&first).unwrap().strip_prefix("event: started\ndata: ").unwrap();
+        let started: Value = serde_json::from_str(data).unwrap();
+        assert_eq!(started["token"].as_str().unwrap().len(), 64, "{started:#}");
+        (id(&started), answer)
+    };
+    // The stream has each state, and the time to live does not run.
+    let (first, mut answer) = hold(json!({ "ttl_seconds": 1 })).await;
+    let mut told = String::new();
+    while !told.contains(r#""state":"active""#) {
+        told += std::str::from_utf8(&answer.chunk().await.unwrap().unwrap()).unwrap();
+    }
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert_eq!(api.state(&first).await, "active");
+    // A client that goes away at once leaves the queue, and a client that has its slots gives them back.
+    let (second, waiting) = hold(json!({})).await;
+    drop(waiting);
+    api.until(&second, "released", FREE_WITHIN).await;
+    drop(answer);
+    api.until(&first, "released", FREE_WITHIN).await;
+    let (_, ended) = api.get(&format!("/v1/episodes/{first}")).await;
+    assert_eq!(ended["ending"]["code"], "hold_closed", "{ended:#}");
+
+    // The hold is recorded with the request: the next daemon knows of it, and ends the episode of a client that is gone.
+    let (third, answer) = hold(json!({ "ttl_seconds": 3600 })).await;
+    world.signal_daemon(Signal::KILL);
+    drop(answer);
+    world.up();
+    let limit = HOLD_AGAIN_WITHIN + FREE_WITHIN + PATIENCE;
+    api.until(&third, "released", limit).await;
+    let (_, ended) = api.get(&format!("/v1/episodes/{third}")).await;
+    assert_eq!(ended["ending"]["code"], "hold_closed", "{ended:#}");
+
+    // What cannot be held is refused, and leaves nothing either.
+    let parent = id(&api.start(json!({})).await);
+    let body = json!({ "from_episode": parent, "hold": true });
+    let (status, problem) = api.ask(Method::POST, "/v1/episodes", Some(body)).await;
+    assert_eq!((status, &problem["code"]), (400, &json!("bad_request")), "{problem:#}");
+    let (status, problem) =
+        api.ask(Method::POST, "/v1/episodes", Some(json!({ "sites": ["toi"], "hold": true }))).await;
+    assert_eq!((status, &problem["code"]), (404, &json!("unknown_site")), "{problem:#}");
+    api.end(&parent).await;
     world.run(&["down"]).code(0);
     world.assert_down();
 }

@@ -7,7 +7,9 @@ use arenad_api::episodes::IDEMPOTENCY_KEY;
 use arenad_fake_engine::{FakeEngine, ProgramRequest};
 use arenad_gateway::{Direct, DirectRequest, ProxySite, Route, RouteState};
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, BodyDataStream, to_bytes};
+use axum::response::Response;
+use futures_util::StreamExt;
 use http::Method;
 use serde_json::Value;
 use tower::ServiceExt;
@@ -39,12 +41,36 @@ pub async fn call_with_key(
     body: &Value,
     key: Option<&str>,
 ) -> (u16, Value) {
+    read(answer(router, method, path, body, key).await).await
+}
+
+/// Sends a request for an episode that its connection holds. Returns status and body, or the first event of the answer
+/// and the rest, with which the connection ends.
+pub async fn call_and_hold(router: &Router, body: &Value) -> (u16, Value, Option<BodyDataStream>) {
+    let answer = answer(router, Method::POST, "/v1/episodes", body, None).await;
+    if !answer.status().is_success() {
+        let (status, problem) = read(answer).await;
+        return (status, problem, None);
+    }
+    let status = answer.status().as_u16();
+    let mut rest = answer.into_body().into_data_stream();
+    let first = rest.next().await.and_then(Result::ok).unwrap_or_default();
+    let text = String::from_utf8_lossy(&first);
+    let data = text.strip_prefix("event: started\ndata: ").unwrap_or_default();
+    (status, serde_json::from_str(data).unwrap_or(Value::Null), Some(rest))
+}
+
+async fn answer(router: &Router, method: Method, path: &str, body: &Value, key: Option<&str>) -> Response {
     let mut request = http::Request::builder().method(method).uri(path).header("content-type", "application/json");
     if let Some(key) = key {
         request = request.header(IDEMPOTENCY_KEY, key);
     }
     let request = request.body(Body::from(body.to_string())).expect("a request");
     let Ok(answer) = router.clone().oneshot(request).await;
+    answer
+}
+
+async fn read(answer: Response) -> (u16, Value) {
     let status = answer.status().as_u16();
     let bytes = to_bytes(answer.into_body(), usize::MAX).await.unwrap_or_default();
     (status, serde_json::from_slice(&bytes).unwrap_or(Value::Null))

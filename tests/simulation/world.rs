@@ -21,7 +21,7 @@ use arenad_daemon::{DaemonParts, take_up};
 use arenad_doctor::facts;
 use arenad_doctor::judge::capacity::Resources;
 use arenad_engine::Engine;
-use arenad_episodes::{EpisodeHandle, HoldGuard, RandomBytes};
+use arenad_episodes::{EpisodeHandle, RandomBytes};
 use arenad_fake_engine::{EngineCall, FakeClock, FakeEngine, FakeImage, ShelvedEngine, ToySite};
 use arenad_gateway::Gateway;
 use arenad_instance::machine::Machine;
@@ -39,7 +39,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::chaos::Chaos;
 use crate::dial::SimulatedDial;
-use crate::episodes::SEVERAL_SLOTS;
+use crate::episodes::{EpisodeConnection, SEVERAL_SLOTS};
 use crate::random::mix;
 use crate::schedule::SITES;
 
@@ -82,7 +82,7 @@ pub struct DaemonLife {
     /// The decisions of the episode proxy.
     pub directory: EpisodeDirectory,
     /// The connections that hold episodes, by the number of the episode.
-    pub holds: RefCell<BTreeMap<u64, HoldGuard>>,
+    pub holds: RefCell<BTreeMap<u64, EpisodeConnection>>,
     /// Kept as long as the daemon, because dropping the sender would end its receivers.
     _host: watch::Sender<HostReport>,
 }

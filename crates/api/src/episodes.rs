@@ -54,6 +54,10 @@ pub struct EpisodeStartRequest {
     /// withdraws its request, unless the request has an idempotency key.
     #[serde(default)]
     pub detach: bool,
+    /// Whether the connection of the request holds the episode: the answer is a stream of server-sent events, first
+    /// `started` with a [`StartedEpisode`], then those of `GET /v1/episodes/{id}/hold`.
+    #[serde(default)]
+    pub hold: bool,
     /// The person or program that the episode is counted for. Default: `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,

@@ -76,6 +76,17 @@ impl EpisodeHandle {
         Ok(self.request(|reply| Message::Ask { request, reply }).await?.claim())
     }
 
+    /// Asks for an episode as [`Self::ask`] does, and binds it to the life of the guard from the beginning, so that no
+    /// moment exists in which a client that is killed leaves its episode behind. Returns once both are recorded.
+    ///
+    /// Errors: as [`Self::ask`], and [`EpisodeRefusal::AlreadyHeld`] if the request repeats one whose episode
+    /// another connection holds.
+    ///
+    /// Cancellation: the episode ends.
+    pub async fn ask_and_hold(&self, request: EpisodeRequest) -> Result<(EpisodeReceipt, HoldGuard), EpisodeError> {
+        self.request(|reply| Message::AskAndHold { request, reply }).await
+    }
+
     /// Waits until the client can reach the sites of an episode, or the episode has ended.
     ///
     /// Cancellation: nothing changes.

@@ -63,6 +63,7 @@ pub(crate) type Reply<T> = oneshot::Sender<Result<T, EpisodeError>>;
 /// A request to the episode keeper.
 pub(crate) enum Message {
     Ask { request: EpisodeRequest, reply: Reply<UnclaimedReceipt> },
+    AskAndHold { request: EpisodeRequest, reply: Reply<(EpisodeReceipt, HoldGuard)> },
     Change { id: EpisodeId, change: EpisodeChange, reply: Reply<()> },
     Hold { id: EpisodeId, reply: Reply<HoldGuard> },
     BeginEvaluation { id: EpisodeId, limit: Duration, reply: Reply<EvaluationGuard> },

@@ -19,6 +19,7 @@ impl EpisodeKeeper {
     pub(crate) fn handle(&mut self, message: Message) {
         match message {
             Message::Ask { request, reply } => self.ask(request, reply),
+            Message::AskAndHold { request, reply } => self.ask_and_hold(request, reply),
             Message::Change { id, change, reply } => {
                 let changed = self.change(&id, change);
                 self.pending.replies.push(deferred(reply, changed));
@@ -113,17 +114,32 @@ impl EpisodeKeeper {
         Ok(())
     }
 
+    fn ask_and_hold(&mut self, request: EpisodeRequest, reply: Reply<(EpisodeReceipt, HoldGuard)>) {
+        if reply.is_closed() {
+            return;
+        }
+        // Nobody else knows a new episode, so a hold can be refused for a known one only.
+        let held = self.register(request).and_then(|receipt| {
+            let guard = self.bind(receipt.id.clone())?;
+            Ok((receipt, guard))
+        });
+        // If the store fails, the request is undone with its hold.
+        self.pending.replies.push(deferred(reply, held));
+    }
+
     fn hold(&mut self, id: EpisodeId, reply: Reply<HoldGuard>) {
-        self.holds += 1;
-        let hold = HoldId(self.holds);
-        let held = self.change(&id, EpisodeChange::Hold(hold));
-        match held {
-            Ok(()) => {
-                let guard = HoldGuard { id, hold, closings: self.closings.0.clone() };
-                self.pending.holds.push(deferred(reply, Ok(guard)));
-            }
+        match self.bind(id) {
+            Ok(guard) => self.pending.holds.push(deferred(reply, Ok(guard))),
             Err(refusal) => self.pending.replies.push(deferred(reply, Err(refusal))),
         }
+    }
+
+    /// Binds an episode to a new guard.
+    fn bind(&mut self, id: EpisodeId) -> Result<HoldGuard, EpisodeError> {
+        self.holds += 1;
+        let hold = HoldId(self.holds);
+        self.change(&id, EpisodeChange::Hold(hold))?;
+        Ok(HoldGuard { id, hold, closings: self.closings.0.clone() })
     }
 
     fn begin_evaluation(&mut self, id: EpisodeId, limit: Duration, reply: Reply<EvaluationGuard>) {

@@ -38,6 +38,7 @@ pub async fn request(
         ttl_seconds: None,
         wait_seconds: terms.wait.map(seconds),
         detach: false,
+        hold: false,
         owner: terms.owner.clone(),
         labels: terms.labels.iter().cloned().collect(),
         record: terms.record,

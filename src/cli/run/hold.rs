@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use anyhow::Context;
 use tokio::time::Instant;
 
 use crate::cli::client::ApiClient;
 use crate::cli::exit_code;
 use crate::cli::failure::{CommandFailure, of_ending};
 use crate::cli::server_events::ServerEvents;
-use arenad_api::episodes::ReportedEpisode;
+use arenad_api::episodes::{EpisodeStartRequest, ReportedEpisode, StartedEpisode};
 use arenad_model::episode::life::HOLD_AGAIN_WITHIN;
 
 /// The pause between two attempts to hold an episode again.
@@ -33,11 +34,17 @@ pub struct EpisodeHold<'a> {
 }
 
 impl<'a> EpisodeHold<'a> {
-    /// Binds an episode to a connection of this process.
-    pub async fn begin(client: &'a ApiClient, id: &str) -> Result<Self, CommandFailure> {
-        let mut hold = Self { client, id: id.to_owned(), events: None, deadline: None };
-        hold.events = Some(ServerEvents::of(client.stream(&hold.address()).await?));
-        Ok(hold)
+    /// Requests an episode that a connection of this process holds from the beginning.
+    pub async fn start(
+        client: &'a ApiClient,
+        request: &EpisodeStartRequest,
+    ) -> Result<(StartedEpisode, Self), CommandFailure> {
+        let mut events = ServerEvents::of(client.start_held(request).await?);
+        let first = events.next().await?.filter(|event| event.name == "started");
+        let first = first.context("the daemon ended its answer before it told the id of the episode")?;
+        let started: StartedEpisode = serde_json::from_str(&first.data)?;
+        let id = started.episode.id.clone();
+        Ok((started, Self { client, id, events: Some(events), deadline: None }))
     }
 
     /// Returns the address of the episode.

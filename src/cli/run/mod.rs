@@ -1,7 +1,7 @@
 //! `arenad run`: runs a command with an episode of its own.
 //!
 //! ```text
-//!   request (detached) ──► hold ──► wait for the grant ──► command ──► end of the episode
+//!   request (held) ──► wait for the grant ──► command ──► end of the episode
 //! ```
 //! The episode is held by this process's connection from the beginning, so it ends with this process, however that
 //! ends. If the environment fails the episode, the command is ended, because its result means nothing.
@@ -35,8 +35,8 @@ pub async fn run(global: &Global, args: &RunArgs) -> Result<u8, CommandFailure> 
     let client = ApiClient::new(global)?;
     let mut request = wish::request(&client, &args.sites, &args.terms).await?;
     request.ttl_seconds = Some(args.ttl.map_or(TTL_SECONDS, wish::seconds));
-    // Answered at once, so that the request is held while it waits.
-    request.detach = true;
+    // Held from the beginning, so that no end of this process leaves the episode behind.
+    request.hold = true;
     if args.har.is_some() {
         match request.record {
             Some(EpisodeRecording::Nothing) => {
@@ -104,8 +104,10 @@ struct SingleRun<'a> {
 
 impl SingleRun<'_> {
     async fn run(self, request: &EpisodeStartRequest, mut interruptions: Interruption) -> Result<u8, CommandFailure> {
-        let started: StartedEpisode = self.client.ask_for_episode(request, None).await?;
-        let mut hold = EpisodeHold::begin(self.client, &started.episode.id).await?;
+        let (started, mut hold) = tokio::select! {
+            held = EpisodeHold::start(self.client, request) => held?,
+            _ = interruptions.next() => return Err(CommandFailure::interrupted()),
+        };
         let granted = tokio::select! {
             granted = granted(&mut hold) => granted,
             _ = interruptions.next() => Err(CommandFailure::interrupted()),

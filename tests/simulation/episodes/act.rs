@@ -1,5 +1,6 @@
 //! The execution of the steps of episodes: clients of the API and of the episode proxy.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use super::SHARED;
 use super::model::{Hold, LABEL, ModelEpisode};
 use super::steps::{EpisodeAsk, EpisodeStep};
-use crate::client::{SiteDoor, VisitOutcome, call, call_with_key, visit};
+use crate::client::{SiteDoor, VisitOutcome, call, call_and_hold, call_with_key, visit};
 use crate::model::Reader;
 use crate::run::SimulationRun;
 use crate::schedule::WriteDestination;
@@ -21,6 +22,9 @@ use crate::world::{DaemonLife, ENVIRONMENT, NAMES};
 
 /// The codes of refusals that no request of this simulation deserves.
 const WRONG_REFUSALS: [&str; 5] = ["bad_request", "internal", "key_reused", "shared_site", "already_held"];
+
+/// A connection that holds an episode until it is dropped: a guard, or the rest of the answer to the request.
+pub type EpisodeConnection = Box<dyn Any>;
 
 impl SimulationRun {
     /// Executes the step of an episode's client. Waiting continues in the background.
@@ -115,7 +119,17 @@ impl SimulationRun {
             }
         }
         let key = ask.key.map(|key| format!("key{key}"));
-        let (status, answer) = call_with_key(&life.router, Method::POST, "/v1/episodes", &body, key.as_deref()).await;
+        // Half of the clients that do not wait for the answer hold their episodes from the beginning.
+        let is_held = ask.is_detached && ask.key.is_none() && number.is_multiple_of(2);
+        let (status, answer, connection) = if is_held {
+            body["hold"] = json!(true);
+            self.model.borrow_mut().asks_to_hold(number);
+            call_and_hold(&life.router, &body).await
+        } else {
+            let (status, answer) =
+                call_with_key(&life.router, Method::POST, "/v1/episodes", &body, key.as_deref()).await;
+            (status, answer, None)
+        };
         let code = answer["code"].as_str().unwrap_or_default();
         self.tell(|| {
             let (episode, detail) = (&answer["episode"], &answer["detail"]);
@@ -129,6 +143,10 @@ impl SimulationRun {
                 };
                 let is_served = matches!(answer["episode"]["state"].as_str(), Some("active" | "frozen"));
                 model.gets_episode(number, &id, token, answer["is_known"] == true, is_served);
+                if let Some(connection) = connection {
+                    model.is_held(number);
+                    life.holds.borrow_mut().insert(number, Box::new(connection));
+                }
             }
             _ if WRONG_REFUSALS.contains(&code) || status < 400 => {
                 model.violate(format!("a request for an episode is answered with {status} {code}"));
@@ -210,7 +228,7 @@ impl SimulationRun {
         match held {
             Ok(guard) => {
                 self.model.borrow_mut().is_held(number);
-                life.holds.borrow_mut().insert(number, guard);
+                life.holds.borrow_mut().insert(number, Box::new(guard));
             }
             Err(_) => note(before.hold),
         }

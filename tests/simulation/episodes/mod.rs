@@ -18,6 +18,7 @@ use crate::schedule::SITES;
 use crate::setting::number_of;
 use crate::world::{ENVIRONMENT, NAMES};
 
+pub use act::EpisodeConnection;
 pub use laws::RECYCLED;
 pub use model::{Circumstances, EpisodesModel, ModelEpisode, is_work};
 

@@ -217,6 +217,13 @@ impl Model {
         self.episodes.open.insert(number, now);
     }
 
+    /// Records that the connection of a request is to hold its episode.
+    pub fn asks_to_hold(&mut self, number: u64) {
+        if let Some(episode) = self.episodes.known.get_mut(&number) {
+            episode.hold = Hold::Asked;
+        }
+    }
+
     /// Records the answer to a request: the id of its episode, and the token.
     pub fn gets_episode(&mut self, number: u64, id: &EpisodeId, token: &str, is_known: bool, is_served: bool) {
         let Some(key) = self.episodes.known.get(&number).map(|episode| episode.ask.key) else { return };
@@ -243,6 +250,9 @@ impl Model {
             && episode.ask.key.is_none()
         {
             episode.is_abandoned = true;
+            if episode.hold == Hold::Asked {
+                episode.hold = Hold::Lost;
+            }
             (episode.must_end_by, episode.is_end_unsure) = (Some(now), false);
         }
     }

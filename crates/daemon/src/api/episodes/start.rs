@@ -7,8 +7,11 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
+use axum::response::sse::Event;
+use axum::response::{IntoResponse, Response};
+use futures_util::{StreamExt, stream};
 
-use super::{fork, refusal, shown};
+use super::{fork, refusal, shown, streams};
 use crate::api::environments::{JsonRequest, body};
 use crate::api::error::ApiError;
 use crate::api::which::{self, RequestSubject};
@@ -27,18 +30,26 @@ use arenad_model::site::{Environment, RecordedRequests};
 use arenad_model::task::Task;
 
 /// `POST /v1/episodes`: requests an episode, and answers when its client can reach the sites. A detached request is
-/// answered at once.
+/// answered at once, and so is one whose connection holds the episode, with a stream.
 pub(in crate::api) async fn start(
     State(api): State<Arc<Api>>,
     headers: HeaderMap,
     request: JsonRequest<EpisodeStartRequest>,
-) -> Result<(StatusCode, Json<StartedEpisode>), ApiError> {
+) -> Result<Response, ApiError> {
     let request = body(request)?;
+    let key = key(&headers)?;
     if request.from_episode.is_some() {
-        return fork::start(api, request, key(&headers)?).await;
+        if request.hold {
+            let refusal = ApiError::bad_request("`hold` cannot be combined with `from_episode`");
+            return Err(refusal.hint("hold the child with `GET /v1/episodes/ID/hold`"));
+        }
+        return Ok(fork::start(api, request, key).await?.into_response());
     }
-    let is_detached = request.detach;
-    let wanted = wanted(&api, request, key(&headers)?).await?;
+    let (is_detached, is_held) = (request.detach, request.hold);
+    let wanted = wanted(&api, request, key).await?;
+    if is_held {
+        return start_held(api, wanted).await;
+    }
     let has_key = wanted.key.is_some();
     let receipt = api.episodes.ask(wanted).await?;
     let view = match is_detached {
@@ -54,7 +65,18 @@ pub(in crate::api) async fn start(
         return Err(refusal::ended(ending));
     }
     let status = status(receipt.is_known, shown::is_served(&view));
-    Ok((status, Json(started(&api, &view, receipt.token.reveal(), receipt.is_known))))
+    Ok((status, Json(started(&api, &view, receipt.token.reveal(), receipt.is_known))).into_response())
+}
+
+/// Requests an episode that ends with the connection of the request.
+async fn start_held(api: Arc<Api>, wanted: EpisodeRequest) -> Result<Response, ApiError> {
+    let (receipt, guard) = api.episodes.ask_and_hold(wanted).await?;
+    let view = api.episodes.get(&receipt.id)?;
+    let status = status(receipt.is_known, shown::is_served(&view));
+    let started = started(&api, &view, receipt.token.reveal(), receipt.is_known);
+    let first = Event::default().event("started").json_data(started).unwrap_or_default();
+    let events = stream::once(async { Ok(first) }).chain(streams::held(api, guard));
+    Ok((status, streams::answer(events)).into_response())
 }
 
 /// Returns the status of an answer that shows an episode, or several of which the least advanced decides.

@@ -30,8 +30,12 @@ const KEEP_ALIVE: Duration = Duration::from_secs(5);
 /// client has a few seconds to hold the episode at the next daemon.
 pub(in crate::api) async fn hold(State(api): State<Arc<Api>>, Path(text): Path<String>) -> Result<Response, ApiError> {
     let guard = api.episodes.hold(&id(&text)?).await?;
-    let keep_alive = KeepAlive::new().interval(KEEP_ALIVE);
-    Ok(Sse::new(held(api, guard)).keep_alive(keep_alive).into_response())
+    Ok(answer(held(api, guard)))
+}
+
+/// Returns the answer to a client whose connection holds an episode.
+pub(super) fn answer(events: impl Stream<Item = Result<Event, Infallible>> + Send + 'static) -> Response {
+    Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response()
 }
 
 /// A hold together with the state that the client has been told.
@@ -41,7 +45,8 @@ struct Held {
     told: Option<EpisodeStatus>,
 }
 
-fn held(api: Arc<Api>, guard: HoldGuard) -> impl Stream<Item = Result<Event, Infallible>> + Send {
+/// Returns the states of an episode, from the present one on. The episode ends when the stream is dropped.
+pub(super) fn held(api: Arc<Api>, guard: HoldGuard) -> impl Stream<Item = Result<Event, Infallible>> + Send {
     stream::unfold(Some(Held { api, guard, told: None }), |held| async move {
         let Held { api, guard, told } = held?;
         let next = api.stop.run_until_cancelled(api.episodes.changed(guard.episode(), told)).await;
