@@ -144,6 +144,24 @@ class ScriptedDaemon:
         with self._lock:
             return self._lines.setdefault(id, queue.Queue())
 
+    def _serve_line(self, handler: BaseHTTPRequestHandler, id: str, first: bytes) -> None:
+        """Answers with a stream, whose connection holds the episode."""
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/event-stream")
+        handler.send_header("Transfer-Encoding", "chunked")
+        handler.end_headers()
+        handler.close_connection = True
+
+        def write(data: bytes) -> None:
+            handler.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+            handler.wfile.flush()
+
+        if first:
+            write(first)
+        line = Line()
+        self._holds(id).put(line)
+        line.serve(write)
+
     def _answer(self, handler: BaseHTTPRequestHandler) -> None:
         method, path = handler.command, handler.path
         size = int(handler.headers.get("Content-Length") or 0)
@@ -153,19 +171,12 @@ class ScriptedDaemon:
             script = self._scripts.get((method, path), [])
             reply = script.pop(0) if len(script) > 1 else script[0] if script else None
         if path.endswith("/hold") and reply is None:
-            handler.send_response(200)
-            handler.send_header("Content-Type", "text/event-stream")
-            handler.send_header("Transfer-Encoding", "chunked")
-            handler.end_headers()
-            line = Line()
-            self._holds(path.split("/")[3]).put(line)
-
-            def write(data: bytes) -> None:
-                handler.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
-                handler.wfile.flush()
-
-            line.serve(write)
-            handler.close_connection = True
+            self._serve_line(handler, path.split("/")[3], b"")
+            return
+        is_held = isinstance(body, dict) and body.get("hold")
+        if is_held and reply is not None and isinstance(reply.body, dict) and "episode" in reply.body:
+            first = f"event: started\ndata: {json.dumps(reply.body)}\n\n".encode()
+            self._serve_line(handler, reply.body["episode"]["id"], first)
             return
         if reply is None:
             reply = Reply(204) if method == "DELETE" else Reply.problem(404, "not_found")

@@ -76,7 +76,7 @@ class Starting(ScriptedTest):
         self.assertEqual(len(self.daemon.asked("DELETE", ONE)), 1)
         ((body, headers),) = self.daemon.asked("POST", EPISODES)
         self.assertEqual((body["sites"], body["owner"], body["labels"]), (["shop"], "ann", {"run": "7"}))
-        self.assertEqual((body["wait_seconds"], body["snapshots"], body["detach"]), (90, {"shop": "full"}, True))
+        self.assertEqual((body["wait_seconds"], body["snapshots"], body["hold"]), (90, {"shop": "full"}, True))
         self.assertTrue(headers["idempotency-key"])
 
     def test_public_urls_are_used_if_all_sites_have_one(self) -> None:
@@ -96,6 +96,11 @@ class Starting(ScriptedTest):
         (first, one), (second, two) = self.daemon.asked("POST", EPISODES)
         self.assertEqual(first, second)
         self.assertEqual(one["idempotency-key"], two["idempotency-key"])
+
+    def test_an_answer_that_breaks_off_before_it_begins_is_asked_for_again(self) -> None:
+        self.daemon.script("POST", EPISODES, Reply(202, b""), Reply(201, started(state="active")))
+        self.arena.episode(["shop"]).end()
+        self.assertEqual(len(self.daemon.asked("POST", EPISODES)), 2)
 
     def test_a_full_queue_is_tried_again_when_the_daemon_says(self) -> None:
         full = Reply.problem(429, "queue_full", Retry_After="1")
@@ -122,8 +127,7 @@ class Starting(ScriptedTest):
         self.assertEqual((caught.exception.code, caught.exception.reason), ("no_slot", told["reason"]))
 
     def test_an_episode_that_another_client_holds_is_left_to_it(self) -> None:
-        self.daemon.script("POST", EPISODES, Reply(200, started(state="active")))
-        self.daemon.script("GET", f"{ONE}/hold", Reply.problem(409, "already_held"))
+        self.daemon.script("POST", EPISODES, Reply.problem(409, "already_held"))
         with self.assertRaises(ArenadError) as caught:
             self.arena.episode(["shop"], key="mine")
         self.assertEqual(caught.exception.code, "already_held")

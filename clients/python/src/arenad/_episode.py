@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 from ._errors import ArenadError, EpisodeEnded, Unreachable, ended
 from ._hold import Hold
 from ._tasks import published
-from ._transport import Transport
+from ._transport import ServerEvents, Transport
 from .types import (
     Begun,
     EpisodeChanges,
@@ -48,7 +48,7 @@ class Episode:
     sites.
     """
 
-    def __init__(self, transport: Transport, started: StartedEpisode) -> None:
+    def __init__(self, transport: Transport, started: StartedEpisode, events: ServerEvents | None = None) -> None:
         self._transport = transport
         self._started = started
         self._process = os.getpid()
@@ -56,7 +56,7 @@ class Episode:
         self._is_judged = False
         self._begun: Begun | None = None
         try:
-            self._hold = Hold(transport, started["episode"])
+            self._hold = Hold(transport, started["episode"], events)
         except ArenadError as error:
             # An episode that is held belongs to another client, which has asked with the same key.
             if error.code != "already_held":
@@ -364,9 +364,9 @@ class EpisodeRequest:
 
     def start(self) -> Episode:
         """Asks for the episode, waits for its slots, and returns it when its client can reach the sites."""
-        started = self._asked()
+        started, events = self._asked()
         with self._lock:
-            episode = self._episode = Episode(self._transport, started)
+            episode = self._episode = Episode(self._transport, started, events)
             if self._withdrawn.is_set():
                 episode._release_quietly()
         return episode._granted()
@@ -378,12 +378,13 @@ class EpisodeRequest:
             if self._episode is not None:
                 self._episode._release_quietly()
 
-    def _asked(self) -> StartedEpisode:
+    def _asked(self) -> tuple[StartedEpisode, ServerEvents]:
         """Sends the request. Waits as long as a refusal says, if the time suffices, and tries again."""
         deadline = time.monotonic() + self._timeout
         while True:
             left = max(0.0, deadline - time.monotonic())
-            body = {**self._body, "wait_seconds": round(left), "detach": True}
+            # Held from the beginning, so that no end of this process leaves the episode behind.
+            body = {**self._body, "wait_seconds": round(left), "hold": True}
             try:
                 return self._sent(body)
             except ArenadError as error:
@@ -394,12 +395,15 @@ class EpisodeRequest:
                 if self._withdrawn.wait(pause):
                     raise
 
-    def _sent(self, body: Mapping[str, Any]) -> StartedEpisode:
+    def _sent(self, body: Mapping[str, Any]) -> tuple[StartedEpisode, ServerEvents]:
         headers = {"Idempotency-Key": self._key}
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                started: StartedEpisode = self._transport.request("POST", "/v1/episodes", body, headers)
-                return started
+                events = self._transport.stream("/v1/episodes", "POST", body, headers)
+                _, started = next(events, (None, None))
+                if started is None:
+                    raise Unreachable("the daemon ended its answer before the first event", code="unreachable")
+                return started, events
             except Unreachable as error:
                 # The daemon may have started the episode, so the repetition is word for word the same.
                 if attempt == ATTEMPTS or error.code != "unreachable":

@@ -29,14 +29,15 @@ class Hold:
     After a break of the connection, for example because the daemon was restarted, the thread holds the episode again.
     """
 
-    def __init__(self, transport: Transport, episode: ReportedEpisode) -> None:
+    def __init__(self, transport: Transport, episode: ReportedEpisode, events: ServerEvents | None = None) -> None:
+        """Follows `events`, the connection that holds the episode already, or else begins to hold it."""
         self._transport = transport
         self._path = f"/v1/episodes/{episode['id']}/hold"
         self._changed = threading.Condition()
         self._latest = episode
         self._failure: ArenadError | None = None
         self._is_closed = False
-        self._events: ServerEvents | None = transport.stream(self._path)
+        self._events: ServerEvents | None = events or transport.stream(self._path)
         _HOLDS.add(self)
         threading.Thread(target=self._follow, name=f"hold {episode['id']}", daemon=True).start()
 

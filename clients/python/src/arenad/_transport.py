@@ -64,7 +64,9 @@ class Transport:
         except ValueError as error:
             raise _foreign(self._address, answer.status, text) from error
 
-    def stream(self, path: str) -> ServerEvents:
+    def stream(
+        self, path: str, method: str = "GET", body: object = None, headers: Mapping[str, str] | None = None
+    ) -> ServerEvents:
         """Opens a stream of server-sent events."""
         connection = self._connection(SILENCE)
         try:
@@ -74,7 +76,7 @@ class Transport:
                 raise self._unreachable(error) from error
             # Kept here, because the connection gives it away if the daemon announces that it closes it.
             line = connection.sock
-            answer = self._ask(connection, "GET", path, None, {"Accept": "text/event-stream"})
+            answer = self._ask(connection, method, path, body, {"Accept": "text/event-stream", **(headers or {})})
             if answer.status >= 400:
                 raise _refusal(self._address, answer, answer.read())
         except BaseException:
@@ -118,8 +120,15 @@ class ServerEvents:
         self._connection = connection
         self._socket = line
         self._answer = answer
+        self._events = self._read()
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
+        return self
+
+    def __next__(self) -> tuple[str, Any]:
+        return next(self._events)
+
+    def _read(self) -> Iterator[tuple[str, Any]]:
         name, data = "message", ""
         try:
             for line in self._answer:
