@@ -219,7 +219,7 @@ async fn a_request_that_holds_its_episode_leaves_nothing_behind() {
     let (_, ended) = api.get(&format!("/v1/episodes/{third}")).await;
     assert_eq!(ended["ending"]["code"], "hold_closed", "{ended:#}");
 
-    // What cannot be held is refused, and leaves nothing either.
+    // A hold of a fork or of an unknown site is refused.
     let parent = id(&api.start(json!({})).await);
     let body = json!({ "from_episode": parent, "hold": true });
     let (status, problem) = api.ask(Method::POST, "/v1/episodes", Some(body)).await;
