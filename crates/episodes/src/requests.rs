@@ -118,7 +118,7 @@ impl EpisodeKeeper {
         if reply.is_closed() {
             return;
         }
-        // Nobody else knows a new episode, so a hold can be refused for a known one only.
+        // A new episode is known to no other client, so only the hold of a known one can be refused.
         let held = self.register(request).and_then(|receipt| {
             let guard = self.bind(receipt.id.clone())?;
             Ok((receipt, guard))
