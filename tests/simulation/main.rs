@@ -177,7 +177,7 @@ fn report(found: &BrokenSchedule, steps: usize, folder: &Path, template: &Path) 
     println!("\nsimulation: seed {seed:#x} breaks a law:\n  {sentence}");
     let episodes = *EPISODES_ONE_IN;
     let variables = format!("ARENAD_SIM_SEED={seed:#x} ARENAD_SIM_STEPS={steps} ARENAD_SIM_EPISODES={episodes}");
-    println!("  {variables} cargo test --test simulation");
+    println!("  {variables} cargo test --workspace --test simulation");
     if sentence.starts_with(DIFFER) {
         return ExitCode::FAILURE;
     }
@@ -190,7 +190,7 @@ fn report(found: &BrokenSchedule, steps: usize, folder: &Path, template: &Path) 
     }
     let kept: Vec<String> = short.iter().map(usize::to_string).collect();
     let kept = kept.join(",");
-    println!("  ARENAD_SIM_VERBOSE=1 {variables} ARENAD_SIM_KEEP={kept} cargo test --test simulation");
+    println!("  ARENAD_SIM_VERBOSE=1 {variables} ARENAD_SIM_KEEP={kept} cargo test --workspace --test simulation");
     ExitCode::FAILURE
 }
 
