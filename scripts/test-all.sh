@@ -33,9 +33,21 @@ trap end EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
+# What took how long is part of the output of the tests.
+begun=$(date +%s)
+took() { # what
+    now=$(date +%s)
+    ARENAD_TEST_TIMES="${ARENAD_TEST_TIMES:-}$1 $((now - begun)) s; "
+    begun=$now
+}
+
 make check
+took checks
 # A test that does not compile is counted by the run below.
 "$CARGO" test --workspace --locked --no-run || true
+took compilation
 wait "$machine" || { machine=; say "the machine could not be prepared"; exit 1; }
 machine=
+took "rest of the preparation"
+export ARENAD_TEST_TIMES
 scripts/test.sh
