@@ -1,8 +1,10 @@
 //! `arenad env`: the variables that the benchmarks' own code, BrowserGym and AgentLab read.
 
 use super::args::{EnvArgs, EnvFormat, EnvReader, Global};
+use super::client::ApiClient;
 use super::failure::CommandFailure;
 use super::{definition, exit_code, output};
+use arenad_api::Status;
 use arenad_model::harness_variables::{of_benchmark, of_browsergym};
 use arenad_model::site::{Environment, Site};
 
@@ -13,10 +15,14 @@ pub async fn run(global: &Global, args: &EnvArgs) -> Result<u8, CommandFailure> 
     let found = definition::load(&located)?;
     let variables = variables(&found.loaded.environment, args.reader);
     let format = if global.json { EnvFormat::Json } else { args.format };
-    // The note goes to standard error: on standard output, `eval` without quotes would join the lines, and a comment
-    // would swallow the rest.
-    if let Some((name, value)) = variables.iter().find(|(name, _)| name.ends_with("_FULL_RESET")) {
-        errln!("note: no reset server listens at {value} yet; BrowserGym continues without resets if {name} is unset");
+    // Notes go to standard error: on standard output, `eval` without quotes would join the lines, and a comment would
+    // swallow the rest.
+    let name = found.loaded.environment.name.as_str();
+    if variables.iter().any(|(name, _)| name.ends_with("_FULL_RESET"))
+        && let Some(status) = status(global).await
+        && let Some(note) = note(&status, name, found.loaded.environment.reset_port)
+    {
+        errln!("note: {note}");
     }
     let unnamed: Vec<&str> = found
         .loaded
@@ -54,6 +60,37 @@ pub async fn run(global: &Global, args: &EnvArgs) -> Result<u8, CommandFailure> 
         }
     }
     Ok(exit_code::OK)
+}
+
+/// Returns the status of the daemon, if one answers. The variables do not depend on it.
+async fn status(global: &Global) -> Option<Status> {
+    let client = ApiClient::new(global).ok()?;
+    if !client.is_running().await.ok()? {
+        return None;
+    }
+    client.status().await.ok()
+}
+
+/// Returns why the variable for resets does not lead to this environment's sites.
+fn note(status: &Status, name: &str, port: u16) -> Option<String> {
+    let Some(server) = &status.daemon.compat else {
+        return Some("the daemon offers no reset server for harnesses (`arenad status` says why)".to_owned());
+    };
+    if !server.ends_with(&format!(":{port}")) {
+        return Some(format!(
+            "the reset server listens at {server}, and the variables name port {port}; set `reset_port` of the \
+             environment, or start the daemon with --compat"
+        ));
+    }
+    let up: Vec<&str> = status.environments.iter().map(|environment| environment.name.as_str()).collect();
+    match up.as_slice() {
+        [] => None,
+        [only] if *only == name => None,
+        [only] => Some(format!("only {only} is up, so a reset resets {only}, not {name}")),
+        _ => Some(format!(
+            "several environments are up; append /environments/{name} to the variable for resets, or they are refused"
+        )),
+    }
 }
 
 fn variables(environment: &Environment, reader: EnvReader) -> Vec<(String, String)> {
