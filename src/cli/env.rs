@@ -1,5 +1,7 @@
 //! `arenad env`: the variables that the benchmarks' own code, BrowserGym and AgentLab read.
 
+use std::time::Duration;
+
 use super::args::{EnvArgs, EnvFormat, EnvReader, Global};
 use super::client::ApiClient;
 use super::failure::CommandFailure;
@@ -7,6 +9,9 @@ use super::{definition, exit_code, output};
 use arenad_api::Status;
 use arenad_model::harness_variables::{of_benchmark, of_browsergym};
 use arenad_model::site::{Environment, Site};
+
+/// The time for which the daemon is waited for, which knows whether a reset server listens.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Prints the variables in the chosen format.
 pub async fn run(global: &Global, args: &EnvArgs) -> Result<u8, CommandFailure> {
@@ -62,13 +67,10 @@ pub async fn run(global: &Global, args: &EnvArgs) -> Result<u8, CommandFailure> 
     Ok(exit_code::OK)
 }
 
-/// Returns the status of the daemon, if one answers. The variables do not depend on it.
+/// Returns the status of the daemon, if one answers soon. The variables do not depend on it.
 async fn status(global: &Global) -> Option<Status> {
     let client = ApiClient::new(global).ok()?;
-    if !client.is_running().await.ok()? {
-        return None;
-    }
-    client.status().await.ok()
+    tokio::time::timeout(PATIENCE, client.status()).await.ok()?.ok()
 }
 
 /// Returns why the variable for resets does not lead to this environment's sites.

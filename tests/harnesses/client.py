@@ -1,0 +1,100 @@
+"""Calls the code of harnesses, taken from their packages on PyPI, and prints what it did as one line of JSON.
+
+The classes that reset sites need few of their packages' dependencies. The `__init__` of these packages imports all of
+them, among them training frameworks, so it is skipped; the modules themselves are those of the packages.
+
+Usage: client.py browsergym|visualwebarena|agentlab|form | env-ctrl URL COMMAND...
+"""
+
+import json
+import logging
+import sys
+import sysconfig
+import time
+import types
+from pathlib import Path
+
+PACKAGES = Path(sysconfig.get_paths()["purelib"])
+
+
+def without_init(*names):
+    """Registers packages without running their `__init__`."""
+    for name in names:
+        package = types.ModuleType(name)
+        package.__path__ = [str(PACKAGES / name.replace(".", "/"))]
+        sys.modules[name] = package
+
+
+def instance(benchmark):
+    without_init(
+        "browsergym.webarena", "browsergym.visualwebarena", "webarena.browser_env", "visualwebarena.browser_env"
+    )
+    if benchmark == "browsergym":
+        from browsergym.webarena.instance import WebArenaInstance
+
+        return WebArenaInstance()
+    from browsergym.visualwebarena.instance import VisualWebArenaInstance
+
+    return VisualWebArenaInstance()
+
+
+def full_reset(benchmark):
+    made, log = instance(benchmark), []
+    handler = logging.Handler()
+    handler.emit = lambda record: log.append(record.getMessage())
+    logger = logging.getLogger("browsergym.webarena.instance")
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    began = time.monotonic()
+    try:
+        made.full_reset(skip_if_not_set=False)
+        raised = None
+    except Exception as error:
+        raised = str(error)
+    return {"raised": raised, "seconds": time.monotonic() - began, "log": log, "urls": made.urls}
+
+
+def agentlab():
+    """What AgentLab makes of the variables, which it parses and joins again for each of its workers."""
+    without_init("browsergym.webarena", "webarena.browser_env")
+    from agentlab.experiments.multi_server import WebArenaInstanceVars
+
+    return WebArenaInstanceVars.from_env_vars().make_env_vars()
+
+
+def form():
+    """The request with which BrowserGym resets VisualWebArena's classifieds, from `browsergym/visualwebarena/task.py`."""
+    import requests
+
+    made = instance("visualwebarena")
+    response = requests.post(
+        f'{made.urls["classifieds"]}/index.php?page=reset',
+        data={"token": made.classifieds_reset_token},
+    )
+    return {"status": response.status_code, "body": response.text}
+
+
+def env_ctrl(url, *commands):
+    from webarena_verified.environments.env_ctrl_client import HttpClient
+
+    client, answers = HttpClient(url), []
+    for command in commands:
+        name, _, wait = command.partition("+")
+        arguments = {"wait": True} if wait else {}
+        answers.append(getattr(client, name)(**arguments))
+    return answers
+
+
+if __name__ == "__main__":
+    what, *arguments = sys.argv[1:]
+    if what == "env-ctrl":
+        # The package's own `__init__` imports all evaluators.
+        without_init("webarena_verified", "webarena_verified.types", "webarena_verified.environments")
+        result = env_ctrl(*arguments)
+    elif what == "agentlab":
+        result = agentlab()
+    elif what == "form":
+        result = form()
+    else:
+        result = full_reset(what)
+    print(json.dumps(result))
