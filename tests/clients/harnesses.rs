@@ -125,3 +125,31 @@ fn the_client_of_webarena_verified_controls_a_site() {
     world.run(&["down"]).code(0);
     world.assert_down();
 }
+
+#[test]
+fn the_site_handler_for_webarena_verified_has_its_protocol() {
+    let two = two_sites("handler", "webarena");
+    let world = &two.world;
+    let state_dir = world.state_dir().display().to_string();
+    let root = world.root().display().to_string();
+    let source = format!("{}/clients/python/src", env!("CARGO_MANIFEST_DIR"));
+    let variables = [
+        ("PYTHONPATH", source.as_str()),
+        ("ARENAD_STATE_DIR", &state_dir),
+        ("ARENAD_ROOT", &root),
+        ("ARENAD_BIN", env!("CARGO_BIN_EXE_arenad")),
+        ("ARENAD_STORAGE", "plain"),
+    ];
+    let log = harness(world, &["handler", "toy"], &variables);
+    assert_eq!(log["written"], json!({ "stdout": "out\n", "stderr": "err\n", "returncode": 0 }));
+    assert_eq!(log["notes"], format!("{BASELINE}by-hand\n"));
+    assert_eq!(log["after reset"], BASELINE);
+    assert_eq!(log["url"], format!("http://localhost:{}", world.port));
+    let raised: Vec<&str> = log["raised"].as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
+    let expected = ["exited with code 3", "was configured for", "toy: ", "nothing"];
+    for (text, part) in raised.iter().zip(expected) {
+        assert!(text.contains(part), "{text}");
+    }
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}

@@ -3,7 +3,7 @@
 The classes that reset sites need few of their packages' dependencies. The `__init__` of these packages imports all of
 them, among them training frameworks, so it is skipped; the modules themselves are those of the packages.
 
-Usage: client.py browsergym|visualwebarena|agentlab|form | env-ctrl URL COMMAND...
+Usage: client.py browsergym|visualwebarena|agentlab|form | env-ctrl URL COMMAND... | handler SITE
 """
 
 import json
@@ -85,12 +85,55 @@ def env_ctrl(url, *commands):
     return answers
 
 
+def handler(site):
+    """Uses a site through the handler that arenad's own client has for webarena-verified."""
+    import inspect
+
+    from arenad.webarena_verified import ArenadSiteHandler
+    from webarena_verified.environments.site_handler import SiteInstanceHandler
+    from webarena_verified.types.environment import SiteInstanceCommandResult
+
+    # The protocol cannot be checked at run time, so its methods are compared one by one.
+    for name, wanted in inspect.getmembers(SiteInstanceHandler, inspect.isfunction):
+        if not name.startswith("_"):
+            own = inspect.signature(getattr(ArenadSiteHandler, name))
+            assert list(own.parameters) == list(inspect.signature(wanted).parameters), name
+    made, log = ArenadSiteHandler(site, timeout=60), {}
+    made.verify()
+    made.init(url=made.url + "/")
+    written = made.exec_cmd(["/bin/sh", "-c", "cat >>/srv/state/notes; echo out; echo err >&2"], "by-hand\n")
+    assert isinstance(written, SiteInstanceCommandResult)
+    log["written"] = written.model_dump()
+    log["notes"] = made.exec_cmd(["cat", "/srv/state/notes"]).stdout
+    made.reset()
+    log["after reset"] = made.exec_cmd(["cat", "/srv/state/notes"], check=True).stdout
+    made.stop()
+    log["url"] = made.start()
+    made.verify()
+    log["raised"] = []
+    for call in (
+        lambda: made.exec_cmd(["/bin/sh", "-c", "echo no >&2; exit 3"], check=True),
+        lambda: made.init(url="http://elsewhere.example:1"),
+        lambda: made.login(None),
+        lambda: ArenadSiteHandler("nothing").reset(),
+    ):
+        try:
+            call()
+            log["raised"].append(None)
+        except RuntimeError as error:
+            log["raised"].append(str(error))
+    return log
+
+
 if __name__ == "__main__":
     what, *arguments = sys.argv[1:]
     if what == "env-ctrl":
         # The package's own `__init__` imports all evaluators.
         without_init("webarena_verified", "webarena_verified.types", "webarena_verified.environments")
         result = env_ctrl(*arguments)
+    elif what == "handler":
+        without_init("webarena_verified", "webarena_verified.types", "webarena_verified.environments")
+        result = handler(*arguments)
     elif what == "agentlab":
         result = agentlab()
     elif what == "form":
