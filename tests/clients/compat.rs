@@ -23,7 +23,8 @@ const RUNNING: &str = r#"Reset already running, check status <a href="/status">h
 const ONGOING: &str = "Reset ongoing";
 const READY: &str = "Ready for duty!";
 
-/// A world with a site `toy`, and a site `other` that boots for seconds. `other` boots only while a file exists.
+/// A world with a site `toy`, and a site `other` whose containers boot only while a file exists, so that a test decides
+/// when its reset can end.
 pub(super) struct TwoSites {
     pub(super) world: World,
     /// The public port of `other`.
@@ -43,7 +44,7 @@ impl TwoSites {
         }
         let compose = std::fs::read_to_string(world.file("compose")).unwrap();
         let (toy, second) = compose.rsplit_once("    mem_limit: 48m\n").unwrap();
-        let boot = "    command: [/bin/sh, -c, \"[ -e /control/ok ] && sleep 1.5 && exec /bin/sh /srv/boot\"]\n    \
+        let boot = "    command: [/bin/sh, -c, \"until [ -e /control/ok ]; do sleep 0.1; done; exec /bin/sh /srv/boot\"]\n    \
                     volumes: [\"./control:/control:ro\"]\n    mem_limit: 48m\n";
         std::fs::write(world.file("compose"), format!("{toy}{boot}{second}")).unwrap();
         std::fs::create_dir_all(world.root().join("compose/control")).unwrap();
@@ -52,10 +53,13 @@ impl TwoSites {
         two
     }
 
-    /// Whether the containers of `other` that are made from now on can boot.
+    /// Lets the containers of `other` that do not serve yet boot, or makes them wait.
     pub(super) fn let_other_boot(&self, can: bool) {
         let file = self.world.root().join("compose/control/ok");
-        if can { std::fs::write(file, "").unwrap() } else { std::fs::remove_file(file).unwrap() }
+        match can {
+            true => std::fs::write(file, "").unwrap(),
+            false => std::fs::remove_file(file).unwrap(),
+        }
     }
 
     pub(super) fn write(&self, word: &str) {
@@ -76,8 +80,9 @@ impl TwoSites {
         (site["state"].as_str().unwrap_or("-").to_owned(), site["generation"].as_u64().unwrap_or_default())
     }
 
-    /// Begins a reset, and waits until `toy` has been reset while `other` has not.
+    /// Begins a reset, and waits until `toy` has been reset. `other` waits for the test.
     fn reset_half(&self) {
+        self.let_other_boot(false);
         let (_, generation) = self.site("toy");
         assert_eq!(said(&self.world, "/reset"), (200, INITIATED.to_owned()));
         within("the reset of one site", PATIENCE, || (self.site("toy") == ready(generation + 1)).then_some(()));
@@ -124,12 +129,14 @@ fn a_full_reset_is_told_in_the_words_of_the_reset_server() {
     world.up();
     assert_eq!(said(world, "/status"), (200, READY.to_owned()));
     two.write("scribble");
+    two.let_other_boot(false);
     let began = ask(world, "/reset");
     assert_eq!((began.status, began.body.as_str()), (200, INITIATED));
     assert!(began.head.to_lowercase().contains("\r\ncontent-type: text/html\r\n"), "{}", began.head);
     assert_eq!(said(world, "/status?wait=0"), (200, ONGOING.to_owned()));
     assert_eq!(said(world, "/reset"), (418, RUNNING.to_owned()));
     // One request waits for the end. BrowserGym would ask again after 20 s.
+    two.let_other_boot(true);
     let began = Instant::now();
     assert_eq!(said(world, "/status"), (200, READY.to_owned()));
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
@@ -169,11 +176,13 @@ fn a_reset_covers_what_was_written_before_it_was_asked_for() {
     // This site had its turn already. The client that wrote to it is told to wait for the reset that runs.
     world.write("late");
     assert_eq!(said(world, "/reset"), (418, RUNNING.to_owned()));
+    two.let_other_boot(true);
     assert_eq!(said(world, "/status"), (200, READY.to_owned()));
     assert_eq!(two.pages(), [BASELINE, BASELINE]);
 
     // Many at once: one begins it, and all wait for the same end.
     two.write("scribble");
+    two.let_other_boot(false);
     let answers: Vec<u16> = std::thread::scope(|scope| {
         let port = port(world);
         let asked: Vec<_> = (0..8).map(|_| scope.spawn(move || http::get(port, "/reset").unwrap().status)).collect();
@@ -181,6 +190,7 @@ fn a_reset_covers_what_was_written_before_it_was_asked_for() {
     });
     assert_eq!(answers.iter().filter(|status| **status == 200).count(), 1, "{answers:?}");
     assert_eq!(answers.iter().filter(|status| **status == 418).count(), 7, "{answers:?}");
+    two.let_other_boot(true);
     assert_eq!(said(world, "/status"), (200, READY.to_owned()));
     assert_eq!(two.pages(), [BASELINE, BASELINE]);
     world.run(&["down"]).code(0);
@@ -233,6 +243,7 @@ fn a_daemon_that_ends_during_a_reset_does_not_call_it_done() {
         // In this pause, a client writes to the site that was reset already.
         world.write("late");
         world.signal_daemon(signal);
+        two.let_other_boot(true);
         let daemon = world.start_command(serve(world));
         until("the daemon", PATIENCE, || world.api("/v1/status"), Option::is_some);
         // From the first answer until both sites serve again, and afterwards.
@@ -338,7 +349,11 @@ fn env_ctrl_controls_one_site() {
     world.up();
     let command = |method: &str, path: &str, body: &str| {
         let form = "Content-Type: application/x-www-form-urlencoded";
-        send(world, &format!("{method} /sites/{path} HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n{form}"), body)
+        send(
+            world,
+            &format!("{method} /sites/{path} HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n{form}"),
+            body,
+        )
     };
     let json = |(code, body): (u16, String)| -> (u16, Value) { (code, serde_json::from_str(&body).expect("JSON")) };
     let (code, body) = command("GET", "other/status", "");
@@ -354,11 +369,13 @@ fn env_ctrl_controls_one_site() {
 
     // A restart resets this site alone. Without `wait`, the status says at once that the site is not ready.
     two.write("scribble");
+    two.let_other_boot(false);
     assert_eq!(json(command("POST", "other/restart", "")).0, 200);
     let (code, body) = json(command("GET", "other/status", ""));
     assert!(code == 200 && body["success"] == false, "{body:#}");
     assert_eq!(body["details"]["value"]["services"]["other"], "STARTING");
     assert_eq!(said(world, "/status?wait=0"), (200, ONGOING.to_owned()));
+    two.let_other_boot(true);
     assert_eq!(said(world, "/status"), (200, READY.to_owned()));
     assert_eq!(two.pages(), [&format!("{BASELINE}scribble\n"), BASELINE]);
     two.write("again");

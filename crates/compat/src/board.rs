@@ -35,7 +35,7 @@ pub enum BeganReset {
 
 /// The readiness of sites, as harnesses are told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Readiness {
+pub enum SiteReadiness {
     /// A reset runs, or a site is not ready yet.
     Ongoing,
     /// A reset has failed, or a site has.
@@ -100,10 +100,10 @@ impl ResetBoard {
         &self,
         scope: &ResetScope,
         sites: impl IntoIterator<Item = (&'a SiteName, &'a InstanceState)>,
-    ) -> Readiness {
+    ) -> SiteReadiness {
         let beside = || self.scopes.iter().filter(|(other, _)| scope.is_beside(other)).map(|(_, state)| state);
         if beside().any(|state| matches!(state, ScopeState::Running { .. })) {
-            return Readiness::Ongoing;
+            return SiteReadiness::Ongoing;
         }
         let failures = beside().filter_map(|state| match state {
             ScopeState::Failed { reason } => Some(reason.clone()),
@@ -114,31 +114,31 @@ impl ResetBoard {
         for (name, state) in sites {
             is_empty = false;
             match of_state(name, state) {
-                Readiness::Ready => {}
-                Readiness::Ongoing => is_ongoing = true,
-                Readiness::Failed { reason } => failures.push(reason),
+                SiteReadiness::Ready => {}
+                SiteReadiness::Ongoing => is_ongoing = true,
+                SiteReadiness::Failed { reason } => failures.push(reason),
             }
         }
         if is_empty {
             failures.push("no site is up".to_owned());
         }
         match (failures.is_empty(), is_ongoing) {
-            (false, _) => Readiness::Failed { reason: failures.join("; ") },
-            (true, true) => Readiness::Ongoing,
-            (true, false) => Readiness::Ready,
+            (false, _) => SiteReadiness::Failed { reason: failures.join("; ") },
+            (true, true) => SiteReadiness::Ongoing,
+            (true, false) => SiteReadiness::Ready,
         }
     }
 
     /// Returns the readiness of one site, given its state. A failed reset of all sites does not count: it says nothing
     /// about this one.
-    pub fn of_site(&self, scope: &ResetScope, name: &SiteName, state: &InstanceState) -> Readiness {
+    pub fn of_site(&self, scope: &ResetScope, name: &SiteName, state: &InstanceState) -> SiteReadiness {
         let whole = ResetScope { site: None, ..scope.clone() };
         let is_running = |scope: &ResetScope| matches!(self.scopes.get(scope), Some(ScopeState::Running { .. }));
         if is_running(scope) || is_running(&whole) {
-            return Readiness::Ongoing;
+            return SiteReadiness::Ongoing;
         }
         match self.scopes.get(scope) {
-            Some(ScopeState::Failed { reason }) => Readiness::Failed { reason: reason.clone() },
+            Some(ScopeState::Failed { reason }) => SiteReadiness::Failed { reason: reason.clone() },
             _ => of_state(name, state),
         }
     }
@@ -146,17 +146,18 @@ impl ResetBoard {
 
 /// Returns the readiness of a site of which no reset was asked for here. One that fails its probes may recover, so
 /// harnesses wait for it.
-fn of_state(name: &SiteName, state: &InstanceState) -> Readiness {
+fn of_state(name: &SiteName, state: &InstanceState) -> SiteReadiness {
     match state {
-        InstanceState::Ready => Readiness::Ready,
-        InstanceState::Preparing
-        | InstanceState::Starting
-        | InstanceState::Resetting
-        | InstanceState::Unhealthy(_) => Readiness::Ongoing,
-        InstanceState::Failed(failure) => {
-            Readiness::Failed { reason: format!("{name} has failed: {}; {}", failure.reason, failure.hint) }
+        InstanceState::Ready => SiteReadiness::Ready,
+        InstanceState::Preparing | InstanceState::Starting | InstanceState::Resetting | InstanceState::Unhealthy(_) => {
+            SiteReadiness::Ongoing
         }
-        InstanceState::Down | InstanceState::Stopping => Readiness::Failed { reason: format!("{name} is {}", state.name()) },
+        InstanceState::Failed(failure) => {
+            SiteReadiness::Failed { reason: format!("{name} has failed: {}; {}", failure.reason, failure.hint) }
+        }
+        InstanceState::Down | InstanceState::Stopping => {
+            SiteReadiness::Failed { reason: format!("{name} is {}", state.name()) }
+        }
     }
 }
 
@@ -176,29 +177,29 @@ mod tests {
         ["forum", "shop"].map(|name| SiteName::parse(name).expect("a name"))
     }
 
-    fn ready(board: &ResetBoard, scope: &ResetScope) -> Readiness {
+    fn ready(board: &ResetBoard, scope: &ResetScope) -> SiteReadiness {
         let names = names();
         board.of_all(scope, names.iter().map(|name| (name, &InstanceState::Ready)))
     }
 
-    fn failed(reason: &str) -> Readiness {
-        Readiness::Failed { reason: reason.to_owned() }
+    fn failed(reason: &str) -> SiteReadiness {
+        SiteReadiness::Failed { reason: reason.to_owned() }
     }
 
     #[test]
     fn a_failure_stays_until_a_reset_succeeds() {
         let mut board = ResetBoard::default();
         let all = scope(1, None);
-        assert_eq!(ready(&board, &all), Readiness::Ready);
+        assert_eq!(ready(&board, &all), SiteReadiness::Ready);
         assert_eq!(board.begin(&all), BeganReset::Started);
-        assert_eq!(ready(&board, &all), Readiness::Ongoing);
+        assert_eq!(ready(&board, &all), SiteReadiness::Ongoing);
         board.fail(&all, "no disk".to_owned());
         assert_eq!(ready(&board, &all), failed("no disk"));
-        assert_eq!(ready(&board, &scope(2, None)), Readiness::Ready, "another slot");
+        assert_eq!(ready(&board, &scope(2, None)), SiteReadiness::Ready, "another slot");
         assert_eq!(board.begin(&all), BeganReset::Started);
-        assert_eq!(ready(&board, &all), Readiness::Ongoing, "a running one is told first");
+        assert_eq!(ready(&board, &all), SiteReadiness::Ongoing, "a running one is told first");
         board.complete(&all);
-        assert_eq!(ready(&board, &all), Readiness::Ready);
+        assert_eq!(ready(&board, &all), SiteReadiness::Ready);
         let left = ResetBoard::with_failures([(all.clone(), "the daemon ended".to_owned())]);
         assert_eq!(ready(&left, &all), failed("the daemon ended"));
     }
@@ -211,9 +212,9 @@ mod tests {
         assert_eq!(board.begin(&all), BeganReset::AlreadyRunning);
         assert!(board.takes_another_pass(&all));
         assert!(!board.takes_another_pass(&all), "one for all who asked during the first");
-        assert_eq!(ready(&board, &all), Readiness::Ongoing);
+        assert_eq!(ready(&board, &all), SiteReadiness::Ongoing);
         board.complete(&all);
-        assert_eq!(ready(&board, &all), Readiness::Ready);
+        assert_eq!(ready(&board, &all), SiteReadiness::Ready);
         assert_eq!(board.begin(&all), BeganReset::Started);
     }
 
@@ -223,17 +224,17 @@ mod tests {
         let (all, forum) = (scope(1, None), scope(1, Some("forum")));
         let [name, other] = names();
         board.begin(&forum);
-        assert_eq!(ready(&board, &all), Readiness::Ongoing);
+        assert_eq!(ready(&board, &all), SiteReadiness::Ongoing);
         board.fail(&forum, "it differs".to_owned());
         assert_eq!(ready(&board, &all), failed("it differs"));
         assert_eq!(board.of_site(&forum, &name, &InstanceState::Ready), failed("it differs"));
         let shop = scope(1, Some("shop"));
-        assert_eq!(board.of_site(&shop, &other, &InstanceState::Ready), Readiness::Ready);
+        assert_eq!(board.of_site(&shop, &other, &InstanceState::Ready), SiteReadiness::Ready);
         board.begin(&all);
-        assert_eq!(board.of_site(&shop, &other, &InstanceState::Ready), Readiness::Ongoing);
+        assert_eq!(board.of_site(&shop, &other, &InstanceState::Ready), SiteReadiness::Ongoing);
         board.complete(&all);
-        assert_eq!(ready(&board, &all), Readiness::Ready);
-        assert_eq!(board.of_site(&forum, &name, &InstanceState::Ready), Readiness::Ready, "all were reset");
+        assert_eq!(ready(&board, &all), SiteReadiness::Ready);
+        assert_eq!(board.of_site(&forum, &name, &InstanceState::Ready), SiteReadiness::Ready, "all were reset");
         // A failure during the reset of all sites stays: the site may have had its turn before.
         board.begin(&all);
         board.begin(&forum);
@@ -242,7 +243,11 @@ mod tests {
         assert_eq!(ready(&board, &all), failed("it differs"));
         board.begin(&all);
         board.fail(&all, "no disk".to_owned());
-        assert_eq!(board.of_site(&shop, &other, &InstanceState::Ready), Readiness::Ready, "it says nothing about it");
+        assert_eq!(
+            board.of_site(&shop, &other, &InstanceState::Ready),
+            SiteReadiness::Ready,
+            "it says nothing about it"
+        );
     }
 
     #[test]
@@ -258,7 +263,7 @@ mod tests {
             InstanceState::Resetting,
             InstanceState::Unhealthy(failure.clone()),
         ] {
-            assert_eq!(with(&state), Readiness::Ongoing, "{state:?}");
+            assert_eq!(with(&state), SiteReadiness::Ongoing, "{state:?}");
         }
         assert_eq!(with(&InstanceState::Failed(failure)), failed("shop has failed: its disk is full; make room"));
         assert_eq!(with(&InstanceState::Stopping), failed("shop is stopping"));
@@ -304,12 +309,12 @@ mod tests {
                     _ => {}
                 }
                 let expected = if model.iter().any(|(is_running, ..)| *is_running) {
-                    Readiness::Ongoing
+                    SiteReadiness::Ongoing
                 } else if model.iter().any(|(.., has_failed)| *has_failed) {
                     let count = model.iter().filter(|(.., has_failed)| *has_failed).count();
                     failed(&vec!["reason"; count].join("; "))
                 } else {
-                    Readiness::Ready
+                    SiteReadiness::Ready
                 };
                 prop_assert_eq!(ready(&board, &scopes[0]), expected);
             }

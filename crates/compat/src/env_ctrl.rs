@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::board::Readiness;
+use crate::board::SiteReadiness;
 use arenad_model::instance::InstanceState;
 
 /// The type of all replies of env-ctrl.
@@ -49,14 +49,14 @@ struct UnknownBody {
 /// Returns the reply to `/status`. `services` are the names of the site's services, and `message` is a sentence about the
 /// site.
 pub fn status<'a>(
-    readiness: &Readiness,
+    readiness: &SiteReadiness,
     state: &InstanceState,
     services: impl IntoIterator<Item = &'a str>,
     message: &str,
 ) -> EnvCtrlReply {
     let word = word(readiness, state);
     let services = services.into_iter().map(|name| (name, word)).collect();
-    let success = *readiness == Readiness::Ready;
+    let success = *readiness == SiteReadiness::Ready;
     reply(200, success, message, Some(ServiceValues { services }))
 }
 
@@ -82,14 +82,14 @@ fn printed(body: &impl Serialize) -> String {
 }
 
 /// Returns env-ctrl's word for the state of a service.
-fn word(readiness: &Readiness, state: &InstanceState) -> &'static str {
+fn word(readiness: &SiteReadiness, state: &InstanceState) -> &'static str {
     match (readiness, state) {
-        (Readiness::Ready, _) => "HEALTHY",
+        (SiteReadiness::Ready, _) => "HEALTHY",
         (_, InstanceState::Unhealthy(_)) => "UNHEALTHY",
         (_, InstanceState::Down) => "STOPPED",
         (_, InstanceState::Stopping) => "STOPPING",
-        (Readiness::Failed { .. }, _) => "FATAL",
-        (Readiness::Ongoing, _) => "STARTING",
+        (SiteReadiness::Failed { .. }, _) => "FATAL",
+        (SiteReadiness::Ongoing, _) => "STARTING",
     }
 }
 
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_status_has_the_shape_of_env_ctrl() {
-        let reply = status(&Readiness::Ready, &InstanceState::Ready, ["web", "db"], "shopping is ready");
+        let reply = status(&SiteReadiness::Ready, &InstanceState::Ready, ["web", "db"], "shopping is ready");
         let expected = "{\n  \"success\": true,\n  \"message\": \"shopping is ready\",\n  \"details\": {\n    \"value\": {\n      \
                         \"services\": {\n        \"db\": \"HEALTHY\",\n        \"web\": \"HEALTHY\"\n      }\n    },\n    \
                         \"exec_logs\": []\n  }\n}";
@@ -113,11 +113,11 @@ mod tests {
     #[test]
     fn only_a_ready_site_is_a_success() {
         let failure = InstanceFailure { reason: "down".to_owned(), hint: "wait".to_owned() };
-        let failed = Readiness::Failed { reason: "it differs".to_owned() };
+        let failed = SiteReadiness::Failed { reason: "it differs".to_owned() };
         for (readiness, state, word) in [
-            (Readiness::Ongoing, InstanceState::Ready, "STARTING"),
-            (Readiness::Ongoing, InstanceState::Resetting, "STARTING"),
-            (Readiness::Ongoing, InstanceState::Unhealthy(failure.clone()), "UNHEALTHY"),
+            (SiteReadiness::Ongoing, InstanceState::Ready, "STARTING"),
+            (SiteReadiness::Ongoing, InstanceState::Resetting, "STARTING"),
+            (SiteReadiness::Ongoing, InstanceState::Unhealthy(failure.clone()), "UNHEALTHY"),
             (failed.clone(), InstanceState::Ready, "FATAL"),
             (failed.clone(), InstanceState::Failed(failure), "FATAL"),
             (failed.clone(), InstanceState::Stopping, "STOPPING"),

@@ -3,7 +3,7 @@
 //! BrowserGym compares the body of `/status` with [`READY`] and takes every status other than 200 for a failure that ends
 //! the study; to `/reset` it also expects 418. It prints the bodies of failures.
 
-use crate::board::{BeganReset, Readiness};
+use crate::board::{BeganReset, SiteReadiness};
 
 /// The type of all replies of the reset server.
 pub const CONTENT_TYPE: &str = "text/html";
@@ -30,11 +30,11 @@ pub fn began(began: BeganReset, base: &str) -> ResetReply {
 }
 
 /// Returns the reply to `/status`.
-pub fn readiness(readiness: &Readiness) -> ResetReply {
+pub fn readiness(readiness: &SiteReadiness) -> ResetReply {
     match readiness {
-        Readiness::Ongoing => ResetReply { status: 200, body: "Reset ongoing".to_owned() },
-        Readiness::Failed { reason } => failure(500, reason),
-        Readiness::Ready => ResetReply { status: 200, body: READY.to_owned() },
+        SiteReadiness::Ongoing => ResetReply { status: 200, body: "Reset ongoing".to_owned() },
+        SiteReadiness::Failed { reason } => failure(500, reason),
+        SiteReadiness::Ready => ResetReply { status: 200, body: READY.to_owned() },
     }
 }
 
@@ -66,13 +66,13 @@ mod tests {
         assert_eq!(running.status, 418);
         assert_eq!(running.body, r#"Reset already running, check status <a href="/status">here</a>"#);
         assert!(began(BeganReset::Started, "/slots/3").body.contains(r#"<a href="/slots/3/status">"#));
-        let said = |readiness: &Readiness| {
+        let said = |readiness: &SiteReadiness| {
             let reply = super::readiness(readiness);
             (reply.status, reply.body)
         };
-        assert_eq!(said(&Readiness::Ready), (200, "Ready for duty!".to_owned()));
-        assert_eq!(said(&Readiness::Ongoing), (200, "Reset ongoing".to_owned()));
-        let failed = Readiness::Failed { reason: "<script> & co".to_owned() };
+        assert_eq!(said(&SiteReadiness::Ready), (200, "Ready for duty!".to_owned()));
+        assert_eq!(said(&SiteReadiness::Ongoing), (200, "Reset ongoing".to_owned()));
+        let failed = SiteReadiness::Failed { reason: "<script> & co".to_owned() };
         let body = "Error executing reset script:<p>&lt;script&gt; &amp; co</p>";
         assert_eq!(said(&failed), (500, body.to_owned()));
         assert_eq!(unknown().body, "Endpoint not found");

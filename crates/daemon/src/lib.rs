@@ -55,8 +55,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::api::Api;
-use self::compat::AskedResets;
 use self::certificates::{Certifier, CertifierError};
+use self::compat::AskedResets;
 use self::environments::EnvironmentRegistry;
 use self::operations::Operations;
 use self::port::ChosenPort;

@@ -66,10 +66,7 @@ impl DaemonStore {
     }
 
     /// Records that the resets that an earlier daemon had not ended have failed, and returns all failures.
-    pub async fn interrupt_asked_resets(
-        &self,
-        failure: &str,
-    ) -> Result<Vec<(ResetScope, String)>, StoreError> {
+    pub async fn interrupt_asked_resets(&self, failure: &str) -> Result<Vec<(ResetScope, String)>, StoreError> {
         const DOING: &str = "read the resets that were asked for";
         sqlx::query("UPDATE asked_resets SET failure = ? WHERE failure IS NULL")
             .bind(failure)

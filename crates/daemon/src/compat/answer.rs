@@ -17,7 +17,7 @@ use super::subject::{self, ResetTargets};
 use crate::api::{Api, ApiError};
 use arenad_compat::address::{self, CompatAction, CompatRequest, UnknownAddress};
 use arenad_compat::admission::{self, RequestOrigin};
-use arenad_compat::board::Readiness;
+use arenad_compat::board::SiteReadiness;
 use arenad_compat::env_ctrl::{self as control, EnvCtrlReply};
 use arenad_compat::reply::{self, ResetReply};
 
@@ -55,7 +55,7 @@ async fn answer(State(server): State<Arc<CompatServer>>, request: Request) -> Re
     let action = parsed.action;
     if let Err(refusal) = server.admit(&request, action.changes_state()) {
         let told = format!("{refusal}; use `arenad reset`, or a program such as curl");
-        tracing::warn!(address = %request.uri(), "a request to the reset server was refused: {refusal}");
+        tracing::debug!(address = %request.uri(), "a request to the reset server was refused: {refusal}");
         return failed(action, StatusCode::FORBIDDEN, &told);
     }
     match Box::pin(server.perform(parsed, request)).await {
@@ -120,9 +120,9 @@ impl CompatServer {
         self.resets.ask(&self.api, targets).await?;
         let readiness = self.resets.settled(&self.api, &waiting, Instant::now() + FORM_PATIENCE).await;
         Ok(shown(match readiness {
-            Readiness::Ready => reply::readiness(&readiness),
-            Readiness::Failed { reason } => reply::failure(500, &reason),
-            Readiness::Ongoing => reply::failure(504, "the site is not ready yet"),
+            SiteReadiness::Ready => reply::readiness(&readiness),
+            SiteReadiness::Failed { reason } => reply::failure(500, &reason),
+            SiteReadiness::Ongoing => reply::failure(504, "the site is not ready yet"),
         }))
     }
 }

@@ -11,7 +11,7 @@ use super::answer::CompatServer;
 use super::subject::ResetTargets;
 use crate::api::ApiError;
 use arenad_compat::address::EnvCtrlCommand;
-use arenad_compat::board::Readiness;
+use arenad_compat::board::SiteReadiness;
 use arenad_compat::env_ctrl::{self as control, EnvCtrlReply};
 use arenad_instance::{InstanceHandle, OperationOutcome};
 use arenad_model::request_queue::Want;
@@ -55,9 +55,9 @@ async fn status(server: &CompatServer, targets: &ResetTargets, instance: &Instan
     let report = instance.report();
     let services = instance.site.services.iter().map(|service| service.name.as_str());
     let message = match &readiness {
-        Readiness::Ready => format!("{} is ready", instance.site.name),
-        Readiness::Failed { reason } => reason.clone(),
-        Readiness::Ongoing => {
+        SiteReadiness::Ready => format!("{} is ready", instance.site.name),
+        SiteReadiness::Failed { reason } => reason.clone(),
+        SiteReadiness::Ongoing => {
             let stage = report.stage.or(report.waiting_for).map(|stage| format!(": {stage}")).unwrap_or_default();
             format!("{} is {}{stage}", instance.site.name, report.state.name())
         }
@@ -74,7 +74,7 @@ async fn start(
 ) -> Result<EnvCtrlReply, ApiError> {
     let name = &instance.site.name;
     let readiness = server.resets.settled(&server.api, targets, Instant::now()).await;
-    if readiness == Readiness::Ready {
+    if readiness == SiteReadiness::Ready {
         return Ok(ended(&readiness, instance, "is ready"));
     }
     let ticket = instance.ask(Want::Up).await?;
@@ -82,7 +82,7 @@ async fn start(
         return Ok(control::outcome(true, &format!("the start of {name} has begun")));
     }
     let Ok(outcome) = tokio::time::timeout(PATIENCE, ticket.wait()).await else {
-        return Ok(ended(&Readiness::Ongoing, instance, ""));
+        return Ok(ended(&SiteReadiness::Ongoing, instance, ""));
     };
     if let OperationOutcome::Failed(failure) = outcome {
         return Ok(control::outcome(false, &format!("{name} did not start: {}; {}", failure.reason, failure.hint)));
@@ -92,11 +92,11 @@ async fn start(
 }
 
 /// Returns the reply to a command that has ended, or for which the client no longer waits.
-fn ended(readiness: &Readiness, instance: &InstanceHandle, done: &str) -> EnvCtrlReply {
+fn ended(readiness: &SiteReadiness, instance: &InstanceHandle, done: &str) -> EnvCtrlReply {
     let name = &instance.site.name;
     match readiness {
-        Readiness::Ready => control::outcome(true, &format!("{name} {done}")),
-        Readiness::Failed { reason } => control::outcome(false, reason),
-        Readiness::Ongoing => control::outcome(false, &format!("{name} is not ready yet")),
+        SiteReadiness::Ready => control::outcome(true, &format!("{name} {done}")),
+        SiteReadiness::Failed { reason } => control::outcome(false, reason),
+        SiteReadiness::Ongoing => control::outcome(false, &format!("{name} is not ready yet")),
     }
 }

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use crate::api::{Api, ApiError};
 use crate::compat::subject::ResetTargets;
 use arenad_api::OperationKind;
-use arenad_compat::board::{BeganReset, Readiness, ResetBoard};
+use arenad_compat::board::{BeganReset, ResetBoard, SiteReadiness};
 use arenad_instance::{AskError, InstanceHandle, OperationOutcome, Ticket};
 use arenad_model::error::describe;
 use arenad_model::request_queue::Want;
@@ -100,7 +100,7 @@ impl AskedResets {
     }
 
     /// Waits until sites are ready or have failed, or until the deadline.
-    pub(super) async fn settled(&self, api: &Api, targets: &ResetTargets, deadline: Instant) -> Readiness {
+    pub(super) async fn settled(&self, api: &Api, targets: &ResetTargets, deadline: Instant) -> SiteReadiness {
         let mut board = self.board.subscribe();
         let mut reports: Vec<_> = targets.instances.iter().map(InstanceHandle::changes).collect();
         loop {
@@ -112,17 +112,17 @@ impl AskedResets {
                 (Some(name), [state]) => now.of_site(&targets.scope, name, state),
                 _ => now.of_all(&targets.scope, named),
             };
-            if readiness != Readiness::Ongoing {
+            if readiness != SiteReadiness::Ongoing {
                 return readiness;
             }
             let changes = reports.iter_mut().map(|report| Box::pin(report.changed()));
             tokio::select! {
                 _ = board.changed() => {}
                 (changed, ..) = select_all(changes) => if changed.is_err() {
-                    return Readiness::Failed { reason: "a site was taken down".to_owned() };
+                    return SiteReadiness::Failed { reason: "a site was taken down".to_owned() };
                 },
                 () = tokio::time::sleep_until(deadline) => return readiness,
-                () = api.stop.cancelled() => return Readiness::Failed { reason: STOPPING.to_owned() },
+                () = api.stop.cancelled() => return SiteReadiness::Failed { reason: STOPPING.to_owned() },
             }
         }
     }
