@@ -104,3 +104,37 @@ fn variables(environment: &Environment, reader: EnvReader) -> Vec<(String, Strin
         EnvReader::All => plain().into_iter().chain(of_browsergym(environment, &url)).collect(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn status(compat: Option<&str>, up: &[&str]) -> Status {
+        let environment = |name: &&str| json!({ "name": name, "description": "", "host": "localhost", "sites": [] });
+        let daemon = json!({
+            "version": "1", "pid": 1, "installation": "i", "state_dir": "/", "background": false,
+            "started_at": "2026-01-01T00:00:00Z", "engine": "unix:///e", "compat": compat,
+        });
+        let environments: Vec<_> = up.iter().map(environment).collect();
+        let status = json!({ "daemon": daemon, "conditions": [], "environments": environments });
+        serde_json::from_value(status).expect("a status")
+    }
+
+    #[test]
+    fn variables_that_lead_elsewhere_are_noted() {
+        let server = Some("http://127.0.0.1:7565");
+        for (status, expected) in [
+            (status(server, &["mini"]), None),
+            (status(server, &[]), None),
+            (status(None, &["mini"]), Some("no reset server")),
+            (status(Some("http://127.0.0.1:17565"), &["mini"]), Some("and the variables name port 7565")),
+            (status(server, &["webarena"]), Some("a reset resets webarena, not mini")),
+            (status(server, &["mini", "webarena"]), Some("append /environments/mini")),
+        ] {
+            let note = note(&status, "mini", 7565);
+            assert_eq!(note.is_some(), expected.is_some(), "{note:?}");
+            assert!(note.unwrap_or_default().contains(expected.unwrap_or_default()));
+        }
+    }
+}

@@ -22,8 +22,8 @@ use arenad_model::site::Secret;
 /// The address of the episode proxy unless the operator chooses another one.
 const DEFAULT_PROXY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7500);
 
-/// The address of the reset server of harnesses unless the operator chooses another one: the port that `arenad env` prints
-/// by default.
+/// The address of the reset server of harnesses unless the operator chooses another one: the port that `arenad env`
+/// prints by default.
 const DEFAULT_COMPAT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7565);
 
 /// Runs the daemon until a signal or `arenad down` stops it.
@@ -121,8 +121,8 @@ const COMPAT: PortKind = PortKind { option: "--compat", server: "the reset serve
 
 /// Returns a port that the daemon offers besides the API.
 ///
-/// Errors: other hosts can reach the address and no proxy adds TLS. Tokens of episodes would be readable on the way to the
-/// episode proxy, and the reset server has no credentials at all.
+/// Errors: other hosts can reach the address and no proxy adds TLS. Tokens of episodes would be readable on the way to
+/// the episode proxy, and the reset server has no credentials at all.
 fn port(
     kind: &PortKind,
     chosen: Option<PortAddress>,

@@ -1,4 +1,5 @@
-//! Harnesses that reset sites by their own protocols: exact answers, failures, crashes, slots, and pages that try it too.
+//! Harnesses that reset sites by their own protocols: exact answers, failures, crashes, slots, and pages that try it
+//! too.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -284,7 +285,7 @@ async fn slots_are_reset_by_their_number_unless_an_episode_has_them() {
     let (code, text) = said(&world, "/slots/3/reset");
     assert!(code == 404 && text.contains("find slot 3 of toy: it has toy:1, toy:2"), "{code} {text}");
 
-    // What belongs to an episode is refused, as `arenad reset` does.
+    // The slot of an episode is not reset, as with `arenad reset`.
     let started = api.start(json!({ "sites": [{ "site": "toy", "slot": 2 }], "wait_seconds": 60 })).await;
     let generations = (generation(1), generation(2));
     let (code, text) = said(&world, "/slots/2/reset");

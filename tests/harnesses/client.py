@@ -55,7 +55,7 @@ def full_reset(benchmark):
 
 
 def agentlab():
-    """What AgentLab makes of the variables, which it parses and joins again for each of its workers."""
+    """Returns the variables as AgentLab joins them for each of its workers, after it has parsed them."""
     without_init("browsergym.webarena", "webarena.browser_env")
     from agentlab.experiments.multi_server import WebArenaInstanceVars
 

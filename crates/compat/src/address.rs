@@ -34,7 +34,7 @@ impl CompatSubject {
     }
 }
 
-/// What a request wants.
+/// The goal of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompatAction {
     /// `GET /reset`: begin to reset all sites.
@@ -76,7 +76,7 @@ impl CompatAction {
 pub struct CompatRequest {
     /// The sites that the request is about.
     pub subject: CompatSubject,
-    /// What the request wants.
+    /// The goal of the request.
     pub action: CompatAction,
 }
 

@@ -2,12 +2,12 @@
 //!
 //! The protocols have no credentials, so every program of this host may reset sites. Pages may not:
 //!
-//! - A page whose name an attacker resolves to this host (DNS rebinding) sends its own name as `Host`. Only IP addresses,
-//!   which cannot be resolved to others, `localhost`, and the host names of environments are accepted.
-//! - A page of any origin, the sites themselves among them, can make a browser send a `GET` with a link or a picture. An
-//!   agent can be talked into opening the address. Harnesses and scripts are no browsers, so a request that a browser has
-//!   made changes nothing. Browsers send `Sec-Fetch-Site` to this host, `Origin` with forms, and a `User-Agent` that
-//!   begins with `Mozilla/`, which no page can remove, also where they leave the other two out.
+//! - A page whose name an attacker resolves to this host (DNS rebinding) sends its own name as `Host`. Only IP
+//!   addresses, which cannot be resolved to others, `localhost`, and the host names of environments are accepted.
+//! - A page of any origin, the sites themselves among them, can make a browser send a `GET` with a link or a picture.
+//!   An agent can be talked into opening the address. Harnesses and scripts use other programs, so a request of a
+//!   browser changes nothing. Browsers send `Sec-Fetch-Site` to this host, `Origin` with forms, and a
+//!   `User-Agent` that begins with `Mozilla/`, which no page can remove, also where they leave the other two out.
 
 use std::net::IpAddr;
 

@@ -5,12 +5,12 @@
 //!                           │  ▲ └── fail ──► failed ── begin ──► running
 //!                           └──┘ begin: another pass
 //! ```
-//! A client that asks while a reset runs is told so, and waits for the same end as the client that began it. It may have
-//! written to a site whose turn was over, so the run has another pass: no earlier write survives a reset that is reported
-//! as done.
+//! A client that asks while a reset runs is told so, and waits for the same end as the client that began it. It may
+//! have written to a site whose turn was over, so the run has another pass: no earlier write survives a reset that is
+//! reported as done.
 //!
-//! A failure stays until a reset succeeds, because harnesses continue as soon as `/status` says that the sites are ready.
-//! The daemon keeps the board in its store, so that this holds over its restarts as well.
+//! A failure stays until a reset succeeds, because harnesses continue as soon as `/status` says that the sites are
+//! ready. The daemon keeps the board in its store, so that this holds over its restarts as well.
 
 use std::collections::BTreeMap;
 
@@ -271,13 +271,14 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens in whatever order: no one is told that sites are ready while a reset runs, or after one that
-        /// failed, and nobody who asked is forgotten.
+        /// In every order of events, sites are reported as ready neither while a reset runs nor after one that failed,
+        /// and each request for a reset has a pass that begins after it.
         #[test]
         fn ready_is_never_said_too_early(steps in proptest::collection::vec((0_u8..4, 0_usize..3), 0..60)) {
             let scopes = [scope(1, None), scope(1, Some("forum")), scope(1, Some("shop"))];
             let mut board = ResetBoard::default();
-            // For each scope: whether a reset runs, whether another was asked for meanwhile, whether the last one failed.
+            // For each scope: whether a reset runs, whether another was asked for meanwhile, whether the last one
+            // failed.
             let mut model = [(false, false, false); 3];
             for (step, index) in steps {
                 let (scope, is_running) = (&scopes[index], model[index].0);

@@ -15,7 +15,7 @@ pub const CONTENT_TYPE: &str = "application/json";
 /// A reply of env-ctrl.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvCtrlReply {
-    /// The HTTP status.
+    /// The status of the response, as in HTTP.
     pub status: u16,
     /// The body, as [`CONTENT_TYPE`].
     pub body: String,
@@ -46,8 +46,8 @@ struct UnknownBody {
     error: &'static str,
 }
 
-/// Returns the reply to `/status`. `services` are the names of the site's services, and `message` is a sentence about the
-/// site.
+/// Returns the reply to `/status`. `services` are the names of the site's services, and `message` is a sentence about
+/// the site.
 pub fn status<'a>(
     readiness: &SiteReadiness,
     state: &InstanceState,
@@ -101,10 +101,22 @@ mod tests {
     #[test]
     fn a_status_has_the_shape_of_env_ctrl() {
         let reply = status(&SiteReadiness::Ready, &InstanceState::Ready, ["web", "db"], "shopping is ready");
-        let expected = "{\n  \"success\": true,\n  \"message\": \"shopping is ready\",\n  \"details\": {\n    \"value\": {\n      \
-                        \"services\": {\n        \"db\": \"HEALTHY\",\n        \"web\": \"HEALTHY\"\n      }\n    },\n    \
-                        \"exec_logs\": []\n  }\n}";
-        assert_eq!((reply.status, reply.body.as_str()), (200, expected));
+        let lines = [
+            "{",
+            r#"  "success": true,"#,
+            r#"  "message": "shopping is ready","#,
+            r#"  "details": {"#,
+            r#"    "value": {"#,
+            r#"      "services": {"#,
+            r#"        "db": "HEALTHY","#,
+            r#"        "web": "HEALTHY""#,
+            "      }",
+            "    },",
+            r#"    "exec_logs": []"#,
+            "  }",
+            "}",
+        ];
+        assert_eq!((reply.status, reply.body), (200, lines.join("\n")));
         let unknown = unknown();
         assert_eq!(unknown.status, 404);
         assert_eq!(unknown.body, "{\n  \"success\": false,\n  \"error\": \"Not found\"\n}");

@@ -3,7 +3,7 @@
 //!
 //! | Module | Job |
 //! |---|---|
-//! | [`address`] | which site or environment a request is about, and what it wants |
+//! | [`address`] | the site or environment that a request is about, and its goal |
 //! | [`admission`] | whether a request may be answered: names of this host only, and no browser may cause a reset |
 //! | [`board`] | which resets run, which have failed, and what `/status` says therefore |
 //! | [`reply`] | the exact replies of the reset server |

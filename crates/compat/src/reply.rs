@@ -1,7 +1,7 @@
 //! The replies of the reset server, in its exact words.
 //!
-//! BrowserGym compares the body of `/status` with [`READY`] and takes every status other than 200 for a failure that ends
-//! the study; to `/reset` it also expects 418. It prints the bodies of failures.
+//! BrowserGym compares the body of `/status` with [`READY`] and takes every status other than 200 for a failure that
+//! ends the study; to `/reset` it also expects 418. It prints the bodies of failures.
 
 use crate::board::{BeganReset, SiteReadiness};
 
@@ -14,7 +14,7 @@ pub const READY: &str = "Ready for duty!";
 /// A reply of the reset server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResetReply {
-    /// The HTTP status.
+    /// The status of the response, as in HTTP.
     pub status: u16,
     /// The body, as [`CONTENT_TYPE`].
     pub body: String,

@@ -1,5 +1,5 @@
-//! Ports of this host that the daemon listens on besides the API: a default one, without which it goes on, or one that the
-//! operator has chosen.
+//! Ports of this host that the daemon listens on besides the API: a default one, without which it goes on, or one that
+//! the operator has chosen.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

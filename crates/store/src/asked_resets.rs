@@ -1,7 +1,7 @@
 //! The table of resets that harnesses have asked for and that are not known to have succeeded.
 //!
-//! A row is there from before the first site is reset until all sites are. A daemon that finds rows therefore knows that
-//! sites may still have what was written to them.
+//! A row is there from before the first site is reset until all sites are. A daemon that finds rows therefore knows
+//! that sites may still have what was written to them.
 
 use sqlx::Row;
 

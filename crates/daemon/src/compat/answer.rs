@@ -21,8 +21,8 @@ use arenad_compat::board::SiteReadiness;
 use arenad_compat::env_ctrl::{self as control, EnvCtrlReply};
 use arenad_compat::reply::{self, ResetReply};
 
-/// The time for which `/status` waits for the end of a reset. BrowserGym asks at once and then every 20 s, so waiting saves
-/// most of its time. It has no time limit of its own; proxies often end a request after a minute.
+/// The time for which `/status` waits for the end of a reset. BrowserGym asks at once and then every 20 s, so waiting
+/// saves most of its time. It has no time limit of its own; proxies often end a request after a minute.
 const STATUS_PATIENCE: Duration = Duration::from_secs(50);
 
 /// The time for which the reset form waits for the end of the reset. VisualWebArena takes every answer for the end.
@@ -130,7 +130,7 @@ impl CompatServer {
 /// Returns the hosts that a request names.
 fn hosts(headers: &HeaderMap, uri: &Uri) -> Vec<String> {
     let named = headers.get_all(header::HOST).iter();
-    // A value that is no text is the name of no host.
+    // A value with other bytes than ASCII becomes the empty name, which no host has.
     let named = named.map(|host: &HeaderValue| host.to_str().unwrap_or_default().to_owned());
     named.chain(uri.authority().map(|authority| authority.as_str().to_owned())).collect()
 }

@@ -1,7 +1,7 @@
 //! Performs env-ctrl's commands on one slot of a site.
 //!
-//! A site of arenad keeps no state when it is stopped, so a restart is a reset. Stopping is refused: the site's public port
-//! would close, and only `arenad up` could open it again.
+//! A site of arenad keeps no state when it is stopped, so a restart is a reset. Stopping is refused: the site's public
+//! port would close, and only `arenad up` could open it again.
 
 use std::time::Duration;
 

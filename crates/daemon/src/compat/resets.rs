@@ -1,5 +1,5 @@
-//! Resets that harnesses ask for: one request of every driver, as for `POST …/resets`, and the board of those that run or
-//! have failed.
+//! Resets that harnesses ask for: one request of every driver, as for `POST …/resets`, and the board of those that run
+//! or have failed.
 //!
 //! A row of the store says that a reset runs from before the first request until after the last site was proven. If the
 //! daemon ends in between, the next one finds the row, and reports the reset as failed: of some sites it was not even
@@ -44,7 +44,7 @@ enum PassFailure {
     Refused(ApiError),
     /// Sites were not reset.
     Failed(String),
-    /// The daemon stops.
+    /// The daemon stopped before the sites were reset.
     Stopping,
 }
 
@@ -157,7 +157,8 @@ impl AskedRun {
         };
         tracing::warn!(environment = %scope.environment, slot = scope.slot, "a reset for a harness failed: {failed}");
         let _turn = resets.turn.lock().await;
-        // Without this change, the row says that the reset has not ended, which the next daemon takes for a failure too.
+        // Without this change, the row says that the reset has not ended, which the next daemon takes for a failure
+        // too.
         if let Err(error) = resets.store.fail_asked_reset(&scope, &failed).await {
             tracing::warn!(error = describe(&error), "the failure of a reset could not be stored");
         }
