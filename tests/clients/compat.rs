@@ -286,7 +286,7 @@ async fn slots_are_reset_by_their_number_unless_an_episode_has_them() {
     assert!(code == 404 && text.contains("find slot 3 of toy: it has toy:1, toy:2"), "{code} {text}");
 
     // The slot of an episode is not reset, as with `arenad reset`.
-    let started = api.start(json!({ "sites": [{ "site": "toy", "slot": 2 }], "wait_seconds": 60 })).await;
+    let started = api.start(json!({ "slots": { "toy": 2 }, "wait_seconds": 60 })).await;
     let generations = (generation(1), generation(2));
     let (code, text) = said(&world, "/slots/2/reset");
     assert!(code == 409 && text.contains(&format!("belongs to episode {}", id(&started))), "{code} {text}");
