@@ -9,7 +9,7 @@
 # mmdebstrap       the bare Debian in which the scripts are tested
 # chromium         the browser that uses the sites, and its headless shell, with which arenad opens their pages
 # bubblewrap       hides the host's networks from the browser, because tests constantly add and remove some
-# python3          runs the tests of the Python client
+# python3, python3-venv  runs the tests of the Python client, and the code of harnesses
 # curl             uses the episode proxy as clients do
 # docker-compose   checks that it reads the Compose files as arenad does
 set -eu
@@ -40,6 +40,7 @@ need chromium chromium
 need chromium-headless-shell chromium-headless-shell
 need bwrap bubblewrap
 need python3 python3
+python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
 need curl curl
 
 # A dynamically linked busybox does not run in an empty image.

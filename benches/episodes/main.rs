@@ -35,7 +35,7 @@ use figures::setting;
 pub const FIVE: [&str; 5] = ["shopping", "shopping_admin", "reddit", "gitlab", "turkle"];
 
 /// The episode proxy takes a free port, beside the one of an installation.
-const VARIABLES: [(&str, &str); 1] = [("ARENAD_PROXY", "127.0.0.1:0")];
+const VARIABLES: [(&str, &str); 2] = [("ARENAD_PROXY", "127.0.0.1:0"), ("ARENAD_COMPAT", "127.0.0.1:0")];
 
 fn main() {
     let grants = setting("ARENAD_BENCH_GRANTS", 100);

@@ -11,6 +11,7 @@ mod arena;
 mod cost;
 mod docker_loop;
 mod figures;
+mod harness;
 mod resetter;
 mod sites;
 mod sustained;
@@ -38,6 +39,7 @@ fn main() {
     println!("{:16} {:>11} {:>9} {:>7} {:>7} {:>8}", "site", "docker loop", "swap p50", "p99", "CLI p50", "ratio");
     let loops: Vec<f64> = SITES.iter().map(|site| swap(&arena, &resetter, site, swaps, rounds)).collect();
     whole_environment(&resetter, rounds.max(swaps / 5));
+    harness::full_reset(&arena, &resetter, rounds);
     digests(&resetter, rounds.max(swaps / 5));
     sustained::compare(&arena, &resetter, &SITES[0], Duration::from_secs(seconds as u64));
     cost::idle(&arena);

@@ -299,6 +299,7 @@ impl ApiClient {
             .with_context(|| format!("open the daemon's log {}", log_path.display()))?;
         let parallel = daemon.and_then(|daemon| daemon.parallel);
         let proxy = daemon.and_then(|daemon| daemon.proxy);
+        let compat = daemon.and_then(|daemon| daemon.compat);
         let program = std::env::current_exe().context("find arenad's executable")?;
         std::process::Command::new("/bin/sh")
             .args(["-c", START_ALONE])
@@ -307,6 +308,7 @@ impl ApiClient {
             .args(daemon.iter().flat_map(|daemon| ["--subnets".to_owned(), daemon.subnets.to_string()]))
             .args(parallel.iter().flat_map(|number| ["--parallel".to_owned(), number.to_string()]))
             .args(proxy.iter().flat_map(|proxy| ["--proxy".to_owned(), proxy.to_string()]))
+            .args(compat.iter().flat_map(|compat| ["--compat".to_owned(), compat.to_string()]))
             .arg("--state-dir")
             .arg(&self.state_dir)
             .current_dir("/")

@@ -65,8 +65,8 @@ async fn daemon(global: &Global, environment: Option<&str>) -> Result<(DaemonSta
         .flat_map(|known| &known.sites)
         .filter(|site| !matches!(site.state, wire::InstanceState::Down | wire::InstanceState::Failed));
     let running = up.map(|site| site.name.clone()).collect();
-    let wire::DaemonStatus { pid, engine, proxy, .. } = status.daemon;
-    Ok((DaemonState::Answers { pid, engine, proxy }, running))
+    let wire::DaemonStatus { pid, engine, proxy, compat, .. } = status.daemon;
+    Ok((DaemonState::Answers { pid, engine, proxy, compat }, running))
 }
 
 /// Prints the findings by area: the level and the observation, and below them the consequence and the cure.

@@ -1,10 +1,17 @@
 //! `arenad env`: the variables that the benchmarks' own code, BrowserGym and AgentLab read.
 
+use std::time::Duration;
+
 use super::args::{EnvArgs, EnvFormat, EnvReader, Global};
+use super::client::ApiClient;
 use super::failure::CommandFailure;
 use super::{definition, exit_code, output};
+use arenad_api::Status;
 use arenad_model::harness_variables::{of_benchmark, of_browsergym};
 use arenad_model::site::{Environment, Site};
+
+/// The time for which the daemon is waited for, which knows whether a reset server listens.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Prints the variables in the chosen format.
 pub async fn run(global: &Global, args: &EnvArgs) -> Result<u8, CommandFailure> {
@@ -13,10 +20,14 @@ pub async fn run(global: &Global, args: &EnvArgs) -> Result<u8, CommandFailure> 
     let found = definition::load(&located)?;
     let variables = variables(&found.loaded.environment, args.reader);
     let format = if global.json { EnvFormat::Json } else { args.format };
-    // The note goes to standard error: on standard output, `eval` without quotes would join the lines, and a comment
-    // would swallow the rest.
-    if let Some((name, value)) = variables.iter().find(|(name, _)| name.ends_with("_FULL_RESET")) {
-        errln!("note: no reset server listens at {value} yet; BrowserGym continues without resets if {name} is unset");
+    // Notes go to standard error: on standard output, `eval` without quotes would join the lines, and a comment would
+    // swallow the rest.
+    let name = found.loaded.environment.name.as_str();
+    if variables.iter().any(|(name, _)| name.ends_with("_FULL_RESET"))
+        && let Some(status) = status(global).await
+        && let Some(note) = note(&status, name, found.loaded.environment.reset_port)
+    {
+        errln!("note: {note}");
     }
     let unnamed: Vec<&str> = found
         .loaded
@@ -56,6 +67,34 @@ pub async fn run(global: &Global, args: &EnvArgs) -> Result<u8, CommandFailure> 
     Ok(exit_code::OK)
 }
 
+/// Returns the status of the daemon, if one answers soon. The variables do not depend on it.
+async fn status(global: &Global) -> Option<Status> {
+    let client = ApiClient::new(global).ok()?;
+    tokio::time::timeout(PATIENCE, client.status()).await.ok()?.ok()
+}
+
+/// Returns why the variable for resets does not lead to this environment's sites.
+fn note(status: &Status, name: &str, port: u16) -> Option<String> {
+    let Some(server) = &status.daemon.compat else {
+        return Some("the daemon offers no reset server for harnesses (`arenad status` says why)".to_owned());
+    };
+    if !server.ends_with(&format!(":{port}")) {
+        return Some(format!(
+            "the reset server listens at {server}, and the variables name port {port}; set `reset_port` of the \
+             environment, or start the daemon with --compat"
+        ));
+    }
+    let up: Vec<&str> = status.environments.iter().map(|environment| environment.name.as_str()).collect();
+    match up.as_slice() {
+        [] => None,
+        [only] if *only == name => None,
+        [only] => Some(format!("only {only} is up, so a reset resets {only}, not {name}")),
+        _ => Some(format!(
+            "several environments are up; append /environments/{name} to the variable for resets, or they are refused"
+        )),
+    }
+}
+
 fn variables(environment: &Environment, reader: EnvReader) -> Vec<(String, String)> {
     let url = |site: &Site| Some(site.url(&environment.host));
     let plain = || of_benchmark(environment, &url);
@@ -63,5 +102,39 @@ fn variables(environment: &Environment, reader: EnvReader) -> Vec<(String, Strin
         EnvReader::Webarena => plain(),
         EnvReader::Browsergym => of_browsergym(environment, &url),
         EnvReader::All => plain().into_iter().chain(of_browsergym(environment, &url)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn status(compat: Option<&str>, up: &[&str]) -> Status {
+        let environment = |name: &&str| json!({ "name": name, "description": "", "host": "localhost", "sites": [] });
+        let daemon = json!({
+            "version": "1", "pid": 1, "installation": "i", "state_dir": "/", "background": false,
+            "started_at": "2026-01-01T00:00:00Z", "engine": "unix:///e", "compat": compat,
+        });
+        let environments: Vec<_> = up.iter().map(environment).collect();
+        let status = json!({ "daemon": daemon, "conditions": [], "environments": environments });
+        serde_json::from_value(status).expect("a status")
+    }
+
+    #[test]
+    fn variables_that_lead_elsewhere_are_noted() {
+        let server = Some("http://127.0.0.1:7565");
+        for (status, expected) in [
+            (status(server, &["mini"]), None),
+            (status(server, &[]), None),
+            (status(None, &["mini"]), Some("no reset server")),
+            (status(Some("http://127.0.0.1:17565"), &["mini"]), Some("and the variables name port 7565")),
+            (status(server, &["webarena"]), Some("a reset resets webarena, not mini")),
+            (status(server, &["mini", "webarena"]), Some("append /environments/mini")),
+        ] {
+            let note = note(&status, "mini", 7565);
+            assert_eq!(note.is_some(), expected.is_some(), "{note:?}");
+            assert!(note.unwrap_or_default().contains(expected.unwrap_or_default()));
+        }
     }
 }

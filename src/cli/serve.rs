@@ -8,10 +8,10 @@ use std::sync::Arc;
 use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::args::{EpisodeQuota, Global, ProxyAddress, ServeArgs};
+use super::args::{EpisodeQuota, Global, PortAddress, ServeArgs};
 use super::failure::CommandFailure;
 use super::{client, exit_code, secrets};
-use arenad_daemon::proxy::ProxyPort;
+use arenad_daemon::port::ChosenPort;
 use arenad_daemon::slots::{DEFAULT_EPISODE_LIMIT, EpisodeSettings, waiting_of_owner};
 use arenad_daemon::{Daemon, DaemonSettings, StartError};
 use arenad_engine::docker::DockerEngine;
@@ -21,6 +21,10 @@ use arenad_model::site::Secret;
 
 /// The address of the episode proxy unless the operator chooses another one.
 const DEFAULT_PROXY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7500);
+
+/// The address of the reset server of harnesses unless the operator chooses another one: the port that `arenad env`
+/// prints by default.
+const DEFAULT_COMPAT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7565);
 
 /// Runs the daemon until a signal or `arenad down` stops it.
 pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, CommandFailure> {
@@ -33,7 +37,8 @@ pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, CommandFailure
         }
     }
     let tcp = offered(args.listen, args.behind_tls_proxy, secrets::token(global)?)?;
-    let proxy = proxy_port(args.daemon.proxy, args.behind_tls_proxy)?;
+    let proxy = port(&PROXY, args.daemon.proxy, args.behind_tls_proxy)?;
+    let compat = port(&COMPAT, args.daemon.compat, args.behind_tls_proxy)?;
     let mut engine = DockerEngine::new(&args.engine.engine);
     if let Some(bytes) = args.container_memory {
         engine = engine.with_container_memory(bytes);
@@ -48,6 +53,7 @@ pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, CommandFailure
         record_retention: RecordRetention { age: args.record_age, total_bytes: args.record_size },
         tcp,
         proxy,
+        compat,
         episodes: episodes(args)?,
         socket_group: args.socket_group,
         background: args.background,
@@ -99,21 +105,41 @@ fn offered(
     Ok(Some((address, Secret::new(token))))
 }
 
-/// Returns the port of the episode proxy.
+/// A port that the daemon offers besides the API.
+struct PortKind {
+    /// The option that chooses the address.
+    option: &'static str,
+    /// The server behind the port, for messages.
+    server: &'static str,
+    /// The address unless the operator chooses another one.
+    default: SocketAddr,
+}
+
+const PROXY: PortKind = PortKind { option: "--proxy", server: "the proxy", default: DEFAULT_PROXY };
+
+const COMPAT: PortKind = PortKind { option: "--compat", server: "the reset server", default: DEFAULT_COMPAT };
+
+/// Returns a port that the daemon offers besides the API.
 ///
-/// Errors: other hosts can reach the address and no proxy adds TLS. Tokens of episodes would be readable on the way.
-fn proxy_port(chosen: Option<ProxyAddress>, is_behind_tls_proxy: bool) -> Result<Option<ProxyPort>, CommandFailure> {
+/// Errors: other hosts can reach the address and no proxy adds TLS. Tokens of episodes would be readable on the way to
+/// the episode proxy, and the reset server has no credentials at all.
+fn port(
+    kind: &PortKind,
+    chosen: Option<PortAddress>,
+    is_behind_tls_proxy: bool,
+) -> Result<Option<ChosenPort>, CommandFailure> {
     match chosen {
-        None => Ok(Some(ProxyPort { address: DEFAULT_PROXY, is_required: false })),
-        Some(ProxyAddress::Nothing) => Ok(None),
-        Some(ProxyAddress::Listen(address)) if is_readable_on_the_way(address.ip()) && !is_behind_tls_proxy => {
-            let message = format!("--proxy {address} can be reached from other hosts, and the proxy has no TLS");
+        None => Ok(Some(ChosenPort { address: kind.default, is_required: false })),
+        Some(PortAddress::Nothing) => Ok(None),
+        Some(PortAddress::Listen(address)) if is_readable_on_the_way(address.ip()) && !is_behind_tls_proxy => {
+            let PortKind { option, server, .. } = kind;
+            let message = format!("{option} {address} can be reached from other hosts, and {server} has no TLS");
             Err(CommandFailure::usage(message).hint(
                 "listen on 127.0.0.1 and let other hosts reach it through a tunnel; if a TLS proxy on another host is the \
                  only way to this address, pass --behind-tls-proxy",
             ))
         }
-        Some(ProxyAddress::Listen(address)) => Ok(Some(ProxyPort { address, is_required: true })),
+        Some(PortAddress::Listen(address)) => Ok(Some(ChosenPort { address, is_required: true })),
     }
 }
 
@@ -181,16 +207,18 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_without_tls_is_offered_to_no_other_host() {
-        let listen = |address: &str| Some(ProxyAddress::Listen(address.parse().expect("an address")));
-        let port = |chosen, is_behind_tls_proxy| proxy_port(chosen, is_behind_tls_proxy).ok();
-        assert_eq!(port(None, false), Some(Some(ProxyPort { address: DEFAULT_PROXY, is_required: false })));
-        assert_eq!(port(Some(ProxyAddress::Nothing), false), Some(None));
-        let own = port(listen("127.0.0.1:7501"), false).flatten().expect("a port");
-        assert!(own.is_required);
-        for address in ["0.0.0.0:7500", "[::]:7500", "192.0.2.1:7500"] {
-            assert_eq!(port(listen(address), false), None, "{address}");
-            assert!(port(listen(address), true).flatten().is_some(), "{address} behind a proxy");
+    fn a_port_without_tls_is_offered_to_no_other_host() {
+        let listen = |address: &str| Some(PortAddress::Listen(address.parse().expect("an address")));
+        for kind in [PROXY, COMPAT] {
+            let port = |chosen, is_behind_tls_proxy| port(&kind, chosen, is_behind_tls_proxy).ok();
+            assert_eq!(port(None, false), Some(Some(ChosenPort { address: kind.default, is_required: false })));
+            assert_eq!(port(Some(PortAddress::Nothing), false), Some(None));
+            let own = port(listen("127.0.0.1:7501"), false).flatten().expect("a port");
+            assert!(own.is_required);
+            for address in ["0.0.0.0:7500", "[::]:7500", "192.0.2.1:7500"] {
+                assert_eq!(port(listen(address), false), None, "{address}");
+                assert!(port(listen(address), true).flatten().is_some(), "{address} behind a proxy");
+            }
         }
     }
 

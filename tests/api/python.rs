@@ -32,6 +32,7 @@ fn the_python_client_does_what_it_says() {
         .env("ARENAD_STATE_DIR", world.state_dir())
         .env("ARENAD_STORAGE", "plain")
         .env("ARENAD_PROXY", "none")
+        .env("ARENAD_COMPAT", "none")
         .env("ARENAD_BIN", env!("CARGO_BIN_EXE_arenad"))
         .env("ARENAD_ROOT", world.root())
         .env("ARENAD_TEST_ENVIRONMENT", &world.name)

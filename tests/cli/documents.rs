@@ -94,6 +94,7 @@ fn shell(world: &World, script: &str) -> CommandOutput {
         .env("ARENAD_STATE_DIR", world.state_dir())
         .env("ARENAD_STORAGE", "plain")
         .env("ARENAD_PROXY", "127.0.0.1:0")
+        .env("ARENAD_COMPAT", "127.0.0.1:0")
         .stdin(Stdio::null());
     world.start_command(command).ended()
 }

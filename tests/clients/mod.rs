@@ -5,7 +5,9 @@
 mod certified;
 mod changed;
 mod command;
+mod compat;
 mod forks;
+mod harnesses;
 mod judged;
 mod leases;
 mod limits;

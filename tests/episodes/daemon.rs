@@ -145,6 +145,7 @@ fn serve() {
         record_retention: Default::default(),
         tcp: None,
         proxy: None,
+        compat: None,
         episodes: EpisodeSettings::default(),
         socket_group: None,
         background: false,

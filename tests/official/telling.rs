@@ -68,14 +68,14 @@ fn harnesses_are_told_what_they_accept() {
     for environment in ["webarena", "webarena-verified", "visualwebarena"] {
         let (out, err) = arenad(&["env", environment], &[]);
         assert_golden(&format!("{environment}.env.txt"), &out);
-        assert!(err.contains("no reset server listens at http://arena.example.org:7565 yet"), "{err}");
+        assert_eq!(err, "", "no daemon answers that could offer no reset server");
         let (out, _) = arenad(&["env", environment, "--for", "browsergym", "--format", "dotenv"], &OTHER_PORTS);
         assert_golden(&format!("{environment}-other-ports.env.txt"), &out);
     }
     let (out, err) =
         arenad(&["env", "webarena", "--for", "webarena", "--json"], &[("ARENAD_SITES", "shopping,gitlab")]);
     assert_golden("webarena-two-sites.env.json", &out);
-    assert_eq!(err, "", "the benchmark's own names have no reset server");
+    assert_eq!(err, "");
 }
 
 /// AgentLab treats every variable with the prefix as an argument, and cuts each value after its second colon: the text

@@ -15,7 +15,8 @@ use arenad_daemon::certificates::Certifier;
 use arenad_daemon::environments::{self, EnvironmentRegistry};
 use arenad_daemon::host::HostReport;
 use arenad_daemon::operations::Operations;
-use arenad_daemon::proxy::{EpisodeDirectory, OpenProxy};
+use arenad_daemon::port::OfferedPort;
+use arenad_daemon::proxy::EpisodeDirectory;
 use arenad_daemon::slots::{DaemonSlots, EpisodeSettings, start_episodes};
 use arenad_daemon::{DaemonParts, take_up};
 use arenad_doctor::facts;
@@ -299,7 +300,8 @@ impl SimulatedWorld {
             episodes: episodes.clone(),
             certifier: Certifier::unkept().expect("random numbers"),
             episode_settings: EpisodeSettings::default(),
-            proxy: OpenProxy::default(),
+            proxy: OfferedPort::default(),
+            compat: OfferedPort::default(),
             operations: Operations::default(),
             host: listener,
             background: true,

@@ -188,6 +188,7 @@ impl Arena {
             .env("ARENAD_STATE_DIR", self.state.path().join("state"))
             .env("ARENAD_STORAGE", "plain")
             .env("ARENAD_PROXY", "none")
+            .env("ARENAD_COMPAT", "127.0.0.1:0")
             .env_remove("ARENAD_HOST")
             .envs(self.variables.iter().cloned())
             .output()

@@ -246,6 +246,7 @@ impl World {
             .env("ARENAD_STATE_DIR", self.state_dir())
             .env("ARENAD_STORAGE", "plain")
             .env("ARENAD_PROXY", "127.0.0.1:0")
+            .env("ARENAD_COMPAT", "127.0.0.1:0")
             .stdin(Stdio::null());
         if let Some(host) = self.engine.host() {
             // Entering other namespaces loses the current folder.

@@ -102,6 +102,9 @@ pub struct DaemonStatus {
     /// The address of the episode proxy, such as `http://127.0.0.1:7500`; null if there is none.
     #[serde(default)]
     pub proxy: Option<String>,
+    /// The address of the reset server of harnesses, such as `http://127.0.0.1:7565`; null if there is none.
+    #[serde(default)]
+    pub compat: Option<String>,
     /// The limits of episodes.
     #[serde(default)]
     pub episodes: EpisodeLimitStatus,

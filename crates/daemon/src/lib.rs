@@ -17,6 +17,7 @@ pub mod api;
 pub mod certificates;
 mod checks;
 mod closed;
+mod compat;
 pub mod environments;
 mod evaluate;
 mod export;
@@ -25,6 +26,7 @@ mod imports;
 mod locate;
 mod looks;
 pub mod operations;
+pub mod port;
 pub mod proxy;
 mod reconcile;
 mod records;
@@ -54,9 +56,11 @@ use tokio_util::task::TaskTracker;
 
 use self::api::Api;
 use self::certificates::{Certifier, CertifierError};
+use self::compat::AskedResets;
 use self::environments::EnvironmentRegistry;
 use self::operations::Operations;
-use self::proxy::{EpisodeDirectory, ProxyPort};
+use self::port::ChosenPort;
+use self::proxy::EpisodeDirectory;
 use self::server::ListenError;
 use self::slots::EpisodeSettings;
 use arenad_baseline::{BaselineParts, Turns};
@@ -105,7 +109,9 @@ pub struct DaemonSettings {
     /// The TCP address of the API, with the token that it requires; `None` disables TCP.
     pub tcp: Option<(SocketAddr, Secret)>,
     /// The port of the episode proxy; `None` disables the proxy.
-    pub proxy: Option<ProxyPort>,
+    pub proxy: Option<ChosenPort>,
+    /// The port of the reset server of harnesses; `None` disables it.
+    pub compat: Option<ChosenPort>,
     /// The limits of episodes.
     pub episodes: EpisodeSettings,
     /// The id of the group that may use the socket.
@@ -149,6 +155,9 @@ pub enum StartError {
     /// The port of the episode proxy, which the operator has chosen, could not be opened.
     #[error("offer the episode proxy")]
     Proxy(#[source] OpenError),
+    /// The port of the reset server of harnesses, which the operator has chosen, could not be opened.
+    #[error("offer the reset server of harnesses")]
+    Compat(#[source] ListenError),
     /// The API could not listen.
     #[error("offer the API")]
     Listen(#[from] ListenError),
@@ -300,6 +309,8 @@ impl Daemon {
         let directory = EpisodeDirectory::new(environments.clone(), episodes.clone());
         let proxy = proxy::open(settings.proxy, &shared, directory).await.map_err(StartError::Proxy)?;
         proxy.server.iter().for_each(|server| environments.set_proxy(server));
+        let (compat, harnesses) = compat::open(settings.compat, &shared).await.map_err(StartError::Compat)?;
+        let asked = Arc::new(AskedResets::restore(shared.store.clone()).await?);
         // The folder of the engine's data is unknown until the engine has answered; without an answer, only arenad's
         // own folder is watched.
         let engine_root = shared.engine.version().await.ok().map(|version| version.root);
@@ -313,6 +324,7 @@ impl Daemon {
             certifier,
             episode_settings: settings.episodes,
             proxy,
+            compat,
             operations: Operations::default(),
             host: host.subscribe(),
             background: settings.background,
@@ -324,6 +336,9 @@ impl Daemon {
         shared.tasks.spawn(host::watch(shared.engine.clone(), folders, host, cancel));
         let socket = server::listen_unix(&shared.state_dir.socket(), settings.socket_group)?;
         server::serve(&shared.tasks, socket, api::router(api.clone()), stop.clone());
+        if let Some(listener) = harnesses {
+            server::serve(&shared.tasks, listener, compat::router(api.clone(), asked), stop.clone());
+        }
         if let Some((address, token)) = settings.tcp {
             let listener = server::listen_tcp(address).await?;
             tracing::info!(%address, "the API is offered on TCP");

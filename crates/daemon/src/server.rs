@@ -1,4 +1,4 @@
-//! The API's listeners: always the Unix socket, and TCP if it is enabled.
+//! The listeners of the API, always the Unix socket and TCP if it is enabled, and of the compatible server.
 
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
@@ -37,6 +37,13 @@ pub enum ListenError {
     },
 }
 
+impl ListenError {
+    /// Whether another program listens on the address.
+    pub(crate) fn is_taken(&self) -> bool {
+        matches!(self, Self::Tcp { cause, .. } if cause.kind() == std::io::ErrorKind::AddrInUse)
+    }
+}
+
 /// Listens on a Unix socket that its owner, and the group if one is given, may use. The caller holds the lock of the
 /// state directory, so an existing socket belongs to a dead daemon.
 pub(crate) fn listen_unix(path: &Path, group: Option<u32>) -> Result<UnixListener, ListenError> {
@@ -56,12 +63,17 @@ pub(crate) fn listen_unix(path: &Path, group: Option<u32>) -> Result<UnixListene
 }
 
 /// A TCP listener that prepares each connection.
-type PreparingListener = TapIo<TcpListener, fn(&mut TcpStream)>;
+pub(crate) type PreparingListener = TapIo<TcpListener, fn(&mut TcpStream)>;
 
 /// Listens on a TCP address.
 pub(crate) async fn listen_tcp(address: SocketAddr) -> Result<PreparingListener, ListenError> {
     let listener = TcpListener::bind(address).await.map_err(|cause| ListenError::Tcp { address, cause })?;
     Ok(listener.tap_io(bound_silence as fn(&mut TcpStream)))
+}
+
+/// Returns the address on which a listener listens.
+pub(crate) fn local_address(listener: &PreparingListener) -> std::io::Result<SocketAddr> {
+    axum::serve::Listener::local_addr(listener)
 }
 
 /// Makes a connection end if its peer vanishes without closing it. The kernel's default is a quarter of an hour, for
@@ -73,7 +85,7 @@ fn bound_silence(connection: &mut TcpStream) {
     }
 }
 
-/// Serves the API until `stop` is cancelled; requests in progress are finished.
+/// Serves a router until `stop` is cancelled; requests in progress are finished.
 pub(crate) fn serve<L>(tasks: &TaskTracker, listener: L, router: Router, stop: CancellationToken)
 where
     L: axum::serve::Listener,
@@ -82,7 +94,7 @@ where
     let served = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned());
     tasks.spawn(async move {
         if let Err(error) = served.await {
-            tracing::error!(%error, "the API's listener ended");
+            tracing::error!(%error, "a listener ended");
         }
     });
 }

@@ -100,6 +100,8 @@ pub enum DaemonState {
         engine: String,
         /// The address of its episode proxy, if it offers one.
         proxy: Option<String>,
+        /// The address of its reset server for harnesses, if it offers one.
+        compat: Option<String>,
     },
     /// The daemon could not be asked: its state directory belongs to another user, or another program answers at its
     /// address.

@@ -33,6 +33,7 @@ pub mod reconcile;
 pub mod record_retention;
 pub mod request_queue;
 pub mod reset;
+pub mod reset_scope;
 pub mod schedule;
 pub mod site;
 pub mod slot_name;

@@ -9,6 +9,7 @@
 //! The crate depends on `model`, and on `digest`, `accounts` and `export` for the values that it stores. Start reading
 //! at [`Store`], then `migrations/`.
 
+mod asked_resets;
 mod connection;
 mod digests;
 mod engines;

@@ -12,6 +12,7 @@ use super::{DaemonStore, NewGeneration, Retention, SnapshotPlace, StoredStandby,
 use arenad_model::event::EventKind;
 use arenad_model::ids::{EnvironmentName, SiteName};
 use arenad_model::instance::{InstanceFailure, InstanceId, InstanceState};
+use arenad_model::reset_scope::ResetScope;
 use arenad_model::snapshot::SnapshotId;
 use arenad_seams::wall_clock::WallClock;
 
@@ -350,4 +351,33 @@ async fn what_imports_await_is_known_without_their_manifests() {
     assert_eq!(awaited().await, expected);
     assert!(store.has_import("0123456789abcdef").await.expect("a row"));
     store.import("0123456789abcdef").await.expect_err("it is none");
+}
+
+#[tokio::test]
+async fn a_reset_that_was_asked_for_counts_as_failed_until_one_succeeds() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = store(&folder).await;
+    let scope = |slot, site: Option<&str>| ResetScope {
+        environment: EnvironmentName::parse("mini").expect("a name"),
+        slot,
+        site: site.map(|name| SiteName::parse(name).expect("a name")),
+    };
+    let (all, other, shop) = (scope(1, None), scope(2, None), scope(1, Some("shop")));
+    for begun in [&all, &other, &shop] {
+        store.begin_asked_reset(begun).await.expect("a row");
+    }
+    store.fail_asked_reset(&other, "no disk").await.expect("a row");
+    store.complete_asked_reset(&shop).await.expect("no row");
+    let left = store.interrupt_asked_resets("the daemon ended").await.expect("rows");
+    assert_eq!(left, [(all.clone(), "the daemon ended".to_owned()), (other.clone(), "no disk".to_owned())]);
+
+    // A reset of all sites takes the place of failures of single ones, not of those that run.
+    store.begin_asked_reset(&shop).await.expect("a row");
+    store.fail_asked_reset(&shop, "it differs").await.expect("a row");
+    let forum = scope(1, Some("forum"));
+    store.begin_asked_reset(&forum).await.expect("a row");
+    store.begin_asked_reset(&all).await.expect("a row");
+    store.complete_asked_reset(&all).await.expect("no row");
+    let left = store.interrupt_asked_resets("killed").await.expect("rows");
+    assert_eq!(left, [(forum, "killed".to_owned()), (other, "no disk".to_owned())]);
 }

@@ -66,20 +66,24 @@ pub struct DaemonArgs {
     #[arg(long, env = "ARENAD_PARALLEL", value_name = "NUMBER")]
     pub parallel: Option<NonZeroUsize>,
     /// Address of the episode proxy, or `none` [default: 127.0.0.1:7500, unless another program uses it]
-    #[arg(long, env = "ARENAD_PROXY", value_name = "ADDRESS:PORT", value_parser = proxy_address)]
-    pub proxy: Option<ProxyAddress>,
+    #[arg(long, env = "ARENAD_PROXY", value_name = "ADDRESS:PORT", value_parser = port_address)]
+    pub proxy: Option<PortAddress>,
+    /// Address at which BrowserGym and other harnesses reset sites, or `none` [default: 127.0.0.1:7565, unless another
+    /// program uses it]
+    #[arg(long, env = "ARENAD_COMPAT", value_name = "ADDRESS:PORT", value_parser = port_address)]
+    pub compat: Option<PortAddress>,
 }
 
-/// The address of the episode proxy, or the choice of none.
+/// The address of a port that the daemon offers besides the API, or the choice of none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProxyAddress {
-    /// The proxy listens on the address.
+pub enum PortAddress {
+    /// The daemon listens on the address.
     Listen(SocketAddr),
-    /// There is no proxy.
+    /// The daemon does not offer the port.
     Nothing,
 }
 
-impl std::fmt::Display for ProxyAddress {
+impl std::fmt::Display for PortAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Listen(address) => address.fmt(f),
@@ -88,13 +92,13 @@ impl std::fmt::Display for ProxyAddress {
     }
 }
 
-fn proxy_address(text: &str) -> Result<ProxyAddress, Malformed> {
+fn port_address(text: &str) -> Result<PortAddress, Malformed> {
     if text == "none" {
-        return Ok(ProxyAddress::Nothing);
+        return Ok(PortAddress::Nothing);
     }
     let address =
         text.parse().map_err(|_| format!("`{text}` is neither an address such as 127.0.0.1:7500 nor `none`"))?;
-    Ok(ProxyAddress::Listen(address))
+    Ok(PortAddress::Listen(address))
 }
 
 arenad_model::text_error! {

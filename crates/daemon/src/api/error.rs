@@ -74,6 +74,22 @@ impl ApiError {
         Self::new(StatusCode::CONFLICT, "leased", detail).hint(hint)
     }
 
+    /// Returns the error for a mistake of the daemon itself.
+    pub(crate) fn bug(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
+    }
+
+    /// Returns the status of the response.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// Returns the error and its hint in one line, for clients that do not know problems in JSON.
+    pub(crate) fn told(&self) -> String {
+        let hint = self.hint.iter().map(|hint| format!("; {hint}"));
+        std::iter::once(self.detail.clone()).chain(hint).collect()
+    }
+
     /// Replaces the detail of the error.
     pub(crate) fn detailed(mut self, detail: impl Into<String>) -> Self {
         self.detail = detail.into();

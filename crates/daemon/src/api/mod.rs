@@ -39,12 +39,12 @@ use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use self::error::ApiError;
+pub(crate) use self::error::ApiError;
 use super::certificates::Certifier;
 use super::environments::EnvironmentRegistry;
 use super::host::HostReport;
 use super::operations::Operations;
-use super::proxy::OpenProxy;
+use super::port::OfferedPort;
 use super::slots::EpisodeSettings;
 use arenad_episodes::EpisodeHandle;
 use arenad_instance::shared::SharedParts;
@@ -62,7 +62,9 @@ pub struct Api {
     /// The limits of the episodes.
     pub episode_settings: EpisodeSettings,
     /// The address of the episode proxy, or the reason why there is none.
-    pub proxy: OpenProxy,
+    pub proxy: OfferedPort,
+    /// The address of the reset server of harnesses, or the reason why there is none.
+    pub compat: OfferedPort,
     /// The operations that clients can wait for.
     pub operations: Operations,
     /// The latest report about the engine and the disk.

@@ -22,4 +22,3 @@ pub(crate) use access::{ProxyAccess, ended, frozen};
 pub use directory::EpisodeDirectory;
 pub(crate) use directory::admitted;
 pub(crate) use port::open;
-pub use port::{OpenProxy, ProxyPort};

@@ -26,6 +26,7 @@ pub(crate) fn judge(engine: &EngineState, daemon: &DaemonState) -> Vec<Finding> 
     }
     findings.push(daemon_found(daemon, engine));
     findings.extend(proxy(daemon));
+    findings.extend(reset_server(daemon));
     findings
 }
 
@@ -37,6 +38,19 @@ fn proxy(daemon: &DaemonState) -> Option<Finding> {
         None => finding("episode-proxy", Level::Note, "the daemon offers no episode proxy")
             .so("clients of episodes reach slot 1 of a site alone")
             .cure("`arenad status` says why; ARENAD_PROXY chooses another address for the next start of the daemon"),
+    })
+}
+
+/// Judges the reset server of a daemon that runs.
+fn reset_server(daemon: &DaemonState) -> Option<Finding> {
+    let DaemonState::Answers { compat, .. } = daemon else { return None };
+    Some(match compat {
+        Some(server) => {
+            finding("reset-server", Level::Ok, format!("the reset server of harnesses listens at {server}"))
+        }
+        None => finding("reset-server", Level::Note, "the daemon offers no reset server for harnesses")
+            .so("BrowserGym and AgentLab cannot reset sites")
+            .cure("`arenad status` says why; ARENAD_COMPAT chooses another address for the next start of the daemon"),
     })
 }
 
@@ -198,10 +212,12 @@ mod tests {
     #[test]
     fn a_daemon_on_another_engine_is_noted_and_a_silent_one_warned_of() {
         let engine = EngineState::Answers(Box::new(prepared::engine()));
-        let other = DaemonState::Answers { pid: 7, engine: "unix:///other.sock".to_owned(), proxy: None };
+        let other = DaemonState::Answers { pid: 7, engine: "unix:///other.sock".to_owned(), proxy: None, compat: None };
         assert_eq!(daemon_found(&other, &engine).level, Level::Note);
         assert_eq!(daemon_found(&DaemonState::Silent { pid: Some(7) }, &engine).level, Level::Warning);
         assert_eq!(proxy(&other).map(|found| found.level), Some(Level::Note));
         assert!(proxy(&DaemonState::None).is_none());
+        assert_eq!(reset_server(&other).map(|found| found.level), Some(Level::Note));
+        assert!(reset_server(&DaemonState::None).is_none());
     }
 }
