@@ -162,9 +162,6 @@ fn a_full_reset_is_told_in_the_words_of_the_reset_server() {
     assert_eq!(two.site("toy"), generation, "a look resets nothing");
 
     world.run(&["down"]).code(0);
-    let (code, text) = said(world, "/reset");
-    assert!(code == 404 && text.contains("no environment is up"), "{code} {text}");
-    assert_ne!(said(world, "/status").0, 200);
     world.assert_down();
 }
 
@@ -346,7 +343,8 @@ async fn no_page_resets_a_site() {
 fn env_ctrl_controls_one_site() {
     let two = TwoSites::new("envctrl");
     let world = &two.world;
-    world.edit("environment", "title: Toy", "title: Toy\n    exports: { CLASSIFIEDS_RESET_TOKEN: s3cret }");
+    let first = "sites:\n  toy:\n";
+    world.edit("environment", first, &format!("{first}    exports: {{ CLASSIFIEDS_RESET_TOKEN: s3cret }}\n"));
     world.up();
     let command = |method: &str, path: &str, body: &str| {
         let form = "Content-Type: application/x-www-form-urlencoded";
@@ -420,6 +418,14 @@ fn a_daemon_goes_without_the_reset_server_if_another_program_uses_the_default_po
     let status = until("the daemon", PATIENCE, || world.api("/v1/status"), Option::is_some).unwrap();
     assert_eq!(status["daemon"]["compat"], Value::Null);
     assert!(!status["daemon"]["notes"].to_string().contains("reset server"), "{status:#}");
+    world.signal_daemon(Signal::TERM);
+
+    let _daemon = world.start_command(serve(&world));
+    until("the daemon", PATIENCE, || world.api("/v1/status"), Option::is_some);
+    for path in ["/reset", "/status"] {
+        let (code, text) = said(&world, path);
+        assert!(code == 404 && text.contains("no environment is up"), "{code} {text}");
+    }
     world.signal_daemon(Signal::TERM);
 
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
