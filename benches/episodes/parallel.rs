@@ -64,14 +64,10 @@ pub fn run(arena: &Arena, runtime: &Runtime, api: &EpisodeApi, parallel: usize, 
 
 /// The memory of the containers of slot 2 of each site, in megabytes.
 fn memory_of_slots(arena: &Arena) -> BTreeMap<&'static str, f64> {
-    let installation = arena.installation();
     let of = |site: &'static str| {
-        let filters = [
-            format!("label=dev.arenad.installation={installation}"),
-            format!("label=dev.arenad.instance=mini/{site}/2"),
-        ];
-        let ids = docker(&["ps", "-q", "--no-trunc", "--filter", &filters[0], "--filter", &filters[1]]);
-        let bytes = ids.lines().filter_map(resident).sum::<f64>();
+        let rows = arena.json(&["ps", &format!("{site}:2"), "--json"]);
+        let containers = rows.as_array().into_iter().flatten().filter_map(|row| row["container"].as_str());
+        let bytes = containers.filter_map(resident).sum::<f64>();
         (site, bytes / 1e6)
     };
     FIVE.into_iter().map(of).collect()

@@ -65,7 +65,7 @@ fn snapshots(world: &World) -> BTreeSet<String> {
 
 /// The text that a slot has stored.
 fn notes(world: &World, slot: &Value) -> Option<String> {
-    let found = world.engine.containers(&format!("dev.arenad.instance={}/toy/{slot}", world.name));
+    let found = world.containers_of_slot(slot.as_u64()?);
     let [container] = found.as_slice() else { return None };
     world.engine.try_docker(&["exec", container, "/bin/sh", "-c", "cat /srv/state/notes"]).ok()
 }

@@ -22,7 +22,7 @@ fn generation(world: &World, slot: usize) -> u64 {
 
 /// Runs a command in the only container of a slot.
 fn execute(world: &World, slot: u32, command: &str) {
-    let containers = world.engine.containers(&format!("dev.arenad.instance={}/toy/{slot}", world.name));
+    let containers = world.containers_of_slot(slot.into());
     let [container] = containers.as_slice() else { panic!("slot {slot} has {containers:?}") };
     world.engine.docker(&["exec", container, "/bin/sh", "-c", command]);
 }

@@ -201,7 +201,7 @@ async fn no_door_leads_to_the_slot_of_a_frozen_episode() {
         assert!(connection.get("page").starts_with("HTTP/1.1 200"));
     }
     let stored = || {
-        let found = world.engine.containers(&format!("dev.arenad.instance={}/toy/1", world.name));
+        let found = world.containers_of_slot(1);
         world.engine.try_docker(&["exec", &found[0], "/bin/sh", "-c", "cat /srv/state/notes"]).unwrap()
     };
 

@@ -8,9 +8,9 @@ use crate::support::wait::PATIENCE;
 use crate::support::{World, until, within};
 use serde_json::Value;
 
-/// The containers of a slot. After a reset there may be two for a moment.
+/// The containers that serve in a slot.
 fn containers(world: &World, slot: u32) -> Vec<String> {
-    world.engine.containers(&format!("dev.arenad.instance={}/toy/{slot}", world.name))
+    world.containers_of_slot(slot.into())
 }
 
 /// Runs a command in the only container of a slot.

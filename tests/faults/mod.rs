@@ -16,6 +16,7 @@ mod panics;
 mod past;
 mod points;
 mod services;
+mod shared;
 mod standbys;
 mod trust;
 mod turns;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use arenad_fake_engine::ProgramRequest;
 use arenad_gateway::Route;
-use arenad_instance::{InstanceHandle, InstanceReport};
+use arenad_instance::{InstanceHandle, InstanceReport, StandbyReport};
 use arenad_model::pool::Standing;
 use http::Method;
 use serde_json::{Value, json};
@@ -35,6 +35,11 @@ impl DaemonLife {
     /// Returns the daemon's report on a slot of a site that is up.
     pub fn report(&self, slot: usize) -> Option<InstanceReport> {
         self.handle(slot).map(|handle| handle.report())
+    }
+
+    /// Returns the standbys of a site that is up.
+    pub fn standbys(&self, site: usize) -> Option<StandbyReport> {
+        self.handle(site).map(|handle| handle.standbys())
     }
 
     /// Returns the route of a site's public port, if the port is open.
@@ -193,10 +198,11 @@ impl SimulationRun {
             });
             return;
         }
-        let part = part_of_names(victim.slot);
+        let site = SLOT_NUMBERS[victim.slot].0;
+        let (part, standbys) = (part_of_names(site), life.standbys(site).unwrap_or_default());
         for (_, name) in self.world.engine.all_containers() {
-            let is_meant = |(made, _): &(u64, Standing)| name.contains(&format!("{part}g{made}-"));
-            if report.standbys.members.iter().any(is_meant) {
+            let is_meant = |(made, _): &(u64, Standing)| name.contains(&format!("{part}{made}-"));
+            if standbys.members.iter().any(is_meant) {
                 act(&name);
             }
         }

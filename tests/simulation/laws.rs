@@ -1,6 +1,6 @@
 //! The laws that are checked from outside the daemon: after each step, at rest, and at the end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -60,8 +60,7 @@ impl SimulationRun {
 
     /// Returns the names of all objects on the engine that belong to sites with a driver.
     pub async fn looked_after(&self, life: &DaemonLife) -> BTreeSet<String> {
-        let slots = (0..SLOTS).filter(|slot| life.handle(SLOT_NUMBERS[*slot].0).is_some());
-        let names: Vec<String> = slots.map(part_of_names).collect();
+        let names: Vec<String> = (0..SITES).filter(|site| life.handle(*site).is_some()).map(part_of_names).collect();
         let things = self.things(life).await.unwrap_or_default().into_iter().map(|(_, name, _)| name);
         things.filter(|thing| names.iter().any(|name| thing.contains(name))).collect()
     }
@@ -115,6 +114,7 @@ impl SimulationRun {
     /// Checks the laws that hold after each step.
     pub async fn look(&self, life: &DaemonLife) {
         self.look_for_work_after_down();
+        self.look_for_doubles(life);
         let is_down = self.model.borrow().is_down;
         let is_settled = self.now() > self.calm_since.get().max(self.world.chaos.late_until()) + RECONCILED;
         if is_down && is_settled {
@@ -332,16 +332,31 @@ impl SimulationRun {
     async fn stand_by(self: &Rc<Self>, life: &Rc<DaemonLife>, site: usize) {
         self.succeed_in_resetting(life, site).await;
         let is_ready = || {
-            let members = life.report(site).map(|report| report.standbys.members).unwrap_or_default();
+            let members = life.standbys(site).map(|standbys| standbys.members).unwrap_or_default();
             members.iter().any(|(_, state)| matches!(*state, Standing::Running | Standing::Frozen))
         };
         let limit = self.now() + POOL_FILLS;
         while !is_ready() && !self.is_violated() {
             if self.now() > limit {
-                let standbys = life.report(site).map(|report| report.standbys);
+                let standbys = life.standbys(site);
                 self.violate(format!("nothing is wrong, and {} has no standby: {standbys:?}", NAMES[site]));
             }
             self.advance(life, Duration::from_secs(5)).await;
+        }
+    }
+
+    /// Checks that no generation is in two slots, or in a slot and among the standbys.
+    fn look_for_doubles(&self, life: &DaemonLife) {
+        for site in 0..SITES {
+            let standbys = life.standbys(site).map(|standbys| standbys.members).unwrap_or_default();
+            let mut seen: BTreeSet<u64> = standbys.iter().map(|(made, _)| *made).collect();
+            for slot in (0..self.slots()).filter(|slot| SLOT_NUMBERS[*slot].0 == site) {
+                let Some(incarnation) = life.report(slot).and_then(|report| report.incarnation) else { continue };
+                if !seen.insert(incarnation.made) {
+                    let made = incarnation.made;
+                    self.violate(format!("generation {made} serves in {}, and is elsewhere too", shown(slot)));
+                }
+            }
         }
     }
 
@@ -349,17 +364,29 @@ impl SimulationRun {
     async fn look_at_rest(&self, life: &DaemonLife) {
         let mut claimed = BTreeSet::new();
         let mut open = BTreeSet::new();
+        // The generations by site, each with the row that says where it is.
+        let mut noted: BTreeMap<(usize, u64), String> = BTreeMap::new();
+        let mut note = |site: usize, made: u64, place: String| {
+            if let Some(other) = noted.insert((site, made), place.clone()) {
+                self.violate(format!("generation {made} of {} is {other}, and also {place}", NAMES[site]));
+            }
+            (site, made)
+        };
         for slot in 0..self.slots() {
-            let (id, name) = (instance(slot), shown(slot));
+            let (id, name, site) = (instance(slot), shown(slot), SLOT_NUMBERS[slot].0);
             let row = self.quietly(life.shared.store.instance(id)).await.ok().flatten();
             // Generations that could not be adopted yet, or that are on another engine, are adopted by a later attempt.
-            claimed.extend(row.iter().filter_map(|row| Some((slot, row.serving.as_ref()?.made))));
-            for standby in self.quietly(life.shared.store.standbys(id)).await.unwrap_or_default() {
-                claimed.insert((slot, standby.made));
+            let serving = row.as_ref().and_then(|row| row.serving);
+            claimed.extend(serving.map(|serving| note(site, serving.made, format!("serving in {name}"))));
+            if slot < SITES {
+                for standby in self.quietly(life.shared.store.standbys(id)).await.unwrap_or_default() {
+                    claimed.insert(note(site, standby.made, "a standby".to_owned()));
+                }
+                let standbys = life.standbys(site).map(|standbys| standbys.members).unwrap_or_default();
+                claimed.extend(standbys.iter().map(|(made, _)| (site, *made)));
             }
             let Some(report) = life.report(slot) else { continue };
-            let made = report.incarnation.iter().map(|incarnation| incarnation.made);
-            claimed.extend(made.chain(report.standbys.members.iter().map(|(made, _)| *made)).map(|made| (slot, made)));
+            claimed.extend(report.incarnation.iter().map(|incarnation| (site, incarnation.made)));
             if slot < SITES {
                 open.insert(FIRST_PORT + u16::try_from(slot).unwrap_or_default());
                 if !report.state.serves() && life.route(slot).is_some_and(|route| self.answers(&route)) {
@@ -373,8 +400,8 @@ impl SimulationRun {
         }
         claimed.extend(self.elsewhere(life).await);
         let is_claimed = |name: &str| {
-            claimed.iter().any(|(slot, made)| {
-                let begin = format!("{}g{made}-", part_of_names(*slot));
+            claimed.iter().any(|(site, made)| {
+                let begin = format!("{}{made}-", part_of_names(*site));
                 format!("{name}-").contains(&begin)
             })
         };
@@ -397,7 +424,7 @@ impl SimulationRun {
         }
     }
 
-    /// Returns the generations, by slot, that run on an engine other than the current one. Their state is kept until
+    /// Returns the generations, by site, that run on an engine other than the current one. Their state is kept until
     /// they are removed there.
     async fn elsewhere(&self, life: &DaemonLife) -> BTreeSet<(usize, u64)> {
         let all = self.quietly(life.shared.store.generations_elsewhere()).await.unwrap_or_default();

@@ -309,6 +309,17 @@ impl World {
         environment["sites"].as_array()?.iter().find(|site| site["name"] == "toy").cloned()
     }
 
+    /// The full ids of the containers that serve in a slot of the site; none if nothing serves there.
+    pub fn containers_of_slot(&self, slot: u64) -> Vec<String> {
+        let site = self.site().unwrap_or_default();
+        let found = site["slots"].as_array().into_iter().flatten().find(|found| found["number"] == slot);
+        match (found, slot) {
+            (Some(found), _) => list(&found["containers"], "id"),
+            (None, 1) => list(&site["containers"], "id"),
+            (None, _) => Vec::new(),
+        }
+    }
+
     /// The site's state; `-` if there is no site.
     pub fn state(&self) -> String {
         let site = self.site().unwrap_or_default();

@@ -241,10 +241,10 @@ pub struct ReadOnlyWrites {
     pub difference: Option<String>,
 }
 
-/// The standbys of a site, wanted and present.
+/// The standbys of a site, wanted and present. All of its slots share them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Standbys {
-    /// The number of standbys that the definition asks for.
+    /// The number of standbys that the definition asks for, for the number of slots that the site has.
     pub wanted: usize,
     /// The existing standbys. The list is empty until the site has been written to or reset.
     pub members: Vec<Standby>,

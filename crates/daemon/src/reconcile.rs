@@ -57,11 +57,9 @@ pub(crate) enum ReconcileError {
 pub(crate) struct Hands {
     /// The ids of the instances that an operation is working on.
     pub busy: BTreeSet<InstanceId>,
-    /// The generations of each instance's standbys.
-    pub standbys: BTreeMap<InstanceId, BTreeSet<u64>>,
-    /// The serving generation of each instance, even if the instance should be down: a generation that clients reach is
-    /// no orphan.
-    pub serving: BTreeMap<InstanceId, u64>,
+    /// The generations that serve, are being made, or are standbys, by the id that they are filed under. They stay even if
+    /// their instance should be down: a generation that clients reach is no orphan.
+    pub generations: BTreeMap<InstanceId, BTreeSet<u64>>,
 }
 
 /// The state that is kept between passes.
@@ -177,11 +175,8 @@ async fn claims(shared: &SharedParts, hands: &(impl Fn() -> Hands + Send)) -> Re
     }
     for hands in [before, hands()] {
         claims.busy.extend(hands.busy);
-        for (instance, made) in &hands.serving {
-            claims.claim(instance, *made);
-        }
-        for (instance, standbys) in hands.standbys {
-            claims.generations.entry(instance).or_default().extend(standbys);
+        for (instance, generations) in hands.generations {
+            claims.generations.entry(instance).or_default().extend(generations);
         }
     }
     Ok(claims)

@@ -11,11 +11,13 @@ pub const INSTALLATION: &str = "dev.arenad.installation";
 pub const ENVIRONMENT: &str = "dev.arenad.environment";
 /// The name of the site.
 pub const SITE: &str = "dev.arenad.site";
-/// The instance's id, such as `mini/shopping/1`.
+/// The id that the object is filed under, such as `mini/shopping/1`. All generations of a site are filed under the id
+/// with number 1, in whichever slot they serve; the containers in which a baseline is built are filed under the slot
+/// that builds it.
 pub const INSTANCE: &str = "dev.arenad.instance";
 /// The name of the service in the Compose file.
 pub const SERVICE: &str = "dev.arenad.service";
-/// The instance's generation, which counts how often its containers were created.
+/// The number of the generation that the object was created for. No two generations of a site have the same number.
 pub const GENERATION: &str = "dev.arenad.generation";
 /// The snapshot that the container was made from, or that the image belongs to.
 pub(crate) const SNAPSHOT: &str = "dev.arenad.snapshot";
@@ -35,6 +37,11 @@ pub const ROLE_BUILDER: &str = "builder";
 /// The role of committed images, which belong to snapshots.
 pub const ROLE_SNAPSHOT: &str = "snapshot";
 
+/// Returns the id that the objects of a role are filed under if they are made for an instance.
+pub fn filed_under(id: &InstanceId, role: &str) -> InstanceId {
+    if role == ROLE_BUILDER { id.clone() } else { id.owner() }
+}
+
 /// The owner of a container, network or volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ownership {
@@ -44,9 +51,9 @@ pub struct Ownership {
     pub environment: String,
     /// The name of the site.
     pub site: String,
-    /// The id of the instance.
+    /// The id that the object is filed under: see [`INSTANCE`].
     pub instance: String,
-    /// The generation of the instance.
+    /// The number of the generation.
     pub generation: u64,
     /// The role: [`ROLE_INSTANCE`] or [`ROLE_BUILDER`].
     pub role: &'static str,
@@ -55,13 +62,13 @@ pub struct Ownership {
 }
 
 impl Ownership {
-    /// Returns the ownership of a generation of an instance.
+    /// Returns the ownership of a generation, or of a builder, that is made for an instance.
     pub fn of(installation: &str, id: &InstanceId, generation: u64, role: &'static str, snapshot: &str) -> Self {
         Self {
             installation: installation.to_owned(),
             environment: id.environment.to_string(),
             site: id.site.to_string(),
-            instance: id.to_string(),
+            instance: filed_under(id, role).to_string(),
             generation,
             role,
             snapshot: snapshot.to_owned(),

@@ -14,20 +14,17 @@ use tokio_util::sync::CancellationToken;
 use super::failure::OperationFailure;
 use super::making::clear_away;
 use super::operations::Instance;
-use super::pool::{PoolTaskOutcome, PooledGeneration, WORN};
+use super::pool::PoolTaskOutcome;
 use super::reset::RecordedGeneration;
 use super::standby_error::StandbyError;
 use crate::proof::{ProofCandidate, StandbyProof};
 use crate::shared::SharedParts;
 use arenad_engine::{ContainerState, EngineError};
 use arenad_launch::{self as launch, Incarnation};
-use arenad_model::error::describe;
 use arenad_model::instance::{InstanceId, InstanceState, InstanceStatus};
-use arenad_model::pool::Standing;
 use arenad_model::site::Site;
 use arenad_model::snapshot::Snapshot;
 use arenad_reset::{self as reset, ResetError};
-use arenad_store::StoredStandby;
 
 /// How long an existing generation may take to pass its probes before it is replaced.
 const ADOPTION_PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
@@ -90,43 +87,22 @@ impl Instance {
         Ok(noted.or_else(|| serving.is_baseline().then(|| serving.clone())))
     }
 
-    /// Adopts the standbys that the store knows. Standbys of another snapshot than the current one are removed.
+    /// Adopts the standbys of the site that the store knows, unless another slot has done so. Standbys of another snapshot
+    /// than the current one are removed.
     pub(super) async fn take_up_standbys(&mut self) -> Result<(), OperationFailure> {
         let Some(wanted) = self.baseline.clone() else { return Ok(()) };
-        let context = self.context.clone();
-        for StoredStandby { made, snapshot, renewals } in context.shared.store.standbys(&context.id).await? {
-            let is_wanted = snapshot == wanted.id;
-            let standing = if is_wanted { Standing::Making } else { Standing::Used { renewals: WORN } };
-            self.pool.add(made, PooledGeneration { renewals, ..PooledGeneration::new(&snapshot, standing) });
-            // A standby exists, so the instance needed standbys before.
-            self.pool.is_wanted = true;
-            if is_wanted {
-                let (shared, id, site) = (context.shared.clone(), context.id.clone(), context.site.clone());
-                let work = take_up(shared, id, site, wanted.clone(), made, self.pool.token());
-                self.pool.spawn(&context.shared.tasks, made, async move {
-                    work.await.map(|(incarnation, proof)| PoolTaskOutcome::ready(incarnation, proof, 0))
-                });
-            }
+        self.pool.note_baseline(self.context.id.number, Some(&wanted));
+        if self.pool.is_taken_up() {
+            return Ok(());
         }
-        self.show_standbys();
+        let context = &self.context;
+        let standbys = context.shared.store.standbys(&context.id).await?;
+        self.pool.take_up(&context.shared.tasks, &wanted.id, standbys, |made, stop| {
+            let (shared, id, site) = (context.shared.clone(), context.id.clone(), context.site.clone());
+            let work = take_up(shared, id, site, wanted.clone(), made, stop);
+            async move { work.await.map(|(incarnation, proof)| PoolTaskOutcome::ready(incarnation, proof, 0)) }
+        });
         Ok(())
-    }
-
-    /// Notes for the next daemon that a standby is ready.
-    pub(super) async fn remember_standby(&self, standby: StoredStandby) {
-        let context = &self.context;
-        if let Err(error) = context.shared.store.keep_standby(&context.id, &standby).await {
-            tracing::warn!(instance.id = %context.id, error = describe(&error), "the next daemon will not know of a standby");
-        }
-    }
-
-    /// Removes the note about a standby, before anything is done to the standby.
-    pub(super) async fn forget_standby(&self, made: u64) {
-        let context = &self.context;
-        if let Err(error) = context.shared.store.forget_standby(&context.id, made).await {
-            // The next daemon compares the standby in full before it counts.
-            tracing::warn!(instance.id = %context.id, error = describe(&error), "a standby is still noted");
-        }
     }
 }
 

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::context::{InstanceContext, OperationProgress};
 use super::gate::RouteGate;
 use super::operations::Instance;
+use super::site_pool::SitePool;
 use super::{AskError, DriverMessage, EVENTS, INBOX, InstanceHandle, OperationOutcome, Ticket};
 use crate::shared::SharedParts;
 use arenad_engine::EngineEvent;
@@ -50,13 +51,15 @@ impl TrackedOperation {
     }
 }
 
-/// Starts the driver of an instance, in the state from `stored` if the store knows the instance.
+/// Starts the driver of an instance, in the state from `stored` if the store knows the instance. `pool` is the pool of its
+/// site.
 pub fn spawn(
     shared: &Arc<SharedParts>,
     id: InstanceId,
     site: Arc<Site>,
     gate: RouteGate,
     stored: Option<StoredInstance>,
+    pool: Arc<SitePool>,
 ) -> InstanceHandle {
     let (inbox, messages) = mpsc::channel(INBOX);
     let (events, happened) = mpsc::channel(EVENTS);
@@ -64,14 +67,14 @@ pub fn spawn(
     let recorder = gate.route().recorder();
     let context = Arc::new(InstanceContext { shared: shared.clone(), id: id.clone(), site: site.clone() });
     let progress = OperationProgress::default();
-    let instance = Instance::new(context.clone(), gate.clone(), progress.clone(), stored);
+    let instance = Instance::new(context.clone(), gate.clone(), progress.clone(), stored, pool.clone());
     let (report, looked_at, entered) =
         (instance.service.subscribe(), instance.service.looked_at(), instance.service.entered());
     let pristine = instance.service.pristine();
     let desk = DriverQueue { context, queue: RequestQueue::default(), progress, messages };
     let driver = Driver { shutdown: shared.shutdown.child_token(), instance, desk, events: happened };
     shared.tasks.spawn(driver.run());
-    InstanceHandle { id, site, inbox, events, report, recorder, looked_at, entered, pristine, gate }
+    InstanceHandle { id, site, inbox, events, report, recorder, looked_at, entered, pristine, gate, pool }
 }
 
 struct Driver {
@@ -111,6 +114,7 @@ impl Driver {
             let hint = format!("`arenad reset {}` brings it back", id.site);
             operation.end(OperationOutcome::Failed(InstanceFailure { reason: panicked.to_string(), hint }));
             self.desk.finish(&self.instance);
+            self.instance.end_operation();
         }
         // A panic that repeats at once would fill the log.
         tokio::time::sleep(PAUSE).await;

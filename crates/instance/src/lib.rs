@@ -10,7 +10,8 @@
 //! | `operations` | the operations `up`, `down` and `take`, and the state after a failed operation |
 //! | `reset` | the steps of a reset, from its plan to the switch |
 //! | `service`, `gate` | state, route and serving generation, which change together; who may reach the generation |
-//! | `pool`, `standbys`, `making`, `looks` | the members of the pool; the work on them |
+//! | `site_pool` | the pool of a site, which its slots share; which slot holds which generation |
+//! | `pool`, `standbys`, `making`, `looks` | the members of the pool; its keeper, and the work on them |
 //! | `adoption` | the takeover of containers that an earlier daemon left running |
 //! | `watch`, `round`, `writes` | probes of the serving generation; writes to sites that are only read |
 //!
@@ -37,6 +38,7 @@ mod reset;
 mod round;
 mod service;
 pub mod shared;
+mod site_pool;
 mod spare;
 mod standby_error;
 mod standbys;
@@ -71,6 +73,7 @@ pub use driver::spawn;
 pub use failure::hint;
 pub use gate::{RouteAccess, RouteGate, RouteSuspension};
 pub use pool::StandbyReport;
+pub use site_pool::{SitePool, SitePools};
 
 /// The state of an instance at one moment, for readers outside of the driver.
 #[derive(Debug, Clone)]
@@ -95,8 +98,6 @@ pub struct InstanceReport {
     pub ended: Option<String>,
     /// When the shallow probes last passed, or the generation began to serve.
     pub last_passed: Option<Timestamp>,
-    /// The standbys that are ready or are being made.
-    pub standbys: StandbyReport,
     /// The writes that were noticed, if the site is only read.
     pub writes: Option<StoredWrites>,
     /// Cancelled when the serving generation leaves service, which ends the daemon's own visits to it.
@@ -117,7 +118,6 @@ impl InstanceReport {
             ended: None,
             last_passed: None,
             incarnation: None,
-            standbys: StandbyReport::default(),
             writes: None,
             visits: CancellationToken::new(),
         }
@@ -244,6 +244,7 @@ pub struct InstanceHandle {
     entered: Entered,
     pristine: Arc<Pristine>,
     gate: Arc<RouteGate>,
+    pool: Arc<SitePool>,
 }
 
 /// The containers in which a person has run commands, by the generation that they were made for. They are never brought
@@ -291,6 +292,21 @@ impl InstanceHandle {
     pub async fn is_attended(&self) -> bool {
         let (reply, answer) = oneshot::channel();
         self.inbox.try_send(DriverMessage::Ping(reply)).is_ok() && answer.await.is_ok()
+    }
+
+    /// Returns the pool of the site, which all of its slots share.
+    pub fn pool(&self) -> &SitePool {
+        &self.pool
+    }
+
+    /// Returns the standbys of the site that are ready or are being made.
+    pub fn standbys(&self) -> StandbyReport {
+        self.pool.report()
+    }
+
+    /// Passes on an event of a container that may be a standby of the site.
+    pub fn tell_pool(&self, event: &EngineEvent) {
+        self.pool.heard(event);
     }
 
     /// Passes on an event of one of the instance's containers. The event is lost if too many wait; the next round of

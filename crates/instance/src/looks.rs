@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::operations::Instance;
 use super::pool::{PoolTaskOutcome, WORN};
+use super::standbys::StandbyKeeper;
 use crate::proof::{ProofCandidate, ProofError};
 use arenad_model::error::describe;
 use arenad_model::event::EventKind;
@@ -63,12 +63,14 @@ pub(super) struct LookResult {
     shown: Result<bool, ProofError>,
 }
 
-impl Instance {
+impl StandbyKeeper {
     /// Begins the looks that are due.
-    pub(super) fn look_at_standbys(&mut self, snapshot: &Snapshot) {
-        let (now, stop) = (Instant::now(), self.pool.token());
+    pub(super) fn look_at_standbys(&self, snapshot: &Snapshot) {
+        let now = Instant::now();
+        let mut state = self.pool.lock();
+        let stop = state.pool.token();
         let mut begun = Vec::new();
-        for (made, standby) in self.pool.members_mut() {
+        for (made, standby) in state.pool.members_mut() {
             let is_ready = standby.standing == Standing::Running && standby.snapshot.as_ref() == Some(&snapshot.id);
             let (Some(proof), Some(incarnation)) = (&standby.proof, &standby.incarnation) else { continue };
             if !is_ready || !standby.looks.is_due(now) {
@@ -78,11 +80,10 @@ impl Instance {
             standby.looks.current = Some(number);
             begun.push((made, number, proof.clone(), incarnation.clone()));
         }
-        let context = &self.context;
         for (made, number, proof, incarnation) in begun {
             let (snapshot, stop) = (snapshot.clone(), stop.clone());
-            let (shared, id, site) = (context.shared.clone(), context.id.clone(), context.site.clone());
-            self.pool.spawn(&context.shared.tasks, made, async move {
+            let (shared, id, site) = (self.shared.clone(), self.id.clone(), self.site.clone());
+            state.pool.spawn(&self.shared.tasks, made, async move {
                 let (snapshot, incarnation) = (&snapshot, &incarnation);
                 let candidate = ProofCandidate { shared: &shared, id: &id, site: &site, snapshot, incarnation };
                 let look = async { proof.lock().await.renew(&candidate).await };
@@ -96,18 +97,18 @@ impl Instance {
     }
 
     /// Takes in the result of a look.
-    pub(super) fn note_look(&mut self, made: u64, look: LookResult) {
-        let Some(standby) = self.pool.member_mut(made) else { return };
+    pub(super) fn note_look(&self, made: u64, look: LookResult) {
+        let mut state = self.pool.lock();
+        let Some(standby) = state.pool.member_mut(made) else { return };
         if standby.looks.current != Some(look.number) {
             return;
         }
         standby.looks.end(matches!(look.shown, Ok(true)), Instant::now());
         if let Err(error) = look.shown {
             standby.standing = Standing::Used { renewals: WORN };
-            let message = format!("standby {made} of {} was discarded: {}", self.context.id, describe(&error));
-            self.context.note_later(EventKind::StandbyFailed, message);
+            let message = format!("standby {made} of {} was discarded: {}", self.id, describe(&error));
+            self.note_later(EventKind::StandbyFailed, message);
         }
-        self.show_standbys();
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) async fn make(
         storage: shared.storage.as_ref(),
         prober: &shared.prober,
         blueprint: blueprint(&shared, &id, &site, &snapshot, generation, CpuWeight::Background),
-        keep: &[],
+        old: &[],
         stages: &Stages::default(),
         stage: &|_| {},
         waiting: &|_| {},

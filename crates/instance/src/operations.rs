@@ -16,9 +16,9 @@ use super::context::{InstanceContext, OperationProgress};
 use super::failure::{self, OperationFailure};
 use super::gate::RouteGate;
 use super::making;
-use super::pool::InstancePool;
 use super::reset::{Proven, RecordedGeneration, ResetParameters};
 use super::service::{InstanceService, ServingIncarnation, tell};
+use super::site_pool::{GivenUp, SitePool};
 use super::spare::SpareClones;
 use super::watch::InstanceWatch;
 use crate::engine_in_use;
@@ -51,8 +51,8 @@ pub(super) struct Instance {
     pub(super) context: Arc<InstanceContext>,
     /// State, route and serving generation.
     pub(super) service: InstanceService,
-    /// The standbys, and the generations that have left service.
-    pub(super) pool: InstancePool,
+    /// The standbys of the site, which all of its slots share, and the generations that the slots hold.
+    pub(super) pool: Arc<SitePool>,
     /// The probes of the serving generation.
     pub(super) watch: InstanceWatch,
     pub(super) progress: OperationProgress,
@@ -95,10 +95,14 @@ impl Instance {
         gate: Arc<RouteGate>,
         progress: OperationProgress,
         found: Option<StoredInstance>,
+        pool: Arc<SitePool>,
     ) -> Self {
+        let service = InstanceService::new(context.clone(), gate.clone(), progress.clone(), found.as_ref());
+        let made = found.as_ref().and_then(|found| found.serving).map(|serving| serving.made);
+        pool.join(context.id.number, gate, service.subscribe(), made);
         Self {
-            service: InstanceService::new(context.clone(), gate, progress.clone(), found.as_ref()),
-            pool: InstancePool::default(),
+            service,
+            pool,
             watch: InstanceWatch::new(context.shared.clock.clone()),
             progress,
             baseline: None,
@@ -122,8 +126,7 @@ impl Instance {
     ) -> OperationOutcome {
         let begun = Instant::now();
         let operation = OperationStart { id, requested_at, begun };
-        // The pool is checked after the operation, whatever its result is.
-        self.pool.tend_soon();
+        self.pool.begin_operation(self.context.id.number);
         // The driver receives no round's result before the operation ends, and by then the round would be out of date.
         self.watch.drop_rounds();
         // If the engine does not respond, the operation itself fails.
@@ -145,7 +148,17 @@ impl Instance {
             Err(failure) => OperationOutcome::Failed(self.settle(failure).await),
         };
         self.watch_the_row();
+        self.end_operation();
         outcome
+    }
+
+    /// Tells the pool what an operation has left. The pool is checked then, whatever the result is.
+    pub(super) fn end_operation(&self) {
+        let slot = self.context.id.number;
+        let serving = self.service.serving().map(|serving| serving.incarnation.made);
+        let found = || self.found.as_ref().and_then(|found| found.serving).map(|serving| serving.made);
+        self.pool.note_baseline(slot, self.baseline.as_ref());
+        self.pool.end_operation(slot, serving.or_else(found));
     }
 
     async fn attempt(
@@ -194,7 +207,7 @@ impl Instance {
                 self.disown().await;
                 // A failed `down` has already tried to remove them; otherwise no object of a failed attempt remains. If
                 // the engine is unreachable, reconciliation removes them later.
-                if !was_stopping && let Err(error) = self.clear().await {
+                if !was_stopping && let Err(error) = self.clear(false).await {
                     tracing::warn!(instance.id = %self.context.id, error = describe(&error), "leftovers remain");
                 }
             }
@@ -298,7 +311,6 @@ impl Instance {
             Ok(recorded) => recorded,
             Err((proven, failure)) => {
                 self.pool.reject(proven.incarnation, &prepared.id);
-                self.show_standbys();
                 return Err(failure);
             }
         };
@@ -316,6 +328,7 @@ impl Instance {
         let context = &self.context;
         self.service.tell("starting from the new baseline");
         let generation = context.shared.store.begin_standby(&context.id).await?;
+        self.pool.hold(context.id.number, generation);
         let (shared, id, site) = (context.shared.clone(), context.id.clone(), context.site.clone());
         let made = making::make(shared, id, site, prepared.clone(), generation, self.pool.token()).await;
         let (incarnation, proof) = made.map_err(|error| OperationFailure::Beside(error.into()))?;
@@ -389,6 +402,9 @@ impl Instance {
             strategy: way,
         };
         let generation = self.context.shared.store.begin_generation(&self.context.id, &begun).await?;
+        if begun.has_new_containers {
+            self.pool.hold(self.context.id.number, generation);
+        }
         self.watch.end();
         Ok((generation, self.service.begin(state, since, generation)))
     }
@@ -428,40 +444,44 @@ impl Instance {
         // This holds even if the removal fails: containers of an earlier daemon are not adopted after a `down`.
         self.found = None;
         self.context.shared.baselines.kept_builds.forget(&self.context.id);
-        self.clear().await?;
+        self.clear(true).await?;
         self.baseline = None;
         self.service.removed().await
     }
 
-    /// Removes everything, including the containers that the pool's tasks and cancelled engine calls are still making.
-    async fn clear(&mut self) -> Result<(), RemoveError> {
+    /// Removes everything, including the containers that the pool's tasks and cancelled engine calls are still making. The
+    /// standbys go with the last slot of the site.
+    async fn clear(&mut self, is_down: bool) -> Result<(), RemoveError> {
         let context = self.context.clone();
-        self.pool.abandon();
-        self.show_standbys();
+        let GivenUp { generations, is_last, is_only } = self.pool.give_up(context.id.number);
         if let Some(spare) = self.spare.take() {
             spare.end().await;
         }
-        if let Err(error) = context.shared.store.forget_standbys(&context.id).await {
-            // The next daemon compares each standby with its snapshot before the standby counts.
-            tracing::warn!(instance.id = %context.id, error = describe(&error), "standbys are still noted");
-        }
-        let deadline = Instant::now() + ENDING_PATIENCE;
-        while !self.pool.has_ended(LOOK_AGAIN).await && Instant::now() < deadline {
-            // A container that a task makes after this finds its network gone, or is removed in the next round.
-            let _ = self.clear_once().await;
+        // A slot that fails leaves what it does not know to reconciliation: another slot may be about to join.
+        let which = if is_down && is_only { GenerationSelector::All } else { GenerationSelector::Among(&generations) };
+        if is_last {
+            if let Err(error) = context.shared.store.forget_standbys(&context.id).await {
+                // The next daemon compares each standby with its snapshot before the standby counts.
+                tracing::warn!(instance.id = %context.id, error = describe(&error), "standbys are still noted");
+            }
+            let deadline = Instant::now() + ENDING_PATIENCE;
+            while !self.pool.has_ended(LOOK_AGAIN).await && Instant::now() < deadline {
+                // A container that a task makes after this finds its network gone, or is removed in the next round.
+                let _ = self.clear_once(which).await;
+            }
         }
         context.shared.settle(ENDING_PATIENCE).await;
-        self.clear_once().await
+        self.clear_once(which).await
     }
 
-    async fn clear_once(&self) -> Result<(), RemoveError> {
+    async fn clear_once(&self, which: GenerationSelector<'_>) -> Result<(), RemoveError> {
         let InstanceContext { shared, id, .. } = self.context.as_ref();
-        let is_kept = |role: &&str| *role == labels::ROLE_BUILDER && shared.baselines.kept_builds.has(id);
-        for role in [labels::ROLE_BUILDER, labels::ROLE_INSTANCE].into_iter().filter(|role| !is_kept(role)) {
-            let installation = &shared.installation;
-            shared.remove(Remains { installation, instance: id, role, which: GenerationSelector::All }).await?;
+        let installation = &shared.installation;
+        if !shared.baselines.kept_builds.has(id) {
+            let (role, which) = (labels::ROLE_BUILDER, GenerationSelector::All);
+            shared.remove(Remains { installation, instance: id, role, which }).await?;
         }
-        Ok(())
+        shared.remove(Remains { installation, instance: id, role: labels::ROLE_INSTANCE, which }).await
     }
 
     /// Stops the instance cleanly, stores its state as a snapshot, and starts it again.
@@ -572,6 +592,7 @@ impl Instance {
 
     /// Ends the driver's work: the port is given back, the containers stay for the next daemon.
     pub(super) async fn close(self) {
+        self.pool.leave(self.context.id.number);
         self.service.close().await;
     }
 }

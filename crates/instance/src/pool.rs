@@ -1,12 +1,13 @@
-//! The members of an instance's pool, and the tasks that work on them.
+//! The members of a site's pool, and the tasks that work on them.
 //!
-//! Only the driver changes these values (`standbys.rs`, as `arenad_model::pool` plans). Tasks do the work (`making.rs`,
-//! `looks.rs`); everything that they create bears the instance's labels, so the next removal of the instance finds it.
-//! An abandoned pool is empty and usable at once, while its old tasks end in the background. No client reaches a
-//! standby, so nothing here touches the route.
+//! `SitePool` guards these values; the keeper changes them as `arenad_model::pool` plans (`standbys.rs`), and the drivers of
+//! the slots take standbys and return generations. Tasks do the work (`making.rs`, `looks.rs`); everything that they create
+//! bears the site's labels, so the next removal of the site finds it. An abandoned pool is empty and usable at once, while
+//! its old tasks end in the background. No client reaches a standby, so nothing here touches the route.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::sync::Mutex;
@@ -33,9 +34,9 @@ pub(super) const RESUMES_WITHIN: Duration = Duration::from_millis(200);
 /// A number of renewals that no pool allows: a standby that has this many is removed.
 pub(super) const WORN: u32 = u32::MAX;
 
-/// The pool of one instance.
+/// The members of the pool of one site.
 #[derive(Default)]
-pub(super) struct InstancePool {
+pub(super) struct StandbyPool {
     /// Shape: by the generation that the containers were made for.
     members: BTreeMap<u64, PooledGeneration>,
     work: Work,
@@ -46,11 +47,13 @@ pub(super) struct InstancePool {
     reset_at: Option<Instant>,
     /// The duration of the last renewal that rewound its containers.
     renewal_took: Option<Duration>,
-    /// Whether the instance has been written to or reset at all. An instance that is only read needs no standby.
+    /// Whether the site has been written to or reset at all. A site that is only read needs no standby.
     pub(super) is_wanted: bool,
     lack: Option<StandbyShortage>,
     /// When the pool is to be checked; `None` if it is not to be checked on its own.
     tend_at: Option<Instant>,
+    /// The number of times that the pool has been abandoned.
+    abandoned: u64,
 }
 
 /// The tasks of a pool.
@@ -144,7 +147,7 @@ impl PooledGeneration {
     }
 }
 
-/// The pool as readers of the instance's report see it.
+/// The pool as readers see it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StandbyReport {
     /// Shape: the generation that the containers were made for, and the state of the member.
@@ -153,10 +156,10 @@ pub struct StandbyReport {
     pub lack: Option<String>,
 }
 
-impl InstancePool {
+impl StandbyPool {
     /// Returns the generations whose containers belong to the pool.
-    pub(super) fn generations(&self) -> Vec<u64> {
-        self.members.keys().copied().collect()
+    pub(super) fn generations(&self) -> impl Iterator<Item = u64> {
+        self.members.keys().copied()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -188,24 +191,21 @@ impl InstancePool {
         fits(Standing::Running).or_else(|| fits(Standing::Frozen))
     }
 
-    /// Returns until when to wait for a standby of a snapshot that is about to be ready; `None` if there is none.
-    pub(super) fn ready_by(&self, snapshot: &SnapshotId, now: Instant) -> Option<Instant> {
-        let mut coming = self.members.values().filter(|standby| standby.snapshot.as_ref() == Some(snapshot));
-        if coming.clone().any(|standby| standby.is_resuming) {
-            return Some(now + RESUMES_WITHIN);
-        }
-        let took = self.renewal_took?;
-        coming.find_map(|standby| worth_waiting(standby.renewing_since?, took, now))
+    /// Returns until when to wait for a standby of a snapshot that is about to be ready, if this many slots that wait for one
+    /// come first; `None` if there is none.
+    pub(super) fn ready_by(&self, snapshot: &SnapshotId, ahead: usize, now: Instant) -> Option<Instant> {
+        let coming = self.members.values().filter(|standby| standby.snapshot.as_ref() == Some(snapshot));
+        let resuming = coming.clone().filter(|standby| standby.is_resuming).map(|_| now + RESUMES_WITHIN);
+        let renewing = coming.filter(|standby| !standby.is_resuming).filter_map(|standby| {
+            let took = self.renewal_took?;
+            worth_waiting(standby.renewing_since?, took, now)
+        });
+        resuming.chain(renewing).nth(ahead)
     }
 
     /// Records the duration of a renewal that has ended.
     pub(super) fn note_renewal(&mut self, since: Instant) {
         self.renewal_took = Some(since.elapsed());
-    }
-
-    /// Whether a standby of this snapshot can serve.
-    pub(super) fn has_ready(&self, snapshot: &SnapshotId) -> bool {
-        self.best(snapshot).is_some()
     }
 
     /// Removes the best standby of a snapshot from the pool and returns it.
@@ -297,14 +297,6 @@ impl InstancePool {
         self.tend_at = at;
     }
 
-    /// Waits until `at`; forever if it is `None`.
-    pub(super) async fn tending_due(at: Option<Instant>) {
-        match at {
-            Some(at) => tokio::time::sleep_until(at).await,
-            None => std::future::pending().await,
-        }
-    }
-
     /// Returns when the pool is to be checked.
     pub(super) fn due(&self) -> Option<Instant> {
         self.tend_at
@@ -332,46 +324,54 @@ impl InstancePool {
         self.work.stop.clone()
     }
 
-    /// Abandons all members; their containers are removed with the instance's. Tasks are not aborted during a call to
-    /// the engine, because its end would go unnoticed: [`InstancePool::has_ended`] tells when all have ended. The pool
-    /// is as new.
+    /// Abandons all members; the caller removes their containers. Tasks are not aborted during a call to the engine,
+    /// because its end would go unnoticed: [`Self::poll_ended`] tells when all have ended. The pool is as new.
     pub(super) fn abandon(&mut self) {
         self.work.stop.cancel();
         let old = std::mem::take(self);
-        self.ending = old.ending;
+        (self.ending, self.abandoned) = (old.ending, old.abandoned + 1);
         if !old.work.tasks.is_empty() {
             self.ending.push(old.work.tasks);
         }
     }
 
-    /// Waits for the tasks of abandoned pools; returns whether all have ended in time.
-    pub(super) async fn has_ended(&mut self, within: Duration) -> bool {
-        let ending = &mut self.ending;
-        let drained = async {
-            while let Some(tasks) = ending.last_mut() {
-                while tasks.join_next().await.is_some() {}
-                ending.pop();
-            }
-        };
-        tokio::time::timeout(within, drained).await.is_ok()
+    /// Returns a number that changes when the pool is abandoned.
+    pub(super) fn life(&self) -> u64 {
+        self.abandoned
     }
 
-    /// Returns the result of the next task that ends; waits forever if none runs.
-    ///
-    /// Cancellation: safe.
-    pub(super) async fn news(&mut self) -> Finished {
+    /// Is ready when all tasks of abandoned pools have ended.
+    pub(super) fn poll_ended(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        while let Some(tasks) = self.ending.last_mut() {
+            match tasks.poll_join_next(context) {
+                Poll::Ready(Some(_)) => {}
+                Poll::Ready(None) => drop(self.ending.pop()),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        Poll::Ready(())
+    }
+
+    /// Aborts all tasks, because the daemon stops.
+    pub(super) fn abort(&mut self) {
+        self.work = Work::default();
+        self.ending.clear();
+    }
+
+    /// Returns the result of the next task that ends. If none runs, nothing wakes the caller when one is started.
+    pub(super) fn poll_news(&mut self, context: &mut Context<'_>) -> Poll<Finished> {
         loop {
-            match self.work.tasks.join_next_with_id().await {
-                Some(Ok((id, finished))) => {
+            match self.work.tasks.poll_join_next_with_id(context) {
+                Poll::Ready(Some(Ok((id, finished)))) => {
                     self.work.of.remove(&id);
-                    return finished;
+                    return Poll::Ready(finished);
                 }
-                Some(Err(error)) => {
+                Poll::Ready(Some(Err(error))) => {
                     if let Some(finished) = self.broken_off(&error) {
-                        return finished;
+                        return Poll::Ready(finished);
                     }
                 }
-                None => std::future::pending().await,
+                Poll::Ready(None) | Poll::Pending => return Poll::Pending,
             }
         }
     }
@@ -436,8 +436,18 @@ pub(super) fn told(lack: StandbyShortage) -> String {
     }
 }
 
+/// Waits until `at`; forever if it is `None`.
+pub(super) async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
+
     use super::*;
 
     fn id(text: &str) -> SnapshotId {
@@ -446,49 +456,68 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_standby_that_is_half_way_back_is_waited_for() {
-        let mut pool = InstancePool::default();
+        let mut pool = StandbyPool::default();
         let now = Instant::now();
         let ms = Duration::from_millis;
         pool.add(
             7,
             PooledGeneration { renewing_since: Some(now), ..PooledGeneration::new(&id("s"), Standing::Making) },
         );
-        assert_eq!(pool.ready_by(&id("s"), now + ms(300)), None, "the duration of a renewal is not known yet");
+        assert_eq!(pool.ready_by(&id("s"), 0, now + ms(300)), None, "the duration of a renewal is not known yet");
         pool.renewal_took = Some(ms(400));
-        assert_eq!(pool.ready_by(&id("s"), now + ms(100)), None, "it has only begun");
-        assert_eq!(pool.ready_by(&id("s"), now + ms(200)), Some(now + ms(600)));
-        assert_eq!(pool.ready_by(&id("s"), now + ms(700)), Some(now + ms(900)), "it is late");
-        assert_eq!(pool.ready_by(&id("s"), now + ms(800)), None, "it may never come");
-        assert_eq!(pool.ready_by(&id("t"), now + ms(200)), None, "it is of another snapshot");
+        assert_eq!(pool.ready_by(&id("s"), 0, now + ms(100)), None, "it has only begun");
+        assert_eq!(pool.ready_by(&id("s"), 0, now + ms(200)), Some(now + ms(600)));
+        assert_eq!(pool.ready_by(&id("s"), 0, now + ms(700)), Some(now + ms(900)), "it is late");
+        assert_eq!(pool.ready_by(&id("s"), 0, now + ms(800)), None, "it may never come");
+        assert_eq!(pool.ready_by(&id("t"), 0, now + ms(200)), None, "it is of another snapshot");
         tokio::time::advance(ms(250)).await;
         pool.note_renewal(now);
         assert_eq!(pool.renewal_took, Some(ms(250)));
         pool.add(8, PooledGeneration { is_resuming: true, ..PooledGeneration::new(&id("s"), Standing::Making) });
-        assert_eq!(pool.ready_by(&id("s"), now), Some(now + RESUMES_WITHIN));
+        assert_eq!(pool.ready_by(&id("s"), 0, now), Some(now + RESUMES_WITHIN));
+    }
+
+    #[test]
+    fn each_slot_that_waits_has_a_standby_of_its_own_to_wait_for() {
+        let (mut pool, now, took) = (StandbyPool::default(), Instant::now(), Duration::from_millis(400));
+        pool.renewal_took = Some(took);
+        let later = now + took / 2;
+        pool.add(1, PooledGeneration { is_resuming: true, ..PooledGeneration::new(&id("s"), Standing::Making) });
+        let renewing =
+            PooledGeneration { renewing_since: Some(now), ..PooledGeneration::new(&id("s"), Standing::Making) };
+        pool.add(2, renewing);
+        assert_eq!(pool.ready_by(&id("s"), 0, later), Some(later + RESUMES_WITHIN));
+        assert_eq!(pool.ready_by(&id("s"), 1, later), Some(now + took + took / 2));
+        assert_eq!(pool.ready_by(&id("s"), 2, later), None, "two standbys do not serve three slots");
     }
 
     #[tokio::test]
     async fn a_task_that_panics_fails_its_member() {
-        let mut pool = InstancePool::default();
+        let mut pool = StandbyPool::default();
         pool.add(7, PooledGeneration::new(&id("s"), Standing::Making));
         pool.spawn(&TaskTracker::new(), 7, async { panic!("of the test") });
-        let finished = pool.news().await;
+        let finished = poll_fn(|context| pool.poll_news(context)).await;
         assert_eq!(finished.made, 7);
         assert!(finished.result.is_err());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_pool_that_was_given_up_is_usable_while_an_old_task_goes_on() {
-        let mut pool = InstancePool::default();
+        let mut pool = StandbyPool::default();
         pool.spawn(&TaskTracker::new(), 1, async {
             tokio::time::sleep(Duration::from_secs(100)).await;
             Ok(PoolTaskOutcome::Removed)
         });
         pool.abandon();
-        assert!(!pool.has_ended(Duration::from_secs(30)).await, "the old task has its own pace");
+        let ended = async |pool: &mut StandbyPool, seconds| {
+            tokio::time::timeout(Duration::from_secs(seconds), poll_fn(|context| pool.poll_ended(context)))
+                .await
+                .is_ok()
+        };
+        assert!(!ended(&mut pool, 30).await, "the old task has its own pace");
         assert!(!pool.token().is_cancelled(), "new tasks are not ended with the old ones");
         pool.spawn(&TaskTracker::new(), 2, async { Ok(PoolTaskOutcome::Removed) });
-        assert_eq!(pool.news().await.made, 2, "news of the old pool does not count");
-        assert!(pool.has_ended(Duration::from_secs(100)).await);
+        assert_eq!(poll_fn(|context| pool.poll_news(context)).await.made, 2, "news of the old pool does not count");
+        assert!(ended(&mut pool, 100).await);
     }
 }

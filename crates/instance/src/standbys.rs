@@ -1,7 +1,7 @@
-//! The driver's work on standbys, as `arenad_model::pool` plans it.
+//! The keeper of a site's pool: it checks the pool, plans by `arenad_model::pool`, and takes in the results of tasks.
 //!
-//! Nothing here delays the driver for longer than the store takes to write a row: all calls to the engine are made by
-//! tasks of the pool.
+//! Nothing here takes longer than the store takes to write a row: all calls to the engine are made by tasks of the pool.
+//! Drivers take standbys out of the pool between any two awaits of the keeper, so each action looks at its member again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,76 +11,143 @@ use tokio::time::Instant;
 
 use super::looks::Looks;
 use super::making::{self, Used};
-use super::operations::Instance;
-use super::pool::{Finished, MOST_RENEWALS, PoolTaskOutcome, PooledGeneration, WORN, told};
+use super::pool::{Finished, MOST_RENEWALS, PoolTaskOutcome, PooledGeneration, WORN, told, until};
+use super::site_pool::{SitePool, SiteUse};
+use crate::proof::StandbyProof;
+use crate::shared::SharedParts;
 use arenad_baseline::snapshot;
-use arenad_launch as launch;
+use arenad_launch::{self as launch, Incarnation};
 use arenad_model::error::describe;
 use arenad_model::event::EventKind;
-use arenad_model::pool::{self, PoolAction, PoolBudget, PoolIntent, StandbyShortage, Standing};
-use arenad_model::snapshot::{Snapshot, SnapshotId};
+use arenad_model::instance::InstanceId;
+use arenad_model::pool::{self, PoolAction, PoolBudget, PoolIntent, PoolPlan, StandbyShortage, Standing, pool_size};
+use arenad_model::site::Site;
+use arenad_model::snapshot::Snapshot;
 use arenad_model::standby_schedule::count_at;
-use arenad_reset::{Stages, hindrance};
+use arenad_reset::hindrance;
 use arenad_seams::fault::{self, Point};
 use arenad_store::StoredStandby;
+use arenad_telemetry::supervised::supervised;
 
-/// The longest interval between two checks of the pool. Requests to the site do not wake the driver, so they are noticed
+/// The longest interval between two checks of the pool. Requests to the site do not wake the keeper, so they are noticed
 /// only then.
 const TEND_EVERY: Duration = Duration::from_secs(2);
 /// How long after a reset another one is expected, even if no client has written to the site.
 const RESETS_COME_IN_ROWS: Duration = Duration::from_secs(60);
+/// The pause after a panic of the keeper.
+const PAUSE: Duration = Duration::from_secs(1);
 
-impl Instance {
+/// The keeper of the pool of one site.
+pub(super) struct StandbyKeeper {
+    pub(super) shared: Arc<SharedParts>,
+    /// The id that the generations of the site are filed under.
+    pub(super) id: InstanceId,
+    pub(super) site: Arc<Site>,
+    pub(super) pool: Arc<SitePool>,
+}
+
+impl StandbyKeeper {
+    /// Keeps the pool until the last slot has left it or the daemon stops.
+    pub(super) async fn run(self) {
+        loop {
+            match supervised(Box::pin(self.step())).await {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(panicked) => {
+                    self.note_later(EventKind::InstancePanicked, format!("standbys of {}: {panicked}", self.id));
+                    // A panic that repeats at once would fill the log.
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+        self.pool.close();
+    }
+
+    /// Handles what is due or happens next; returns false when the keeper is to end.
+    async fn step(&self) -> bool {
+        let is_due = self.pool.lock().pool.due().is_some_and(|due| due <= Instant::now());
+        if is_due {
+            self.tend().await;
+        }
+        let due = {
+            let mut state = self.pool.lock();
+            state.answer_waiting(Instant::now());
+            state.due()
+        };
+        tokio::select! {
+            biased;
+            () = self.shared.shutdown.cancelled() => false,
+            () = self.pool.ended() => false,
+            finished = self.pool.news() => {
+                self.note_finished(finished).await;
+                true
+            }
+            () = self.pool.changed() => true,
+            () = until(due) => true,
+        }
+    }
+
+    /// Stores an event about the standbys in the background.
+    pub(super) fn note_later(&self, kind: EventKind, message: String) {
+        let (shared, id) = (self.shared.clone(), self.id.clone());
+        self.shared.tasks.spawn(async move { shared.events.note(kind, Some(&id), &message).await });
+    }
+
     /// Checks the pool and begins the next actions.
-    pub(super) async fn tend_standbys(&mut self) {
-        let spec = &self.context.site.reset;
-        let has_pool = spec.standby > 0 || !spec.schedule.is_empty() || !self.pool.is_empty();
-        self.pool.tend_at(has_pool.then(|| Instant::now() + TEND_EVERY));
-        if !has_pool {
-            return;
-        }
-        let serves = self.service.state().serves();
-        let is_written = self.service.stats().unsafe_requests > 0;
-        self.pool.is_wanted |= serves && is_written;
-        // Standbys of a schedule are made before there is any use for them, because that is the purpose of a schedule.
-        let count = match count_at(&spec.schedule, self.context.shared.clock.now()) {
-            _ if !serves => 0,
-            Some(count) => count,
-            None if self.pool.is_wanted => spec.standby,
-            None => 0,
-        };
-        let Some(current) = self.baseline.clone() else { return };
-        let just_reset = self.pool.was_reset_within(RESETS_COME_IN_ROWS);
-        let most_renewals = if self.can_rewind(&current) { MOST_RENEWALS } else { 0 };
-        let wanted = PoolIntent {
-            count,
-            snapshot: &current.id,
-            expects_reset: is_written || just_reset,
-            may_pause: self.context.site.reset.may_pause,
-            most_renewals,
-        };
-        let budget = PoolBudget {
-            memory_free: self.context.shared.machine.free_memory(),
-            memory_each: self.context.site.expected_memory(),
-            memory_reserve: self.context.shared.memory_reserve,
-            failures: self.pool.failures(),
-        };
-        let plan = pool::plan(wanted, &self.pool.observed(), budget);
-        let lacked = self.pool.note_lack(plan.lack);
-        if let Some(lack @ StandbyShortage::Memory { .. }) = plan.lack
-            && !matches!(lacked, Some(StandbyShortage::Memory { .. }))
-        {
-            let message = format!("{} has too few standbys: {}", self.context.id, told(lack));
-            self.context.note_later(EventKind::StandbyLacking, message);
-        }
+    async fn tend(&self) {
+        let Some((plan, current)) = self.plan() else { return };
         for action in plan.actions {
             self.act(action, &current).await;
         }
         self.look_at_standbys(&current);
-        self.show_standbys();
     }
 
-    async fn act(&mut self, action: PoolAction, snapshot: &Snapshot) {
+    /// Returns the next actions, and the snapshot that the standbys are of; `None` if there is nothing to plan.
+    fn plan(&self) -> Option<(PoolPlan, Snapshot)> {
+        let spec = &self.site.reset;
+        let mut state = self.pool.lock();
+        let has_pool = spec.standby > 0 || !spec.schedule.is_empty() || !state.pool.is_empty();
+        let usage = state.usage().filter(|_| has_pool);
+        // The end of the operation that hides how the slots are used has the pool checked again.
+        state.pool.tend_at(usage.is_some().then(|| Instant::now() + TEND_EVERY));
+        let SiteUse { serves, is_written, slots } = usage?;
+        state.pool.is_wanted |= serves && is_written;
+        // Standbys of a schedule are made before there is any use for them, because that is the purpose of a schedule.
+        let count = match count_at(&spec.schedule, self.shared.clock.now()) {
+            _ if !serves => 0,
+            Some(count) => count,
+            None if state.pool.is_wanted => spec.standby,
+            None => 0,
+        };
+        let current = state.baseline.clone()?;
+        let just_reset = state.pool.was_reset_within(RESETS_COME_IN_ROWS);
+        let most_renewals = if self.can_rewind(&current) { MOST_RENEWALS } else { 0 };
+        let wanted = PoolIntent {
+            count: pool_size(count, slots),
+            snapshot: &current.id,
+            expects_reset: is_written || just_reset,
+            may_pause: spec.may_pause,
+            most_renewals,
+        };
+        let budget = PoolBudget {
+            memory_free: self.shared.machine.free_memory(),
+            memory_each: self.site.expected_memory(),
+            memory_reserve: self.shared.memory_reserve,
+            failures: state.pool.failures(),
+        };
+        let plan = pool::plan(wanted, &state.observed(), budget);
+        let lacked = state.pool.note_lack(plan.lack);
+        drop(state);
+        if let Some(lack @ StandbyShortage::Memory { .. }) = plan.lack
+            && !matches!(lacked, Some(StandbyShortage::Memory { .. }))
+        {
+            let message = format!("{} has too few standbys: {}", self.id, told(lack));
+            self.note_later(EventKind::StandbyLacking, message);
+        }
+        Some((plan, current))
+    }
+
+    async fn act(&self, action: PoolAction, snapshot: &Snapshot) {
         match action {
             PoolAction::Make => self.make_standby(snapshot).await,
             PoolAction::Renew(made) => self.renew_standby(made, snapshot),
@@ -90,37 +157,43 @@ impl Instance {
         }
     }
 
-    async fn make_standby(&mut self, snapshot: &Snapshot) {
-        let context = &self.context;
-        let generation = match context.shared.store.begin_standby(&context.id).await {
+    async fn make_standby(&self, snapshot: &Snapshot) {
+        let life = self.pool.lock().pool.life();
+        let generation = match self.shared.store.begin_standby(&self.id).await {
             Ok(generation) => generation,
             Err(error) => {
-                self.pool.note_failure();
-                tracing::warn!(instance.id = %context.id, error = describe(&error), "no standby can be begun");
+                self.pool.lock().pool.note_failure();
+                tracing::warn!(instance.id = %self.id, error = describe(&error), "no standby can be begun");
                 return;
             }
         };
         fault::reach(Point::StandbyRecorded).await;
-        self.pool.add(generation, PooledGeneration::new(&snapshot.id, Standing::Making));
-        // The report shows the standby before its first container exists, because reconciliation spares the generations
-        // in the report.
-        self.show_standbys();
-        let (shared, id, site) = (context.shared.clone(), context.id.clone(), context.site.clone());
-        let work = making::make(shared, id, site, snapshot.clone(), generation, self.pool.token());
-        self.pool.spawn(&context.shared.tasks, generation, async move {
+        let mut state = self.pool.lock();
+        // The site has gone down meanwhile.
+        if state.pool.life() != life {
+            return;
+        }
+        // The pool has the standby before its first container exists, because reconciliation spares the generations in
+        // the pool.
+        state.pool.add(generation, PooledGeneration::new(&snapshot.id, Standing::Making));
+        let (shared, id, site) = (self.shared.clone(), self.id.clone(), self.site.clone());
+        let work = making::make(shared, id, site, snapshot.clone(), generation, state.pool.token());
+        state.pool.spawn(&self.shared.tasks, generation, async move {
             work.await.map(|(incarnation, proof)| PoolTaskOutcome::ready(incarnation, proof, 0))
         });
     }
 
     fn can_rewind(&self, from: &Snapshot) -> bool {
-        self.context.site.rewinds().is_some()
-            && snapshot::state(&self.context.shared.baselines, from).is_some()
-            && hindrance(&self.context.site, &from.volumes, None).is_none()
+        self.site.rewinds().is_some()
+            && snapshot::state(&self.shared.baselines, from).is_some()
+            && hindrance(&self.site, &from.volumes, None).is_none()
     }
 
     /// Brings containers that have served back to the snapshot in the background; they are removed if that fails.
-    fn renew_standby(&mut self, made: u64, snapshot: &Snapshot) {
-        let Some(standby) = self.pool.member_mut(made) else { return };
+    fn renew_standby(&self, made: u64, snapshot: &Snapshot) {
+        let mut state = self.pool.lock();
+        let stop = state.pool.token();
+        let Some(standby) = state.pool.member_mut(made) else { return };
         let Some(incarnation) = standby.incarnation.take() else { return };
         standby.standing = Standing::Making;
         standby.proof = None;
@@ -128,41 +201,52 @@ impl Instance {
         let is_untouched = standby.is_untouched;
         standby.is_resuming = is_untouched && before.is_some();
         standby.renewing_since = Some(Instant::now());
-        let context = &self.context;
-        let (shared, id, site) = (context.shared.clone(), context.id.clone(), context.site.clone());
+        let (shared, id, site) = (self.shared.clone(), self.id.clone(), self.site.clone());
         let used = Used { incarnation, before, is_untouched };
-        let work = making::renew(shared, id, site, snapshot.clone(), used, self.pool.token());
-        self.pool.spawn(&context.shared.tasks, made, work);
+        let work = making::renew(shared, id, site, snapshot.clone(), used, stop);
+        state.pool.spawn(&self.shared.tasks, made, work);
     }
 
-    async fn discard_standby(&mut self, made: u64) {
+    async fn discard_standby(&self, made: u64) {
+        let life = {
+            let mut state = self.pool.lock();
+            let life = state.pool.life();
+            // A slot has taken it meanwhile.
+            let Some(standby) = state.pool.member_mut(made) else { return };
+            standby.standing = Standing::Making;
+            standby.incarnation = None;
+            standby.proof = None;
+            // A member without a snapshot is not counted until it is removed.
+            standby.snapshot = None;
+            life
+        };
         self.forget_standby(made).await;
         fault::reach(Point::StandbyForgotten).await;
-        let Some(standby) = self.pool.member_mut(made) else { return };
-        standby.standing = Standing::Making;
-        standby.incarnation = None;
-        standby.proof = None;
-        // A member without a snapshot is not counted until it is removed.
-        standby.snapshot = None;
-        let (shared, id) = (self.context.shared.clone(), self.context.id.clone());
-        self.pool.spawn(&self.context.shared.tasks, made, async move {
+        let (shared, id) = (self.shared.clone(), self.id.clone());
+        let mut state = self.pool.lock();
+        if state.pool.life() != life {
+            return;
+        }
+        state.pool.spawn(&self.shared.tasks, made, async move {
             let removed = making::remove(&shared, &id, made).await;
             Ok(removed.map(|()| PoolTaskOutcome::Removed)?)
         });
     }
 
     /// Pauses or resumes a standby in the background. It cannot serve until that is done.
-    fn move_standby(&mut self, made: u64, frozen: bool) {
-        let Some(standby) = self.pool.member_mut(made) else { return };
+    fn move_standby(&self, made: u64, frozen: bool) {
+        let mut state = self.pool.lock();
+        let Some(standby) = state.pool.member_mut(made) else { return };
+        let expected = if frozen { Standing::Running } else { Standing::Frozen };
         // The servers must respond while a comparison runs. When it ends, the pool is checked again.
-        if frozen && standby.looks.goes_on() {
+        if standby.standing != expected || (frozen && standby.looks.goes_on()) {
             return;
         }
         let Some(incarnation) = standby.incarnation.clone() else { return };
         standby.standing = Standing::Making;
         standby.is_resuming = true;
-        let shared = self.context.shared.clone();
-        self.pool.spawn(&self.context.shared.tasks, made, async move {
+        let shared = self.shared.clone();
+        state.pool.spawn(&self.shared.tasks, made, async move {
             let engine = shared.engine.as_ref();
             let done = match frozen {
                 true => launch::freeze(engine, &incarnation).await,
@@ -180,33 +264,13 @@ impl Instance {
         });
     }
 
-    /// Waits for a standby of a snapshot that is about to be ready, because a rewind of the serving generation would
-    /// take longer.
-    pub(super) async fn await_resumed(&mut self, snapshot: &SnapshotId, stages: &Stages) {
-        self.tend_standbys().await;
-        if let Some(deadline) = self.pool.ready_by(snapshot, Instant::now()) {
-            stages.time("resume", self.await_news(snapshot, deadline)).await;
-        }
-    }
-
-    /// Takes in the results of tasks until a standby is ready, none is about to be, or the time is up.
-    async fn await_news(&mut self, snapshot: &SnapshotId, deadline: Instant) {
-        while !self.pool.has_ready(snapshot)
-            && self.pool.ready_by(snapshot, Instant::now()).is_some()
-            && let Ok(finished) = tokio::time::timeout_at(deadline, self.pool.news()).await
-        {
-            self.note_standby(finished).await;
-        }
-    }
-
     /// Takes in the result of a task.
-    pub(super) async fn note_standby(&mut self, finished: Finished) {
+    async fn note_finished(&self, finished: Finished) {
         let Finished { made, result } = finished;
-        self.pool.tend_soon();
         match result {
-            Ok(PoolTaskOutcome::Looked(look)) => return self.note_look(made, look),
+            Ok(PoolTaskOutcome::Looked(look)) => self.note_look(made, look),
             Ok(PoolTaskOutcome::Moved(standing)) => {
-                if let Some(standby) = self.pool.member_mut(made) {
+                if let Some(standby) = self.pool.lock().pool.member_mut(made) {
                     standby.is_resuming = false;
                     // A standby that was abandoned meanwhile remains abandoned.
                     if standby.standing == Standing::Making {
@@ -215,42 +279,62 @@ impl Instance {
                 }
             }
             Ok(PoolTaskOutcome::Ready { incarnation, proof, rewinds }) => {
-                self.pool.forget_failures();
-                if let Some(standby) = self.pool.member_mut(made) {
-                    standby.incarnation = Some(incarnation);
-                    standby.proof = proof.map(|proof| Arc::new(Mutex::new(*proof)));
-                    standby.looks = Looks::default();
-                    standby.standing = Standing::Running;
-                    standby.is_resuming = false;
-                    let since = standby.renewing_since.take().filter(|_| rewinds > 0);
-                    standby.renewals += rewinds;
-                    let (snapshot, renewals) = (standby.snapshot.clone(), standby.renewals);
-                    since.into_iter().for_each(|since| self.pool.note_renewal(since));
-                    if let Some(snapshot) = snapshot {
-                        self.remember_standby(StoredStandby { made, snapshot, renewals }).await;
-                    }
-                    fault::reach(Point::StandbyKept).await;
+                // The row comes first: a slot takes the standby as soon as it is ready, and deletes the row.
+                self.remember_standby(made, rewinds).await;
+                let is_kept = self.keep(made, incarnation, proof.map(|proof| *proof), rewinds);
+                match is_kept {
+                    true => fault::reach(Point::StandbyKept).await,
+                    // The site has gone down meanwhile.
+                    false => self.forget_standby(made).await,
                 }
             }
-            Ok(PoolTaskOutcome::Removed) => self.pool.drop_member(made),
+            Ok(PoolTaskOutcome::Removed) => self.pool.lock().pool.drop_member(made),
             Err(error) => {
-                self.pool.note_failure();
-                // Reconciliation removes its leftovers.
-                self.pool.drop_member(made);
+                {
+                    let mut state = self.pool.lock();
+                    state.pool.note_failure();
+                    // Reconciliation removes its leftovers.
+                    state.pool.drop_member(made);
+                }
                 self.forget_standby(made).await;
-                let message = format!("a standby of {} could not be created: {}", self.context.id, describe(&error));
-                self.context.note_later(EventKind::StandbyFailed, message);
+                let message = format!("a standby of {} could not be created: {}", self.id, describe(&error));
+                self.note_later(EventKind::StandbyFailed, message);
             }
         }
-        self.show_standbys();
+        self.pool.lock().pool.tend_soon();
     }
 
-    pub(super) fn show_standbys(&self) {
-        let shown = self.pool.report();
-        self.service.report().send_if_modified(|report| {
-            let is_new = report.standbys != shown;
-            report.standbys = shown;
-            is_new
-        });
+    /// Makes a standby available to the slots; returns false if the pool has been abandoned.
+    fn keep(&self, made: u64, incarnation: Incarnation, proof: Option<StandbyProof>, rewinds: u32) -> bool {
+        let mut state = self.pool.lock();
+        state.pool.forget_failures();
+        let Some(standby) = state.pool.member_mut(made) else { return false };
+        standby.incarnation = Some(incarnation);
+        standby.proof = proof.map(|proof| Arc::new(Mutex::new(proof)));
+        standby.looks = Looks::default();
+        standby.standing = Standing::Running;
+        standby.is_resuming = false;
+        standby.renewals += rewinds;
+        let since = standby.renewing_since.take().filter(|_| rewinds > 0);
+        since.into_iter().for_each(|since| state.pool.note_renewal(since));
+        true
+    }
+
+    /// Notes for the next daemon that a standby is ready.
+    async fn remember_standby(&self, made: u64, rewinds: u32) {
+        let known = self.pool.lock().pool.member_mut(made).map(|standby| (standby.snapshot.clone(), standby.renewals));
+        let Some((Some(snapshot), renewals)) = known else { return };
+        let standby = StoredStandby { made, snapshot, renewals: renewals + rewinds };
+        if let Err(error) = self.shared.store.keep_standby(&self.id, &standby).await {
+            tracing::warn!(instance.id = %self.id, error = describe(&error), "the next daemon will not know of a standby");
+        }
+    }
+
+    /// Removes the note about a standby, before anything is done to the standby.
+    async fn forget_standby(&self, made: u64) {
+        if let Err(error) = self.shared.store.forget_standby(&self.id, made).await {
+            // The next daemon compares the standby in full before it counts.
+            tracing::warn!(instance.id = %self.id, error = describe(&error), "a standby is still noted");
+        }
     }
 }

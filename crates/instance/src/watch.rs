@@ -17,7 +17,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::failure;
 use super::operations::Instance;
-use super::pool::{Finished, InstancePool};
+use super::pool::until;
 use super::round::{self, ProbeRound, RoundResult};
 use super::writes::BackgroundComparison;
 use arenad_engine::EngineEvent;
@@ -111,12 +111,8 @@ async fn compared(comparison: &mut Option<AbortOnDropHandle<BackgroundComparison
 pub(super) enum Happening {
     /// A round of probes has ended.
     Round(ProbeRound),
-    /// A standby's task has ended.
-    Standby(Finished),
     /// The comparison of a site that is only read has ended.
     Compared(Box<BackgroundComparison>),
-    /// The pool is to be checked.
-    Tend,
     /// An action that the store or the engine refused is to be retried.
     Retry,
 }
@@ -134,16 +130,14 @@ impl Instance {
     pub(super) async fn next_happening(&mut self) -> Happening {
         loop {
             let pause = self.start_due_rounds();
-            let (due, retry) = (self.pool.due(), self.retry_at);
+            let retry = self.retry_at;
             let InstanceWatch { rounds: [shallow, deep], comparison, .. } = &mut self.watch;
             tokio::select! {
                 biased;
                 round = ended(shallow, Depth::Shallow) => return Happening::Round(round),
                 round = ended(deep, Depth::Deep) => return Happening::Round(round),
-                finished = self.pool.news() => return Happening::Standby(finished),
                 compared = compared(comparison) => return Happening::Compared(Box::new(compared)),
-                () = InstancePool::tending_due(due) => return Happening::Tend,
-                () = InstancePool::tending_due(retry) => return Happening::Retry,
+                () = until(retry) => return Happening::Retry,
                 () = tokio::time::sleep(pause), if pause < Duration::MAX => {}
             }
         }
@@ -161,8 +155,6 @@ impl Instance {
                 }
             }
             Happening::Compared(compared) => return self.note_compared(*compared).await.then_some(Want::RESET),
-            Happening::Standby(finished) => self.note_standby(finished).await,
-            Happening::Tend => self.tend_standbys().await,
             Happening::Retry => return self.retry().await,
         }
         None
@@ -199,12 +191,6 @@ impl Instance {
             .service
             .serving()
             .is_some_and(|serving| serving.incarnation.containers.values().any(|handle| *handle == event.handle));
-        if ["die", "oom", "destroy"].contains(&event.action.as_str()) {
-            self.pool.miss(&event.handle);
-        }
-        if event.action == "pause" {
-            self.pool.miss_paused(&event.handle);
-        }
         let matters = ["die", "oom", "pause", "unpause", "destroy", "kill", "stop", "start"];
         if self.watch.vigils.is_some() && is_ours && matters.contains(&event.action.as_str()) {
             self.start_round(Depth::Shallow);

@@ -174,7 +174,8 @@ impl Incarnation {
 
 impl Blueprint<'_> {
     fn name(&self, part: Option<&str>) -> String {
-        self.id.resource_name(self.ownership.generation, part, &self.ownership.installation)
+        let id = labels::filed_under(self.id, self.ownership.role);
+        id.resource_name(self.ownership.generation, part, &self.ownership.installation)
     }
 
     fn container_name(&self, service: &ServiceName) -> String {
@@ -314,7 +315,7 @@ fn condition_name(condition: DependencyCondition) -> &'static str {
 pub struct Remains<'a> {
     /// The installation that the objects belong to.
     pub installation: &'a str,
-    /// The instance that the objects belong to.
+    /// An instance of the site that the objects belong to. Builders belong to the instance itself.
     pub instance: &'a InstanceId,
     /// The role that their labels name.
     pub role: &'static str,
@@ -325,12 +326,12 @@ pub struct Remains<'a> {
 /// Selects generations by the labels of their containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GenerationSelector<'a> {
-    /// Every generation of the instance.
+    /// Every generation of the site.
     All,
     /// Only the generation with this number.
     Only(u64),
-    /// Every generation except those with these numbers.
-    Except(&'a [u64]),
+    /// The generations with these numbers.
+    Among(&'a [u64]),
 }
 
 impl GenerationSelector<'_> {
@@ -338,25 +339,30 @@ impl GenerationSelector<'_> {
         match self {
             Self::All => true,
             Self::Only(meant) => generation == meant,
-            Self::Except(kept) => !kept.contains(&generation),
+            Self::Among(meant) => meant.contains(&generation),
         }
     }
 
-    /// Returns whether a generation label is selected. A missing or unreadable label belongs to no generation that
-    /// could be kept, so only [`Self::Only`] leaves it out.
+    /// Returns whether a generation label is selected. A missing or unreadable label belongs to no generation, so only
+    /// [`Self::All`] selects it.
     fn covers(self, label: Option<&String>) -> bool {
         match label.and_then(|label| label.parse().ok()) {
             Some(generation) => self.means(generation),
-            None => !matches!(self, Self::Only(_)),
+            None => matches!(self, Self::All),
         }
     }
 }
 
 impl Remains<'_> {
+    /// Returns the id that the objects are filed under.
+    fn id(&self) -> InstanceId {
+        labels::filed_under(self.instance, self.role)
+    }
+
     fn covers(&self, found: &BTreeMap<String, String>) -> bool {
         let is = |label: &str, value: &str| found.get(label).is_some_and(|found| found == value);
         is(labels::INSTALLATION, self.installation)
-            && is(labels::INSTANCE, &self.instance.to_string())
+            && is(labels::INSTANCE, &self.id().to_string())
             && is(labels::ROLE, self.role)
             && self.which.covers(found.get(labels::GENERATION))
     }
@@ -388,7 +394,7 @@ impl RemoveError {
 /// Errors: objects that are already gone are ignored; the first other failure is returned after all removals were
 /// tried.
 pub async fn remove(engine: &dyn Engine, storage: Option<&Storage>, remains: Remains<'_>) -> Result<(), RemoveError> {
-    let instance = remains.instance.to_string();
+    let instance = remains.id().to_string();
     let containers = engine.containers(labels::INSTANCE, &instance).await?;
     let ours = containers.iter().filter(|found| remains.covers(&found.labels));
     let mut outcome = first_error(futures_util::future::join_all(ours.map(|found| engine.remove(&found.handle))).await);
@@ -404,7 +410,7 @@ pub async fn remove(engine: &dyn Engine, storage: Option<&Storage>, remains: Rem
     }
     outcome?;
     if let Some(storage) = storage.filter(|_| remains.role == labels::ROLE_INSTANCE) {
-        state::discard(storage, remains.instance, remains.which).await?;
+        state::discard(storage, &remains.id(), remains.which).await?;
     }
     Ok(())
 }
@@ -443,7 +449,7 @@ pub async fn find_containers(
 ) -> Result<Option<Incarnation>, LaunchError> {
     let remains =
         Remains { installation, instance, role: labels::ROLE_INSTANCE, which: GenerationSelector::Only(made) };
-    let found = engine.containers(labels::INSTANCE, &remains.instance.to_string()).await?;
+    let found = engine.containers(labels::INSTANCE, &remains.id().to_string()).await?;
     let (containers, addresses) = (BTreeMap::new(), BTreeMap::new());
     let mut incarnation = Incarnation { generation: made, made, containers, addresses, started_at: 0, pristine: None };
     for container in found {

@@ -51,9 +51,9 @@ impl StateMount {
         StoreTree::snapshot(snapshot, &self.name)
     }
 
-    /// Returns the tree that is mounted in the containers created for generation `made`.
+    /// Returns the tree that is mounted in the containers created for generation `made` of the site of an instance.
     pub fn of_instance(&self, id: &InstanceId, made: u64) -> Result<StoreTree, StorageError> {
-        StoreTree::instance(id, made, &self.name)
+        StoreTree::instance(&id.owner(), made, &self.name)
     }
 }
 
@@ -91,7 +91,7 @@ pub(super) async fn clone(
     Ok(folders)
 }
 
-/// Moves the trees of an instance's generations to the trash. The containers must have been removed before.
+/// Moves the trees of the generations that are filed under an id to the trash. The containers must have been removed before.
 pub(super) async fn discard(
     storage: &Storage,
     id: &InstanceId,

@@ -33,20 +33,30 @@ impl InstanceId {
         SiteId { environment: self.environment.clone(), site: self.site.clone() }
     }
 
+    /// Returns the id under which the generations of all instances of the site are filed: that of the instance with
+    /// number 1. A standby is made for the site, and a generation may leave one instance and later serve in another, so
+    /// its containers, networks, volumes and trees bear this id and not that of an instance.
+    #[must_use]
+    pub fn owner(&self) -> Self {
+        Self { number: 1, ..self.clone() }
+    }
+
     /// Returns a list of instances for a message: `mini/shopping/1, mini/reddit/1`.
     pub fn listed(instances: &[Self]) -> String {
         let ids: Vec<String> = instances.iter().map(Self::to_string).collect();
         ids.join(", ")
     }
 
-    /// Returns the name of an object of the instance in the engine, such as a container. It contains the generation,
-    /// the service if the site has several, and the first characters of the installation's id, because names are global
-    /// in the engine.
+    /// Returns the name of an object in the engine, such as a container. It contains the number if that is not 1, the
+    /// generation, the service if the site has several, and the first characters of the installation's id, because names
+    /// are global in the engine.
     pub fn resource_name(&self, generation: u64, part: Option<&str>, installation: &str) -> String {
         let Self { environment, site, number } = self;
         let part = part.map(|part| format!("-{part}")).unwrap_or_default();
         let tag = installation.get(..4).unwrap_or(installation);
-        format!("arenad-{environment}-{site}-{number}-g{generation}{part}-{tag}")
+        // Names of sites have no `_`.
+        let number = if *number == 1 { String::new() } else { format!("_{number}") };
+        format!("arenad-{environment}-{site}{number}-g{generation}{part}-{tag}")
     }
 }
 
@@ -430,7 +440,10 @@ mod tests {
     fn resource_names_tell_generation_part_and_installation_apart() {
         let name = |text| EnvironmentName::parse(text).expect("valid");
         let id = InstanceId::serving(&name("mini"), &SiteName::parse("shopping").expect("valid"));
-        assert_eq!(id.resource_name(3, None, "ab12cd34"), "arenad-mini-shopping-1-g3-ab12");
-        assert_eq!(id.resource_name(3, Some("db"), "ab12cd34"), "arenad-mini-shopping-1-g3-db-ab12");
+        assert_eq!(id.resource_name(3, None, "ab12cd34"), "arenad-mini-shopping-g3-ab12");
+        assert_eq!(id.resource_name(3, Some("db"), "ab12cd34"), "arenad-mini-shopping-g3-db-ab12");
+        let second = InstanceId { number: 2, ..id };
+        assert_eq!(second.resource_name(3, None, "ab12cd34"), "arenad-mini-shopping_2-g3-ab12");
+        assert_eq!(second.owner().resource_name(3, None, "ab12cd34"), "arenad-mini-shopping-g3-ab12");
     }
 }

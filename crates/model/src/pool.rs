@@ -1,5 +1,5 @@
-//! Planning of a site's standbys. The plan is a pure function: the instance's driver observes the pool, requests a
-//! plan, and executes it.
+//! Planning of a site's standbys, which all of its slots share. The plan is a pure function: the keeper of the pool
+//! observes the pool, requests a plan, and executes it.
 //!
 //! ```text
 //!            Make            ready           Freeze
@@ -19,6 +19,16 @@ use super::snapshot::SnapshotId;
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 /// The upper limit of the pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+/// The number of slots for which a pool has one standby at least.
+const SLOTS_PER_STANDBY: usize = 4;
+
+/// Returns the number of standbys of a site with this many slots. `configured` is the number that the definition states; it
+/// suffices for up to four slots, and each further four have another one. Zero stays zero.
+#[must_use]
+pub fn pool_size(configured: usize, slots: usize) -> usize {
+    if configured == 0 { 0 } else { configured.max(slots.div_ceil(SLOTS_PER_STANDBY)) }
+}
+
 /// The condition of a member of the pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
@@ -50,7 +60,7 @@ impl Standing {
 /// One member of the pool, as observed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolMember {
-    /// The generation, which identifies the member within its instance.
+    /// The generation, which identifies the member within its site.
     pub generation: u64,
     /// The snapshot from which the member was created; `None` while the member is being removed.
     pub snapshot: Option<SnapshotId>,
@@ -206,6 +216,15 @@ mod tests {
 
     fn member(generation: u64, standing: Standing) -> PoolMember {
         PoolMember { generation, snapshot: Some(NOW.clone()), standing }
+    }
+
+    #[test]
+    fn a_pool_grows_more_slowly_than_the_number_of_slots() {
+        let sizes = |configured| [1, 2, 4, 5, 8, 9, 16].map(|slots| pool_size(configured, slots));
+        assert_eq!(sizes(0), [0; 7]);
+        assert_eq!(sizes(1), [1, 1, 1, 2, 2, 3, 4]);
+        assert_eq!(sizes(3), [3, 3, 3, 3, 3, 3, 4]);
+        assert_eq!(pool_size(2, 0), 2);
     }
 
     #[test]

@@ -51,9 +51,9 @@ impl ObjectKind {
 /// The owner of an object, according to its labels or its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ObjectOwner {
-    /// A generation of an instance, by the number under which its containers were created.
+    /// A generation of a site, by the number under which its containers were created.
     Generation {
-        /// The id of the instance.
+        /// The id that the generation is filed under ([`InstanceId::owner`]).
         instance: InstanceId,
         /// The number of the generation for which the object was created.
         made: u64,
@@ -92,7 +92,8 @@ impl Thing {
 /// The claims of the store and of the drivers.
 #[derive(Debug, Clone, Default)]
 pub struct Claims {
-    /// The generations that rows request or that a driver of this daemon serves or keeps as standbys, by instance.
+    /// The generations that rows request, that a driver of this daemon holds or that are standbys, by the id that they are
+    /// filed under.
     pub generations: BTreeMap<InstanceId, BTreeSet<u64>>,
     /// The instances that an operation is working on.
     pub busy: BTreeSet<InstanceId>,

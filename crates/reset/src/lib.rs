@@ -129,8 +129,8 @@ pub struct ResetContext<'a> {
     pub prober: &'a Prober,
     /// The site, the snapshot and the identity of the new generation.
     pub blueprint: Blueprint<'a>,
-    /// The generations whose containers stay, by the labels of the containers: the new generation and the standbys.
-    pub keep: &'a [u64],
+    /// The generations that the new one replaces, by the labels of their containers.
+    pub old: &'a [u64],
     /// Receives the duration of each stage.
     pub stages: &'a Stages,
     /// Called with a description of each stage as it begins.

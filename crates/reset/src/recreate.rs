@@ -13,7 +13,7 @@ use arenad_seams::fault::{self, Point};
 
 /// Brings the instance to its snapshot and returns its containers, which have passed their readiness probes.
 ///
-/// Older generations are removed by the time it returns, except those in [`ResetContext::keep`]. Cancellation:
+/// The generations in [`ResetContext::old`] are removed by the time it returns. Cancellation:
 /// containers, networks and volumes that bear the generation's label may remain.
 pub async fn recreate(context: &ResetContext<'_>) -> Result<Incarnation, ResetError> {
     let ResetContext { engine, storage, stages, blueprint, .. } = context;
@@ -21,7 +21,7 @@ pub async fn recreate(context: &ResetContext<'_>) -> Result<Incarnation, ResetEr
         installation: &blueprint.ownership.installation,
         instance: blueprint.id,
         role: blueprint.ownership.role,
-        which: GenerationSelector::Except(context.keep),
+        which: GenerationSelector::Among(context.old),
     };
     let remove = async {
         let removed = stages.time("remove", launch::remove(*engine, *storage, old)).await;

@@ -22,9 +22,9 @@ pub enum StoreTree {
     },
     /// `instances/ENVIRONMENT.SITE.NUMBER/gGENERATION/STORE`: mounted into containers.
     Instance {
-        /// The instance that mounts the tree.
+        /// The id that the generation is filed under ([`InstanceId::owner`]).
         instance: InstanceId,
-        /// The number of the instance's generation.
+        /// The number of the generation.
         generation: u64,
         /// The name of the store.
         store: String,

@@ -62,7 +62,8 @@ impl DaemonStore {
             for statement in [
                 "UPDATE instances SET engine = ?1 WHERE engine IS NULL AND made IS NOT NULL",
                 "UPDATE snapshots SET engine = ?1 WHERE engine IS NULL",
-                "INSERT OR IGNORE INTO elsewhere SELECT engine, id, made FROM instances WHERE engine = ?1 AND made IS NOT NULL",
+                "INSERT OR IGNORE INTO elsewhere SELECT engine, environment || '/' || site || '/1', made FROM instances \
+                 WHERE engine = ?1 AND made IS NOT NULL",
                 "INSERT OR IGNORE INTO elsewhere SELECT instances.engine, standbys.instance, standbys.made FROM standbys \
                  JOIN instances ON instances.id = standbys.instance WHERE instances.engine = ?1",
             ] {
@@ -115,21 +116,22 @@ impl DaemonStore {
         Ok(row.map(|row| StoredEngine { id: row.get("id"), endpoint: row.get("endpoint") }))
     }
 
-    /// Records that the engine in use holds the containers of a generation; an upgrade may have changed the engine's
-    /// id. Returns whether the instance's row changed.
+    /// Records that the engine in use holds the containers of a generation of the site of an instance; an upgrade may have
+    /// changed the engine's id. Returns whether the row of the instance in which it serves changed.
     pub async fn place_instance(&self, instance: &InstanceId, made: u64) -> Result<bool, StoreError> {
         let made = i64::try_from(made).unwrap_or(i64::MAX);
         let placed = sqlx::query(
-            "UPDATE instances SET engine = (SELECT engine FROM installation) WHERE id = ? AND made = ? \
+            "UPDATE instances SET engine = (SELECT engine FROM installation) WHERE environment = ? AND site = ? AND made = ? \
              AND engine IS NOT (SELECT engine FROM installation)",
         )
-        .bind(instance.to_string())
+        .bind(instance.environment.as_str())
+        .bind(instance.site.as_str())
         .bind(made)
         .execute(&self.durable)
         .await
         .doing("note which engine has an instance")?;
         sqlx::query("DELETE FROM elsewhere WHERE instance = ? AND made = ?")
-            .bind(instance.to_string())
+            .bind(instance.owner().to_string())
             .bind(made)
             .execute(&self.durable)
             .await
@@ -137,11 +139,11 @@ impl DaemonStore {
         Ok(placed.rows_affected() > 0)
     }
 
-    /// Returns the generations, as instance and number, that [`DaemonStore::place_instance`] would update if the engine
-    /// in use had their containers.
+    /// Returns the generations, as the id that they are filed under and number, that [`DaemonStore::place_instance`] would
+    /// update if the engine in use had their containers.
     pub async fn misplaced(&self) -> Result<BTreeSet<(InstanceId, u64)>, StoreError> {
         let rows = sqlx::query(
-            "SELECT id AS instance, made FROM instances WHERE made IS NOT NULL \
+            "SELECT environment || '/' || site || '/1' AS instance, made FROM instances WHERE made IS NOT NULL \
              AND engine IS NOT (SELECT engine FROM installation) UNION SELECT instance, made FROM elsewhere",
         )
         .fetch_all(&self.quick)
@@ -152,7 +154,7 @@ impl DaemonStore {
         rows.iter().map(generation).collect()
     }
 
-    /// Returns the generations whose containers are on engines that are not in use, by instance.
+    /// Returns the generations whose containers are on engines that are not in use, by the id that they are filed under.
     pub async fn generations_elsewhere(&self) -> Result<BTreeMap<InstanceId, BTreeSet<u64>>, StoreError> {
         let rows = sqlx::query("SELECT instance, made FROM elsewhere").fetch_all(&self.quick).await;
         let mut elsewhere: BTreeMap<InstanceId, BTreeSet<u64>> = BTreeMap::new();

@@ -20,7 +20,8 @@ pub struct StoredInstance {
     pub desired_up: bool,
     /// The last recorded state.
     pub state: InstanceStatus,
-    /// The newest generation: the highest number that has been assigned.
+    /// The highest number of a generation that was begun for the instance, or, in the instance with number 1, as a standby
+    /// of the site.
     pub generation: u64,
     /// The generation that serves or is being made to serve; `None` before the first one.
     pub serving: Option<ServingGeneration>,
@@ -102,6 +103,15 @@ fn serving(row: &SqliteRow) -> Option<ServingGeneration> {
     let generation = row.get::<Option<i64>, _>("serving")?.unsigned_abs();
     let made = row.get::<Option<i64>, _>("made")?.unsigned_abs();
     Some(ServingGeneration { generation, made })
+}
+
+/// The number of the next generation of the site of the row that is being updated. No two generations of a site have the
+/// same number, because a generation can leave one instance and later serve in another.
+macro_rules! next_generation {
+    () => {
+        "(SELECT max(others.generation) + 1 FROM instances AS others \
+         WHERE others.environment = instances.environment AND others.site = instances.site)"
+    };
 }
 
 /// Records whether an instance should be up, and creates its row if it has none.
@@ -203,18 +213,24 @@ impl DaemonStore {
         Ok(())
     }
 
-    /// Begins a new generation that is to serve and returns its number, which no earlier generation has had. The state,
+    /// Begins a new generation that is to serve and returns its number, which no earlier generation of the site has had. The state,
     /// the generation and the reset in progress are written in one change.
     ///
     /// The row is on disk before any object of that generation exists in the engine. The engine can therefore hold no
     /// generation that the row does not know, and a generation that neither serves nor is a standby of this daemon is
     /// an orphan.
     pub async fn begin_generation(&self, id: &InstanceId, begun: &NewGeneration<'_>) -> Result<u64, StoreError> {
-        let generation: i64 = sqlx::query_scalar(
-            "UPDATE instances SET generation = generation + 1, serving = generation + 1, \
-             made = CASE WHEN ?1 THEN generation + 1 ELSE made END, snapshot = ?2, state = ?3, since = ?4, reason = NULL, \
-             hint = NULL, engine = (SELECT engine FROM installation), reset_id = ?5, reset_strategy = ?6, reset_requested_at = ?7 WHERE id = ?8 RETURNING generation",
-        )
+        let generation: i64 = sqlx::query_scalar(concat!(
+            "UPDATE instances SET generation = ",
+            next_generation!(),
+            ", serving = ",
+            next_generation!(),
+            ", made = CASE WHEN ?1 THEN ",
+            next_generation!(),
+            " ELSE made END, snapshot = ?2, state = ?3, since = ?4, reason = NULL, hint = NULL, \
+             engine = (SELECT engine FROM installation), reset_id = ?5, reset_strategy = ?6, reset_requested_at = ?7 \
+             WHERE id = ?8 RETURNING generation",
+        ))
         .bind(begun.has_new_containers)
         .bind(begun.snapshot.as_str())
         .bind(begun.state.name())
@@ -237,11 +253,15 @@ impl DaemonStore {
         let doing = "note which generation serves";
         let as_integer = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         let mut transaction = self.durable.begin().await.doing(doing)?;
-        let generation: i64 = sqlx::query_scalar(
-            "UPDATE instances SET generation = generation + (?1 IS NULL), serving = coalesce(?1, generation + 1), made = ?2, \
-             snapshot = ?3, baseline = coalesce(?4, baseline), state = 'ready', reason = NULL, hint = NULL, since = ?5, \
-             desired = 'up', engine = (SELECT engine FROM installation), reset_id = NULL, reset_strategy = NULL, reset_requested_at = NULL WHERE id = ?6 RETURNING serving",
-        )
+        let generation: i64 = sqlx::query_scalar(concat!(
+            "UPDATE instances SET generation = CASE WHEN ?1 IS NULL THEN ",
+            next_generation!(),
+            " ELSE generation END, serving = CASE WHEN ?1 IS NULL THEN ",
+            next_generation!(),
+            " ELSE ?1 END, made = ?2, snapshot = ?3, baseline = coalesce(?4, baseline), state = 'ready', reason = NULL, \
+             hint = NULL, since = ?5, desired = 'up', engine = (SELECT engine FROM installation), reset_id = NULL, \
+             reset_strategy = NULL, reset_requested_at = NULL WHERE id = ?6 RETURNING serving",
+        ))
         .bind(recorded.generation.map(as_integer))
         .bind(as_integer(recorded.made))
         .bind(recorded.snapshot.as_str())
@@ -252,7 +272,7 @@ impl DaemonStore {
         .await
         .doing(doing)?;
         sqlx::query("DELETE FROM standbys WHERE instance = ? AND made = ?")
-            .bind(id.to_string())
+            .bind(id.owner().to_string())
             .bind(as_integer(recorded.made))
             .execute(&mut transaction)
             .await
@@ -264,14 +284,15 @@ impl DaemonStore {
         Ok(generation.unsigned_abs())
     }
 
-    /// Begins a new generation that does not serve yet, and returns its number.
+    /// Begins a new generation of the site of an instance, which does not serve yet, and returns its number.
     pub async fn begin_standby(&self, id: &InstanceId) -> Result<u64, StoreError> {
-        let generation: i64 =
-            sqlx::query_scalar("UPDATE instances SET generation = generation + 1 WHERE id = ? RETURNING generation")
-                .bind(id.to_string())
-                .fetch_one(&self.durable)
-                .await
-                .doing("begin a standby")?;
+        let begin =
+            concat!("UPDATE instances SET generation = ", next_generation!(), " WHERE id = ? RETURNING generation");
+        let generation: i64 = sqlx::query_scalar(begin)
+            .bind(id.owner().to_string())
+            .fetch_one(&self.durable)
+            .await
+            .doing("begin a standby")?;
         Ok(generation.unsigned_abs())
     }
 }

@@ -1,4 +1,5 @@
-//! The table of standbys: the ready ones, from which the next daemon knows which containers it can adopt.
+//! The table of standbys: the ready ones, from which the next daemon knows which containers it can adopt. A standby belongs to
+//! its site, and its row bears the id that the site's generations are filed under ([`InstanceId::owner`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,10 +21,10 @@ pub struct StoredStandby {
 }
 
 impl DaemonStore {
-    /// Records that a standby is ready.
+    /// Records that a standby of the site of an instance is ready.
     pub async fn keep_standby(&self, instance: &InstanceId, standby: &StoredStandby) -> Result<(), StoreError> {
         sqlx::query("INSERT OR REPLACE INTO standbys (instance, made, snapshot, renewals) VALUES (?, ?, ?, ?)")
-            .bind(instance.to_string())
+            .bind(instance.owner().to_string())
             .bind(i64::try_from(standby.made).unwrap_or(i64::MAX))
             .bind(standby.snapshot.as_str())
             .bind(standby.renewals)
@@ -36,7 +37,7 @@ impl DaemonStore {
     /// Deletes the row of one standby; called before anything is done to the standby.
     pub async fn forget_standby(&self, instance: &InstanceId, made: u64) -> Result<(), StoreError> {
         sqlx::query("DELETE FROM standbys WHERE instance = ? AND made = ?")
-            .bind(instance.to_string())
+            .bind(instance.owner().to_string())
             .bind(i64::try_from(made).unwrap_or(i64::MAX))
             .execute(&self.quick)
             .await
@@ -44,20 +45,20 @@ impl DaemonStore {
         Ok(())
     }
 
-    /// Deletes the rows of all standbys of an instance.
+    /// Deletes the rows of all standbys of the site of an instance.
     pub async fn forget_standbys(&self, instance: &InstanceId) -> Result<(), StoreError> {
         sqlx::query("DELETE FROM standbys WHERE instance = ?")
-            .bind(instance.to_string())
+            .bind(instance.owner().to_string())
             .execute(&self.quick)
             .await
             .doing("forget the standbys")?;
         Ok(())
     }
 
-    /// Returns the standbys of an instance, oldest first.
+    /// Returns the standbys of the site of an instance, oldest first.
     pub async fn standbys(&self, instance: &InstanceId) -> Result<Vec<StoredStandby>, StoreError> {
         let rows = sqlx::query("SELECT made, snapshot, renewals FROM standbys WHERE instance = ? ORDER BY made")
-            .bind(instance.to_string())
+            .bind(instance.owner().to_string())
             .fetch_all(&self.quick)
             .await
             .doing("read the standbys")?;
@@ -70,10 +71,11 @@ impl DaemonStore {
     }
 
     /// Returns the generations whose containers the instances that are to be up need: those that serve or are being made
-    /// to, and the standbys. All are read in one statement, so none is missed while it changes from one to the other.
+    /// to, and the standbys, by the id that they are filed under. All are read in one statement, so none is missed while it
+    /// changes from one to the other.
     pub async fn claimed_generations(&self) -> Result<BTreeMap<InstanceId, BTreeSet<u64>>, StoreError> {
         let rows = sqlx::query(
-            "SELECT id AS instance, made FROM instances \
+            "SELECT environment || '/' || site || '/1' AS instance, made FROM instances \
              WHERE desired = 'up' AND serving IS NOT NULL AND made IS NOT NULL \
              UNION SELECT standbys.instance, standbys.made FROM standbys \
              JOIN instances ON instances.id = standbys.instance WHERE instances.desired = 'up'",

@@ -63,8 +63,7 @@ pub fn shown(slot: usize) -> String {
     }
 }
 
-/// Returns the part of the names of a slot's objects that names the slot.
-pub fn part_of_names(slot: usize) -> String {
-    let (site, number) = SLOT_NUMBERS[slot];
-    format!("-{}-{number}-", NAMES[site])
+/// Returns the part of the names of a site's objects that names the site.
+pub fn part_of_names(site: usize) -> String {
+    format!("-{}-g", NAMES[site])
 }

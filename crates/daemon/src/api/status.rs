@@ -16,7 +16,7 @@ use super::words;
 use crate::slots::{EpisodeSettings, SlotUse, SlotView, is_public};
 use crate::stranded::Stranded;
 use arenad_api as wire;
-use arenad_instance::InstanceHandle;
+use arenad_instance::{InstanceHandle, StandbyReport};
 use arenad_model::ids::SiteId;
 use arenad_model::instance::InstanceState;
 use arenad_model::site::{Site, SlotPorts};
@@ -113,16 +113,7 @@ async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Si
         last_passed: report.last_passed.map(|at| at.to_string()),
         containers: containers(report.containers),
         has_stores: !handle.site.stores.is_empty(),
-        standbys: wire::Standbys {
-            wanted: count_at(&handle.site.reset.schedule, Timestamp::now()).unwrap_or(handle.site.reset.standby),
-            members: report
-                .standbys
-                .members
-                .into_iter()
-                .map(|(generation, state)| wire::Standby { generation, state: words::standby(state) })
-                .collect(),
-            lack: report.standbys.lack,
-        },
+        standbys: standbys(handle),
         written: report.writes.map(|writes| wire::ReadOnlyWrites {
             requests: writes.requests,
             since: writes.since.to_string(),
@@ -139,6 +130,18 @@ async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Si
         }],
         last_reset: last_reset.map(shown_reset),
     })
+}
+
+/// Returns the standbys of a site, which all of its slots share.
+fn standbys(handle: &InstanceHandle) -> wire::Standbys {
+    let spec = &handle.site.reset;
+    let StandbyReport { members, lack } = handle.standbys();
+    let shown = |(generation, state)| wire::Standby { generation, state: words::standby(state) };
+    wire::Standbys {
+        wanted: handle.pool().size(count_at(&spec.schedule, Timestamp::now()).unwrap_or(spec.standby)),
+        members: members.into_iter().map(shown).collect(),
+        lack,
+    }
 }
 
 fn containers(found: BTreeMap<String, (String, Option<IpAddr>)>) -> Vec<wire::SiteContainer> {

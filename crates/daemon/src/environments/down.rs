@@ -111,11 +111,15 @@ impl EnvironmentRegistry {
         while changes.changed().await.is_ok() {}
     }
 
-    /// Removes all objects of an instance that has no driver.
+    /// Removes all objects of an instance that has no driver, and of slot 1 all generations of the site, whose slots have no
+    /// drivers either.
     pub(super) async fn remove_remains(&self, id: &InstanceId) -> Result<(), RemoveError> {
+        let which = GenerationSelector::All;
         for role in [labels::ROLE_BUILDER, labels::ROLE_INSTANCE] {
-            let which = GenerationSelector::All;
-            self.shared.remove(Remains { installation: &self.shared.installation, instance: id, role, which }).await?;
+            if role == labels::ROLE_BUILDER || is_public(id) {
+                let installation = &self.shared.installation;
+                self.shared.remove(Remains { installation, instance: id, role, which }).await?;
+            }
         }
         Ok(())
     }

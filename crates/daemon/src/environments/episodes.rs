@@ -28,7 +28,8 @@ impl EnvironmentRegistry {
         stored: Option<StoredInstance>,
     ) -> InstanceHandle {
         let gate = RouteGate::new(route, self.slots.access(&id));
-        let instance = instance::spawn(&self.shared, id, site, gate, stored);
+        let pool = self.pools.of(&self.shared, &id, &site);
+        let instance = instance::spawn(&self.shared, id, site, gate, stored, pool);
         self.slots.enter(instance.clone());
         let watch = slots::watch(self.slots.clone(), self.episodes.clone(), instance.id.clone(), instance.changes());
         let shutdown = self.shared.shutdown.clone();

@@ -19,15 +19,15 @@ use std::sync::{Arc, RwLock};
 
 use super::reconcile::{self, Hands};
 use super::slot_ports::SlotPortBoard;
-use super::slots::DaemonSlots;
+use super::slots::{DaemonSlots, SlotView};
 use super::stranded::{AllStranded, Stranded};
 use arenad_definition::{self as definition, DefinitionSources, Diagnostics, SourceFile};
 use arenad_engine::{EngineEvent, labels};
 use arenad_episodes::EpisodeHandle;
-use arenad_instance::InstanceHandle;
 use arenad_instance::shared::SharedParts;
+use arenad_instance::{InstanceHandle, SitePools};
 use arenad_model::ids::SiteName;
-use arenad_model::instance::InstanceStatus;
+use arenad_model::instance::{InstanceId, InstanceStatus};
 use arenad_model::site::{Environment, Site};
 use arenad_model::slot_name::SlotName;
 use arenad_store::StoredEnvironment;
@@ -51,6 +51,8 @@ impl RunningEnvironment {
 pub struct EnvironmentRegistry {
     shared: Arc<SharedParts>,
     slots: Arc<DaemonSlots>,
+    /// The standbys of the sites.
+    pools: SitePools,
     episodes: EpisodeHandle,
     running: RwLock<BTreeMap<String, RunningEnvironment>>,
     /// Signalled after each change of `running`, and when a further slot is made.
@@ -68,6 +70,7 @@ impl EnvironmentRegistry {
         Self {
             shared,
             slots,
+            pools: SitePools::default(),
             episodes,
             slot_ports,
             running: RwLock::default(),
@@ -201,6 +204,7 @@ impl EnvironmentRegistry {
         let mut hands = Hands::default();
         for handle in self.slots.instances() {
             let id = handle.id.clone();
+            hands.generations.entry(id.owner()).or_default().extend(handle.pool().generations());
             handle.with_report(|report| {
                 let works = matches!(
                     report.state.status(),
@@ -209,9 +213,8 @@ impl EnvironmentRegistry {
                         | InstanceStatus::Resetting
                         | InstanceStatus::Stopping
                 );
-                hands.standbys.insert(id.clone(), report.standbys.members.iter().map(|(made, _)| *made).collect());
                 if let Some(incarnation) = &report.incarnation {
-                    hands.serving.insert(id.clone(), incarnation.made);
+                    hands.generations.entry(id.owner()).or_default().insert(incarnation.made);
                 }
                 if works || report.stage.is_some() {
                     hands.busy.insert(id);
@@ -232,13 +235,23 @@ impl EnvironmentRegistry {
         (self.shared.read_definition)(stored).map_err(EnvironmentError::Definition)
     }
 
-    /// Forwards an event of the engine to the instance that it concerns.
+    /// Forwards an event of the engine to the pool and to the instance that it concerns.
     pub(crate) fn tell(&self, event: &EngineEvent) {
         let Some(id) = event.labels.get(labels::INSTANCE) else {
             return;
         };
-        if let Some(instance) = id.parse().ok().and_then(|id| self.slots.instance(&id)) {
-            instance.tell(event.clone());
+        let Some(site) = id.parse().ok().map(|id: InstanceId| id.site_id()) else { return };
+        let slots = self.slots.of_site(&site);
+        if let Some(slot) = slots.first() {
+            slot.instance.tell_pool(event);
+        }
+        let serves = |slot: &SlotView| {
+            slot.instance.with_report(|report| report.containers.values().any(|(id, _)| *id == event.handle.0))
+        };
+        // The container may be about to serve in any slot.
+        let is_known = slots.iter().any(serves);
+        for slot in slots.into_iter().filter(|slot| !is_known || serves(slot)) {
+            slot.instance.tell(event.clone());
         }
     }
 }

@@ -321,7 +321,8 @@ pub(crate) struct RawReset {
     /// The reset strategy. Default: `recreate`.
     pub(crate) strategy: Option<RawStrategy>,
     /// The number of standbys: instances started from the snapshot, ready, and paused until a reset swaps one in. They
-    /// are created once the site has been written to or reset, as far as memory allows. Default: 0.
+    /// are created once the site has been written to or reset, as far as memory allows. All slots of the site share
+    /// them; from five slots on, there is at least one for every four slots, unless the number is 0. Default: 0.
     #[schemars(range(min = 0, max = 100))]
     pub(crate) standby: Option<u32>,
     /// Whether standbys are paused while no reset is expected, so that they take no processor time. `false` is for

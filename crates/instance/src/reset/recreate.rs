@@ -40,14 +40,14 @@ impl Instance {
         let waiting = |failure: &ProbeFailure| {
             report.send_modify(|report| report.waiting_for = Some(failure.to_string()));
         };
-        let mut keep = self.pool.generations();
-        keep.push(generation);
+        let mut old = self.pool.held_by(context.id.number);
+        old.retain(|made| *made != generation);
         let work = ResetContext {
             engine: context.shared.engine.as_ref(),
             storage: context.shared.storage.as_ref(),
             prober: &context.shared.prober,
             blueprint: blueprint(&context.shared, &context.id, &context.site, target, generation, CpuWeight::Serving),
-            keep: &keep,
+            old: &old,
             stages,
             stage: &stage,
             waiting: &waiting,

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::{Proven, ResetParameters};
 use crate::failure::OperationFailure;
 use crate::operations::Instance;
 use crate::pool::{ChosenStandby, KeptProof};
 use crate::proof::ProofCandidate;
 use crate::service::Retired;
+use crate::site_pool::WaitedStandby;
 use crate::standby_error::StandbyError;
 use arenad_digest::Taken;
 use arenad_engine::CpuWeight;
@@ -17,6 +20,7 @@ use arenad_model::event::EventKind;
 use arenad_model::reset::ResetWay;
 use arenad_model::snapshot::{Snapshot, SnapshotId};
 use arenad_model::verify::ComparisonExtent;
+use arenad_reset::Stages;
 use arenad_seams::fault::{self, Point};
 
 /// The time within which a standby's entry must accept a connection.
@@ -31,16 +35,19 @@ impl Instance {
         target: &Snapshot,
     ) -> Result<bool, OperationFailure> {
         let asked = self.context.site.reset.verify.extent(plan.number, true);
-        if !self.pool.has_ready(&target.id) {
-            self.await_resumed(&target.id, &plan.stages).await;
-        }
-        while let Some((made, chosen)) = self.pool.choose(&target.id) {
+        let slot = self.context.id.number;
+        let mut next = match self.pool.take(slot, &target.id) {
+            Some(ready) => Some(ready),
+            None => self.await_standby(&target.id, &plan.stages).await,
+        };
+        while let Some((made, chosen)) = next {
             if let Err(error) = self.wake(&chosen, target, asked, plan).await {
                 let reason = describe(&error);
                 let message = format!("standby {made} of {} was discarded: {reason}", self.context.id);
                 self.context.note(EventKind::StandbyFailed, &message).await;
                 self.pool.reject(chosen.incarnation, &target.id);
                 plan.fall_back(format!("a standby was discarded: {reason}"));
+                next = self.pool.take(slot, &target.id);
                 continue;
             }
             self.take_over(plan, chosen, target, asked).await?;
@@ -48,6 +55,18 @@ impl Instance {
         }
         self.pool.why_none(&self.context.site.reset).into_iter().for_each(|why| plan.fall_back(why));
         Ok(false)
+    }
+
+    /// Waits for a standby of a snapshot that is about to be ready, because a rewind of the serving generation would take
+    /// longer.
+    async fn await_standby(&self, snapshot: &SnapshotId, stages: &Stages) -> Option<(u64, ChosenStandby)> {
+        let (slot, begun) = (self.context.id.number, Instant::now());
+        self.pool.note_baseline(slot, self.baseline.as_ref());
+        let WaitedStandby { standby, has_waited } = self.pool.wait(slot, snapshot).await;
+        if has_waited {
+            stages.note("resume", begun.elapsed());
+        }
+        standby
     }
 
     /// Checks that a standby runs, responds, and still equals the snapshot; resumes it first if it is paused.
@@ -112,7 +131,6 @@ impl Instance {
                 // The serving generation continues to serve. The standby is not used again, because it is unknown
                 // whether the row was written.
                 self.pool.reject(proven.incarnation, &target.id);
-                self.show_standbys();
                 return Err(failure);
             }
         };
@@ -140,7 +158,6 @@ impl Instance {
             }
             false => self.pool.reject(serving.incarnation, &snapshot),
         }
-        self.show_standbys();
     }
 
     /// Returns the digest of the standby that serves now, and closes the daemon's connections to its servers in the
