@@ -1,8 +1,8 @@
 //! The schedule of the daemon's periodic duties, which other modules implement.
 
 use std::str::FromStr;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use cron::Cron;
@@ -21,22 +21,26 @@ use arenad_store::Retention;
 use arenad_telemetry::supervised::supervised;
 
 /// The schedule of reconciliation.
-const RECONCILE: &str = "* * * * *";
+static RECONCILE: LazyLock<Cron> = LazyLock::new(|| cron("* * * * *"));
 
 /// The schedule for moving the store's WAL into its database.
-const CHECKPOINT: &str = "* * * * *";
+static CHECKPOINT: LazyLock<Cron> = LazyLock::new(|| cron("* * * * *"));
 
 /// The schedule on which the state root's own disk returns freed blocks to the disk beneath.
-const TRIM: &str = "*/15 * * * *";
+static TRIM: LazyLock<Cron> = LazyLock::new(|| cron("*/15 * * * *"));
 
 /// The schedule for deleting old events, resets and rounds.
-const FORGET: &str = "17 * * * *";
+static FORGET: LazyLock<Cron> = LazyLock::new(|| cron("17 * * * *"));
 
 /// The schedule for removing looks of generations that do not serve, and rows of removed snapshots.
-const FORGET_LOOKS: &str = "27 * * * *";
+static FORGET_LOOKS: LazyLock<Cron> = LazyLock::new(|| cron("27 * * * *"));
 
 /// The schedule for removing records of episodes.
-const FORGET_RECORDS: &str = "37 * * * *";
+static FORGET_RECORDS: LazyLock<Cron> = LazyLock::new(|| cron("37 * * * *"));
+
+fn cron(schedule: &str) -> Cron {
+    Cron::from_str(schedule).expect("the schedules above are valid")
+}
 
 /// The events and resets that are kept: weeks of ordinary use.
 const HISTORY: Retention = Retention { most: 100_000, least: 10_000, age: Duration::from_secs(90 * DAY) };
@@ -64,7 +68,7 @@ pub(crate) fn spawn(shared: &Arc<SharedParts>, environments: &Arc<EnvironmentReg
         shared.tasks.spawn(trash::empty(shared.clone(), storage));
     }
     let reconciled = environments.clone();
-    shared.tasks.spawn(on_schedule(shared.clone(), RECONCILE, move || {
+    shared.tasks.spawn(on_schedule(shared.clone(), &RECONCILE, move || {
         let environments = reconciled.clone();
         async move {
             environments.reconcile(false).await;
@@ -74,7 +78,7 @@ pub(crate) fn spawn(shared: &Arc<SharedParts>, environments: &Arc<EnvironmentReg
         }
     }));
     let keeping = shared.clone();
-    shared.tasks.spawn(on_schedule(shared.clone(), CHECKPOINT, move || {
+    shared.tasks.spawn(on_schedule(shared.clone(), &CHECKPOINT, move || {
         let store = keeping.store.clone();
         async move {
             if let Err(error) = store.checkpoint().await {
@@ -84,7 +88,7 @@ pub(crate) fn spawn(shared: &Arc<SharedParts>, environments: &Arc<EnvironmentReg
     }));
     let state_dir = shared.state_dir.path().to_owned();
     if matches!(disk::standing(&state_dir), Ok(DiskStatus::Mounted(_))) {
-        shared.tasks.spawn(on_schedule(shared.clone(), TRIM, move || {
+        shared.tasks.spawn(on_schedule(shared.clone(), &TRIM, move || {
             let state_dir = state_dir.clone();
             async move {
                 let trimmed = tokio::task::spawn_blocking(move || disk::trim(&state_dir)).await;
@@ -95,14 +99,14 @@ pub(crate) fn spawn(shared: &Arc<SharedParts>, environments: &Arc<EnvironmentReg
         }));
     }
     let looks = shared.clone();
-    shared.tasks.spawn(on_schedule(shared.clone(), FORGET_LOOKS, move || looks::forget(looks.clone())));
+    shared.tasks.spawn(on_schedule(shared.clone(), &FORGET_LOOKS, move || looks::forget(looks.clone())));
     let recorded = environments.clone();
-    shared.tasks.spawn(on_schedule(shared.clone(), FORGET_RECORDS, move || {
+    shared.tasks.spawn(on_schedule(shared.clone(), &FORGET_RECORDS, move || {
         let records = recorded.records().clone();
         async move { records.remove_old().await }
     }));
     let forgetful = shared.clone();
-    shared.tasks.spawn(on_schedule(shared.clone(), FORGET, move || {
+    shared.tasks.spawn(on_schedule(shared.clone(), &FORGET, move || {
         let store = forgetful.store.clone();
         async move {
             let forgotten = async {
@@ -118,14 +122,13 @@ pub(crate) fn spawn(shared: &Arc<SharedParts>, environments: &Arc<EnvironmentReg
 }
 
 /// Runs a duty on a schedule: never twice at once, and without making up for missed times.
-async fn on_schedule<F, Fut>(shared: Arc<SharedParts>, schedule: &'static str, duty: F)
+async fn on_schedule<F, Fut>(shared: Arc<SharedParts>, schedule: &'static Cron, duty: F)
 where
     F: Fn() -> Fut + Send,
     Fut: Future<Output = ()> + Send,
 {
-    let schedule = Cron::from_str(schedule).expect("the schedules above are valid");
     loop {
-        let pause = pause_until_next(&schedule, shared.clock.now());
+        let pause = pause_until_next(schedule, shared.clock.now());
         tokio::select! {
             biased;
             () = shared.shutdown.cancelled() => return,

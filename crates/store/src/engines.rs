@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::{DaemonStore, Doing, StoreError, instance_id, timestamp};
+use super::{DaemonStore, Doing, StoreError, instance_id, snapshots, timestamp};
 use arenad_model::instance::InstanceId;
-use arenad_model::snapshot::SnapshotId;
+use arenad_model::snapshot::{Snapshot, SnapshotId};
 
 /// An engine that the installation has worked with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +29,12 @@ pub struct SnapshotPlace {
     pub engine: Option<String>,
     /// The time when that engine was first seen without the images.
     pub missing_since: Option<Timestamp>,
+}
+
+fn place(row: &SqliteRow) -> Result<SnapshotPlace, StoreError> {
+    let missing_since: Option<String> = row.get("missing_since");
+    let missing_since = missing_since.as_deref().map(timestamp).transpose()?;
+    Ok(SnapshotPlace { engine: row.get("engine"), missing_since })
 }
 
 impl DaemonStore {
@@ -171,13 +177,15 @@ impl DaemonStore {
     pub async fn snapshot_places(&self) -> Result<BTreeMap<SnapshotId, SnapshotPlace>, StoreError> {
         let rows = sqlx::query("SELECT id, engine, missing_since FROM snapshots").fetch_all(&self.quick).await;
         let read = rows.doing("read where snapshots are")?;
-        let places = read.iter().map(|row| {
-            let missing_since: Option<String> = row.get("missing_since");
-            let missing_since = missing_since.as_deref().map(timestamp).transpose()?;
-            let id = SnapshotId::from(row.get::<String, _>("id"));
-            Ok((id, SnapshotPlace { engine: row.get("engine"), missing_since }))
-        });
+        let places = read.iter().map(|row| Ok((SnapshotId::from(row.get::<String, _>("id")), place(row)?)));
         places.collect()
+    }
+
+    /// Returns all snapshots with the locations of their images, newest first.
+    pub async fn placed_snapshots(&self) -> Result<Vec<(Snapshot, SnapshotPlace)>, StoreError> {
+        let rows = sqlx::query("SELECT * FROM snapshots ORDER BY created_at DESC, id").fetch_all(&self.quick).await;
+        let read = rows.doing("read snapshots and where they are")?;
+        read.iter().map(|row| Ok((snapshots::from_row(row)?, place(row)?))).collect()
     }
 
     /// Records that the engine in use has the images of a snapshot.

@@ -13,7 +13,7 @@ use arenad_model::instance::InstanceId;
 use arenad_model::snapshot::{Snapshot, SnapshotId};
 
 /// Reads one row of the table.
-fn from_row(row: &SqliteRow) -> Result<Snapshot, StoreError> {
+pub(super) fn from_row(row: &SqliteRow) -> Result<Snapshot, StoreError> {
     Ok(Snapshot {
         id: SnapshotId::from(row.get::<String, _>("id")),
         environment: parsed("the environment of a snapshot", row.get("environment"), EnvironmentName::parse)?,

@@ -220,6 +220,9 @@ async fn what_was_made_on_one_engine_stays_its_own_while_another_is_in_use() {
     let first = store.snapshot_places().await.expect("rows")[&snapshot("keep")].missing_since.expect("a time");
     store.miss_snapshot("keep").await.expect("a row");
     assert_eq!(store.snapshot_places().await.expect("rows")[&snapshot("keep")].missing_since, Some(first));
+    let placed = store.placed_snapshots().await.expect("rows");
+    let placed: Vec<_> = placed.iter().map(|(stored, place)| (stored.id.as_str(), place.missing_since)).collect();
+    assert_eq!(placed, [("keep", Some(first))]);
     store.place_snapshot("keep").await.expect("a row");
     assert_eq!(store.snapshot_places().await.expect("rows")[&snapshot("keep")], place("A"));
 }

@@ -66,8 +66,8 @@ impl AskedResets {
         }
         let (admitted, answer) = oneshot::channel();
         // The work runs in a task of its own, so that a client that disconnects leaves nothing half done.
-        let run = AskedRun { resets: self.clone(), api: api.clone(), targets, admitted: Some(admitted) };
-        api.shared.tasks.spawn(run.to_the_end());
+        let asked = AskedRun { resets: self.clone(), api: api.clone(), targets, admitted: Some(admitted) };
+        api.shared.tasks.spawn(asked.run());
         match answer.await {
             Ok(admitted) => admitted.map(|()| began),
             Err(_) => Err(ApiError::bug("the reset ended without an answer")),
@@ -139,7 +139,7 @@ struct AskedRun {
 
 impl AskedRun {
     /// Resets the sites until no further client waits for it, and leaves the board and the row as they must be.
-    async fn to_the_end(mut self) {
+    async fn run(mut self) {
         let (resets, scope) = (self.resets.clone(), self.targets.scope.clone());
         let failed = match supervised(Box::pin(self.passes())).await {
             Ok(Ok(())) => return,

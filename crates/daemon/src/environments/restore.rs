@@ -14,6 +14,7 @@ impl EnvironmentRegistry {
     /// restored.
     pub(crate) async fn restore(&self) -> Result<(), StoreError> {
         let _turn = self.change.lock().await;
+        let mut misses_further = false;
         for stored in self.shared.store.environments().await? {
             let name = stored.name.clone();
             let mut rows = self.shared.store.instances(&name).await?;
@@ -22,6 +23,7 @@ impl EnvironmentRegistry {
             // these came up.
             let is_up = self.read(|running| running.contains_key(&name));
             rows.retain(|row| !self.has_driver(&row.id));
+            misses_further |= rows.iter().any(|row| !is_public(&row.id));
             // Further slots follow their sites.
             let firsts: Vec<&StoredInstance> = rows.iter().filter(|row| is_public(&row.id)).collect();
             if firsts.is_empty() {
@@ -78,7 +80,8 @@ impl EnvironmentRegistry {
                 }
             }
         }
-        self.restore_further().await
+        // Usually all have a driver, and the rows need not be read again.
+        if misses_further { self.restore_further().await } else { Ok(()) }
     }
 
     pub(super) fn has_driver(&self, id: &InstanceId) -> bool {

@@ -36,9 +36,7 @@ async fn place_instances(shared: &SharedParts, found: &ObjectInventory) -> Resul
 }
 
 async fn place_snapshots(shared: &SharedParts, engine: &str, images: &[String]) -> Result<(), ReconcileError> {
-    let places = shared.store.snapshot_places().await?;
-    for stored in shared.store.snapshots().await? {
-        let place = places.get(&stored.id).cloned().unwrap_or_default();
+    for (stored, place) in shared.store.placed_snapshots().await? {
         let are_listed = stored.images.values().all(|image| images.contains(image));
         // Images of imported snapshots carry the label of the installation that made them, so they are not in the list.
         if are_listed || snapshot::is_whole(&shared.baselines, &stored).await? {
