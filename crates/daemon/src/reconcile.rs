@@ -58,7 +58,7 @@ pub(crate) struct Hands {
     /// The ids of the instances that an operation is working on.
     pub busy: BTreeSet<InstanceId>,
     /// The generations that serve, are being made, or are standbys, by the id that they are filed under. They stay even if
-    /// their instance should be down: a generation that clients reach is no orphan.
+    /// their instance should be down, because clients may reach them.
     pub generations: BTreeMap<InstanceId, BTreeSet<u64>>,
 }
 

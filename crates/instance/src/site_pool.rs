@@ -82,7 +82,7 @@ pub(super) struct PoolState {
     is_taken_up: bool,
 }
 
-/// What the pool knows about a slot.
+/// A slot, as the pool sees it.
 struct PoolSlot {
     gate: Arc<RouteGate>,
     report: channel::Receiver<InstanceReport>,
@@ -135,7 +135,7 @@ pub(super) struct SiteUse {
     pub(super) slots: usize,
 }
 
-/// What is to be removed of a slot.
+/// The objects to remove when a slot goes down or fails.
 pub(super) struct GivenUp {
     /// The generations whose containers are removed.
     pub(super) generations: Vec<u64>,
@@ -195,8 +195,8 @@ impl SitePool {
         }
     }
 
-    /// Records that the operation of a slot has ended and has left one generation in the slot, or none. What else the
-    /// slot held is left over.
+    /// Records that the operation of a slot has ended and has left one generation in the slot, or none. Other generations
+    /// that the slot held are left over.
     pub(super) fn end_operation(&self, slot: u32, made: Option<u64>) {
         self.change(|state| {
             if let Some(slot) = state.slots.get_mut(&slot) {

@@ -36,9 +36,13 @@ impl Instance {
     ) -> Result<bool, OperationFailure> {
         let asked = self.context.site.reset.verify.extent(plan.number, true);
         let slot = self.context.id.number;
-        let mut next = match self.pool.take(slot, &target.id) {
-            Some(ready) => Some(ready),
-            None => self.await_standby(&target.id, &plan.stages).await,
+        // Other slots may have standbys while this one has failed, and a swap replaces a generation that serves.
+        let mut next = match self.service.state().serves() {
+            true => match self.pool.take(slot, &target.id) {
+                Some(ready) => Some(ready),
+                None => self.await_standby(&target.id, &plan.stages).await,
+            },
+            false => None,
         };
         while let Some((made, chosen)) = next {
             if let Err(error) = self.wake(&chosen, target, asked, plan).await {
