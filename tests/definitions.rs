@@ -17,7 +17,7 @@ use arenad_model::ids::EnvironmentName;
 use arenad_model::locator::Value as LocatedValue;
 use arenad_model::probe::{JsonExpectation, ProbeKind};
 use arenad_model::schedule::Schedule;
-use arenad_model::site::MountSpec;
+use arenad_model::service::MountSpec;
 use arenad_model::store::StoreKind;
 use arenad_model::task::{CriterionKind, Matcher};
 use serde_json::{Map, Value, json};

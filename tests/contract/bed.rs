@@ -11,7 +11,7 @@ use arenad_engine::{
 };
 use arenad_fake_engine::{FakeEngine, FakeImage, Shell};
 use arenad_model::ids::ServiceName;
-use arenad_model::site::{HealthCheck, ServiceSpec};
+use arenad_model::service::{HealthCheck, ServiceSpec};
 use arenad_model::subnet::Subnet;
 use futures_util::StreamExt;
 use sha2::{Digest, Sha256};
@@ -292,7 +292,8 @@ impl Bed {
 
 fn service(wanted: &WantedContainer) -> ServiceSpec {
     let tmpfs = wanted.tmpfs.iter();
-    let mounts = tmpfs.map(|target| arenad_model::site::MountSpec::Tmpfs { target: target.clone(), size_bytes: None });
+    let mounts =
+        tmpfs.map(|target| arenad_model::service::MountSpec::Tmpfs { target: target.clone(), size_bytes: None });
     let health = |test: &Vec<String>| HealthCheck {
         test: test.clone(),
         interval: Some(Duration::from_millis(200)),

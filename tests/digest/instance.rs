@@ -10,8 +10,9 @@ use arenad_digest::{self as digest, Known, StoreConnections, Subject, Taken};
 use arenad_engine::docker::DockerEngine;
 use arenad_engine::{Engine, EngineHandle};
 use arenad_launch::Incarnation;
+use arenad_model::configure::ExecStep;
 use arenad_model::ids::ServiceName;
-use arenad_model::site::{ExecStep, Site};
+use arenad_model::site::Site;
 use tempfile::TempDir;
 
 use crate::arena::Arena;

@@ -10,7 +10,7 @@ use arenad_build_context::{self as context, ContextError};
 use arenad_engine::{Engine, EngineError, Image, ImageBuild, labels};
 use arenad_model::cause::Cause;
 use arenad_model::error::describe;
-use arenad_model::site::{BuildSpec, ServiceSpec};
+use arenad_model::service::{BuildSpec, ServiceSpec};
 
 /// The reason why an image is not available.
 #[derive(Debug, thiserror::Error)]

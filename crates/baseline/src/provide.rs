@@ -13,7 +13,8 @@ use arenad_engine::{CpuWeight, Image};
 use arenad_launch::{self as launch, Blueprint, GenerationSelector, Incarnation, Remains, SavedVolumes};
 use arenad_model::ids::ServiceName;
 use arenad_model::instance::InstanceId;
-use arenad_model::site::{MountSpec, ServiceSpec, Site};
+use arenad_model::service::{MountSpec, ServiceSpec};
+use arenad_model::site::Site;
 use arenad_model::snapshot::Snapshot;
 
 /// Returns the site's baseline; makes it first if there is none for this definition and these images.

@@ -14,7 +14,8 @@ use arenad_engine::{Image, labels};
 use arenad_model::hex::hex;
 use arenad_model::ids::ServiceName;
 use arenad_model::instance::InstanceId;
-use arenad_model::site::{ServiceSpec, Site};
+use arenad_model::service::ServiceSpec;
+use arenad_model::site::Site;
 use arenad_model::snapshot::Snapshot;
 
 /// Returns the SHA-256 of everything that a baseline depends on: the relevant parts of the definition and the images'

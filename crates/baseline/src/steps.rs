@@ -7,8 +7,9 @@ use tokio::time::Instant;
 use arenad_engine::Engine;
 use arenad_launch::{self as launch, CommandError, Incarnation};
 use arenad_model::cause::Cause;
+use arenad_model::configure::{ConfigureAction, ConfigureStep, HttpStep, Unless};
 use arenad_model::error::describe;
-use arenad_model::site::{ConfigureAction, ConfigureStep, HttpStep, Site, Unless};
+use arenad_model::site::Site;
 use arenad_probes::{HttpExchange, NotReady, Prober, SqlFailure, Unmet, exchange, run_statement};
 
 /// The pause before a failed step is tried again.

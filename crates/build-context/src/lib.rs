@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use walkdir::WalkDir;
 
 use arenad_model::hex::hex;
-use arenad_model::site::BuildSpec;
+use arenad_model::service::BuildSpec;
 
 /// The reason why a context could not be packed.
 #[derive(Debug, thiserror::Error)]

@@ -21,7 +21,8 @@ use arenad_model::archive::{DataSource, ImageSource, Placement, SourceArchive, U
 use arenad_model::clock::ClockStart;
 use arenad_model::hex::hex;
 use arenad_model::ids::ServiceName;
-use arenad_model::site::{BenchmarkFamily, DatabaseEngine, Environment, MountSpec, Site};
+use arenad_model::service::MountSpec;
+use arenad_model::site::{BenchmarkFamily, DatabaseEngine, Environment, Site};
 
 /// Returns the SHA-256 (hex) over everything that the content of a site's baseline depends on.
 ///

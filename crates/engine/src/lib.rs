@@ -24,7 +24,7 @@ use jiff::Timestamp;
 
 use arenad_model::cause::Cause;
 use arenad_model::error::describe;
-use arenad_model::site::ServiceSpec;
+use arenad_model::service::ServiceSpec;
 use arenad_model::subnet::Subnet;
 
 /// The oldest Docker API that arenad supports: that of Docker 20.10.

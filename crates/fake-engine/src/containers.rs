@@ -14,7 +14,7 @@ use arenad_engine::{
     ContainerHealth, ContainerSpec, ContainerState, ContainerStatus, CpuWeight, EngineError, EngineHandle,
     FoundContainer, labels,
 };
-use arenad_model::site::{MountSpec, ServiceSpec};
+use arenad_model::service::{MountSpec, ServiceSpec};
 
 /// Exit code of a process that was ended by SIGKILL.
 pub(super) const KILLED: i64 = 137;

@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::{CallFailure, CallFate, EngineCall, EngineMethod, FakeEngine, FakeImage, ProgramRequest, ToySite};
 use arenad_engine::{ContainerSpec, ContainerState, CpuWeight, Engine, EngineError, EngineHandle};
 use arenad_model::ids::ServiceName;
-use arenad_model::site::ServiceSpec;
+use arenad_model::service::ServiceSpec;
 
 const LABEL: &str = "test";
 

@@ -13,7 +13,8 @@ use jiff::Timestamp;
 use super::{Incarnation, LaunchError};
 use arenad_engine::Engine;
 use arenad_model::clock::ClockSetting;
-use arenad_model::site::{ServiceSpec, Site};
+use arenad_model::service::ServiceSpec;
+use arenad_model::site::Site;
 
 /// The path of the library in Debian and its derivatives; the loader replaces `$LIB` by the architecture's folder.
 const LIBRARY: &str = "/usr/$LIB/faketime/libfaketime.so.1";

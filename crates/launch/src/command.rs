@@ -3,7 +3,7 @@
 use super::Incarnation;
 use arenad_engine::{Engine, EngineError};
 use arenad_model::cause::Cause;
-use arenad_model::site::ExecStep;
+use arenad_model::configure::ExecStep;
 
 /// The number of last lines of each output stream that an error message shows.
 const LINES: usize = 5;

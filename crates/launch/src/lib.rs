@@ -29,7 +29,8 @@ use arenad_model::clock::ClockSetting;
 use arenad_model::coverage::Traces;
 use arenad_model::ids::ServiceName;
 use arenad_model::instance::InstanceId;
-use arenad_model::site::{DependencyCondition, ServiceSpec, Site};
+use arenad_model::service::{DependencyCondition, ServiceSpec};
+use arenad_model::site::Site;
 use arenad_model::subnet::Subnet;
 use arenad_storage::{Storage, StorageError};
 

@@ -20,7 +20,8 @@ use super::{Blueprint, LaunchError, state};
 use arenad_engine::{Engine, EngineError, EngineHandle, labels};
 use arenad_model::hex::hex;
 use arenad_model::ids::ServiceName;
-use arenad_model::site::{MountSpec, Site};
+use arenad_model::service::MountSpec;
+use arenad_model::site::Site;
 
 /// The maximum size of a volume's archive, in bytes. Holes count, and a site decides how large they are.
 const VOLUME_MAX: u64 = 64 << 30;

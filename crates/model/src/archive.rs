@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use super::ids::{ServiceName, SiteName};
-use super::site::{Environment, MountSpec, ServiceSpec};
+use super::service::{MountSpec, ServiceSpec};
+use super::site::Environment;
 
 /// A file that is downloaded from a mirror or supplied by the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -18,7 +18,8 @@ use std::fmt;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::ids::ServiceName;
-use super::site::{MountSpec, Site};
+use super::service::MountSpec;
+use super::site::Site;
 use super::store::is_within;
 
 /// The number of gaps that a reason names.

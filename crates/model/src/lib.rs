@@ -9,6 +9,7 @@ pub mod archive;
 pub mod browser;
 pub mod cause;
 pub mod clock;
+pub mod configure;
 pub mod coverage;
 #[cfg(test)]
 mod diagram;
@@ -35,6 +36,7 @@ pub mod request_queue;
 pub mod reset;
 pub mod reset_scope;
 pub mod schedule;
+pub mod service;
 pub mod site;
 pub mod slot_name;
 pub mod snapshot;

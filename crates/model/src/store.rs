@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::configure::ExecStep;
 use super::ids::ServiceName;
-use super::site::{ExecStep, Site};
+use super::site::Site;
 
 /// The default time limit for reading the content of a store.
 pub const STORE_TIMEOUT: Duration = Duration::from_secs(120);

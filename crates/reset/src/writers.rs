@@ -3,7 +3,8 @@
 use super::{ResetError, control, covered};
 use arenad_engine::Engine;
 use arenad_launch::{self as launch, Incarnation, InspectedContainers};
-use arenad_model::site::{ExecStep, Site};
+use arenad_model::configure::ExecStep;
+use arenad_model::site::Site;
 use arenad_model::store::Writers;
 use arenad_probes::{ProbeFailure, Prober};
 

@@ -8,9 +8,9 @@ use arenad_api::plan::{
 use arenad_build_context as context;
 use arenad_engine::{Engine, EngineError, labels};
 use arenad_model::archive::{ImageProvenance, NeededImage};
-use arenad_model::site::{
-    BuildSpec, ConfigureAction, ConfigureStep, Environment, ExecStep, HttpStep, MountSpec, ServiceSpec, Site,
-};
+use arenad_model::configure::{ConfigureAction, ConfigureStep, ExecStep, HttpStep};
+use arenad_model::service::{BuildSpec, MountSpec, ServiceSpec};
+use arenad_model::site::{Environment, Site};
 
 /// Returns the plan for the environment's sites. Without an engine every image counts as missing.
 pub(super) async fn of(environment: &Environment, engine: Option<&dyn Engine>) -> Result<UpPlan, EngineError> {

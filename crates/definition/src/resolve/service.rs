@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::super::values::period_text;
 use super::filled;
-use arenad_model::site::{BuildSpec, Dependency, DependencyCondition, HealthCheck, Limits, MountSpec, ServiceSpec};
+use arenad_model::service::{BuildSpec, Dependency, DependencyCondition, HealthCheck, Limits, MountSpec, ServiceSpec};
 
 /// A service in Compose's own form, without its published port.
 ///

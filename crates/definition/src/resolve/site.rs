@@ -6,13 +6,14 @@ use super::super::values::period_text;
 use super::steps::{baseline, exec_step, http_probe, probe, readiness};
 use super::{filled, names, texts};
 use arenad_model::clock::{Clock, ClockMode, ClockStart};
+use arenad_model::configure::ExecStep;
 use arenad_model::coverage::{Scratch, ScratchPlace};
 use arenad_model::health::{HealthProbes, HealthSpec};
 use arenad_model::helper::Helper;
 use arenad_model::login::{FormLogin, Login, LoginRecipe, Template, TokenLogin};
 use arenad_model::schedule::{CronSchedule, Schedule};
 use arenad_model::site::{
-    Account, Database, DatabaseAccess, DatabaseEngine, EntryPort, ExecStep, PublicAddress, RecordedRequests, ResetSpec,
+    Account, Database, DatabaseAccess, DatabaseEngine, EntryPort, PublicAddress, RecordedRequests, ResetSpec,
     ResetStrategyName, Site, SlotPorts, SlotSpec,
 };
 use arenad_model::standby_schedule::StandbyTime;

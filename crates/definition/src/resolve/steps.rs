@@ -4,8 +4,9 @@ use serde_json::{Map, Value as Json, json};
 
 use super::super::values::period_text;
 use super::{filled, texts};
+use arenad_model::configure::{BaselineSpec, ConfigureAction, ConfigureStep, ExecStep, HttpStep, Unless};
 use arenad_model::probe::{HttpProbe, JsonExpectation, Probe, ProbeKind};
-use arenad_model::site::{BaselineSpec, ConfigureAction, ConfigureStep, ExecStep, HttpStep, Readiness, Unless};
+use arenad_model::site::Readiness;
 
 pub(super) fn readiness(readiness: &Readiness) -> Json {
     let Readiness { timeout, interval, probes } = readiness;

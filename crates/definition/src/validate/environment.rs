@@ -19,7 +19,8 @@ use crate::scope::Scope;
 use crate::source::Span;
 use arenad_model::archive::{ImageSource, full_reference};
 use arenad_model::ids::{ServiceName, SiteName};
-use arenad_model::site::{DependencyCondition, MountSpec, ResetStrategyName, Site};
+use arenad_model::service::{DependencyCondition, MountSpec};
+use arenad_model::site::{ResetStrategyName, Site};
 
 /// Validates an environment. Returns the sites and image sources that are valid.
 pub(crate) fn environment(

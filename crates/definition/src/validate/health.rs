@@ -3,7 +3,7 @@
 use super::support::{command, period};
 use crate::raw::compose_parts::{CommandLine, RawHealthCheck};
 use crate::scope::Scope;
-use arenad_model::site::HealthCheck;
+use arenad_model::service::HealthCheck;
 use std::time::Duration;
 
 pub(super) fn health_check(scope: Scope<'_>, raw: &RawHealthCheck) -> HealthCheck {

@@ -5,7 +5,7 @@ use crate::raw::compose::RawService;
 use crate::raw::compose_parts::Ulimit;
 use crate::raw::values::{Cpus, Entries, FilePart, text_of};
 use crate::scope::Scope;
-use arenad_model::site::Limits;
+use arenad_model::service::Limits;
 
 /// Minimum memory limit that Docker accepts, in bytes.
 const MEMORY_MIN_BYTES: u64 = 6 << 20;

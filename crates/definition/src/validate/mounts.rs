@@ -13,7 +13,7 @@ use crate::scope::Scope;
 use crate::source::Span;
 use crate::values;
 use arenad_model::archive::DataSource;
-use arenad_model::site::MountSpec;
+use arenad_model::service::MountSpec;
 
 /// Reads `volumes` and `tmpfs` of a service.
 pub(super) fn mounts(

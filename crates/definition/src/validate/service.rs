@@ -17,7 +17,7 @@ use crate::raw::compose_parts::{CommandLine, ComposeBuild, DependsOn, RawBuild, 
 use crate::scope::Scope;
 use crate::values::words;
 use arenad_model::ids::ServiceName;
-use arenad_model::site::{BuildSpec, Dependency, DependencyCondition, HealthCheck, ServiceSpec};
+use arenad_model::service::{BuildSpec, Dependency, DependencyCondition, HealthCheck, ServiceSpec};
 
 /// A service, with the properties that concern the site rather than the container.
 pub(super) struct ValidatedService<'a> {

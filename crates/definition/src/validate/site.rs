@@ -121,7 +121,7 @@ fn servers(raw: &RawSite) -> Vec<&str> {
     databases.filter(|(_, raw)| !is_file(raw)).map(|(name, _)| name).collect()
 }
 
-fn in_start_order(site: &SiteContext<'_>) -> Option<Vec<arenad_model::site::ServiceSpec>> {
+fn in_start_order(site: &SiteContext<'_>) -> Option<Vec<arenad_model::service::ServiceSpec>> {
     let names: Vec<&str> = site.names.iter().map(ServiceName::as_str).collect();
     let known = || names.iter().filter_map(|name| site.services.get(*name)?.as_ref());
     let depends_on = known()

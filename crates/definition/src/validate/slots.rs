@@ -4,7 +4,8 @@ use super::site_context::SiteContext;
 use super::support::size;
 use crate::raw::environment::{RawSite, RawStrategy, RawWrites};
 use crate::scope::Scope;
-use arenad_model::site::{MountSpec, SlotSpec};
+use arenad_model::service::MountSpec;
+use arenad_model::site::SlotSpec;
 
 /// Maximum number of slots of one site: more than any host has memory for.
 const MOST_SLOTS: u32 = 100;

@@ -10,7 +10,7 @@ use crate::raw::environment::RawBaseline;
 use crate::raw::steps::{RawExec, RawHttp, RawMethod, RawStep, RawWarm};
 use crate::raw::values::{Entries, FilePart, Statuses};
 use crate::scope::Scope;
-use arenad_model::site::{BaselineSpec, ConfigureAction, ConfigureStep, ExecStep, HttpStep, Unless};
+use arenad_model::configure::{BaselineSpec, ConfigureAction, ConfigureStep, ExecStep, HttpStep, Unless};
 
 /// Default period in which a failing step is tried again, because services refuse connections shortly after their
 /// start.

@@ -14,7 +14,8 @@ use crate::raw::values::{OneOrMany, Port};
 use crate::scope::Scope;
 use crate::tree::excerpt;
 use arenad_model::ids::ServiceName;
-use arenad_model::site::{Database, DatabaseEngine, MountSpec};
+use arenad_model::service::MountSpec;
+use arenad_model::site::{Database, DatabaseEngine};
 use arenad_model::store::{
     Control, RedisAccess, SQLITE_COMPANIONS, STORE_TIMEOUT, Store, StoreKind, Volatile, VolatilePart, Writers,
     is_within,

@@ -15,7 +15,8 @@ use arenad_engine::Engine;
 use arenad_model::archive::{DataSource, ImageProvenance};
 use arenad_model::coverage;
 use arenad_model::ids::SiteName;
-use arenad_model::site::{self, ServiceSpec, Site};
+use arenad_model::service::ServiceSpec;
+use arenad_model::site::{self, Site};
 
 /// The prefix of the build arguments that select the base image in the Dockerfiles shipped with arenad.
 const BASE_ARGUMENT: &str = "BASE_IMAGE";

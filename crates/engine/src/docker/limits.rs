@@ -1,7 +1,7 @@
 //! Limits of a container's resources. Every container has a limit of memory and of processes, whether its definition
 //! sets one or not: a compromised site must not use up the host's.
 
-use arenad_model::site::Limits;
+use arenad_model::service::Limits;
 
 /// The smallest memory limit that Docker accepts, in bytes.
 pub const MEMORY_MIN: u64 = 6 << 20;
@@ -45,7 +45,7 @@ mod tests {
     use crate::docker::DockerEngine;
     use crate::{ContainerSpec, CpuWeight, Engine};
     use arenad_model::ids::ServiceName;
-    use arenad_model::site::ServiceSpec;
+    use arenad_model::service::ServiceSpec;
 
     /// The default memory limit of the tests' engines, in bytes.
     const DEFAULT: u64 = 3 << 30;

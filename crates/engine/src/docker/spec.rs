@@ -13,7 +13,7 @@ use bollard::models::{
 
 use super::limits;
 use crate::{ContainerSpec, CpuWeight, labels};
-use arenad_model::site::{HealthCheck, MountSpec, ServiceSpec};
+use arenad_model::service::{HealthCheck, MountSpec, ServiceSpec};
 
 /// Returns the complete request for creating a container.
 ///
