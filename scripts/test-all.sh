@@ -33,7 +33,7 @@ trap end EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# What took how long is part of the output of the tests.
+# The durations of the steps are part of the output of the tests.
 begun=$(date +%s)
 took() { # what
     now=$(date +%s)

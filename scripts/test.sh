@@ -45,7 +45,7 @@ code=$(cat "$status_file")
 # Runs the simulation once more as one test: optimized, with the same 10,000 schedules each time. They take about four
 # minutes on two processors; a machine that needs more than ten minutes skips the rest and says so.
 if [ -n "$simulation" ]; then
-    # Nothing was run if no program was compiled. What else does not compile is told by the run below.
+    # Without a result, the wait for the first program would not end. The run below reports code that does not compile.
     [ "$passed$failed" != 00 ] || kill "$simulation" 2>/dev/null || true
     wait "$simulation" || true
     simulation=
