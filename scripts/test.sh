@@ -42,7 +42,7 @@ passed=$(awk '/^test result:/ { n += $4 } END { print n + 0 }' "$out")
 failed=$(awk '/^test result:/ { n += $6 } END { print n + 0 }' "$out")
 left_out=$(awk '/^test result:/ { n += $8 } END { print n + 0 }' "$out")
 code=$(cat "$status_file")
-# Runs the simulation once more as one test: optimized, with the same 10,000 schedules each time. They take about four
+# Runs the simulation once more as one test: optimized, with the same 10,000 schedules each time. They take some
 # minutes on two processors; a machine that needs more than ten minutes skips the rest and says so.
 if [ -n "$simulation" ]; then
     # Without a result, the wait for the first program would not end. The run below reports code that does not compile.
