@@ -132,11 +132,13 @@ pub(super) struct AddressMapper {
     /// rest, which may be the beginning of an address.
     tail: Vec<u8>,
     decided: usize,
+    /// Where the last address in `tail` ends, which begins no scheme of a later one.
+    scheme_from: usize,
 }
 
 impl AddressMapper {
     pub(super) fn new(table: Rc<AddressTable>, direction: AddressDirection) -> Self {
-        Self { table, direction, tail: Vec::new(), decided: 0 }
+        Self { table, direction, tail: Vec::new(), decided: 0, scheme_from: 0 }
     }
 
     /// Takes a chunk, and returns all bytes that do not depend on the next one. Fewer than 300 bytes are held back.
@@ -159,7 +161,7 @@ impl AddressMapper {
         // A slash begins with one of these bytes in every form.
         while let Some(offset) = memchr::memchr3(b'/', b'\\', b'%', &text[at..]) {
             let start = at + offset;
-            let context = &text[start.saturating_sub(CONTEXT)..start];
+            let context = &text[start.saturating_sub(CONTEXT).max(self.scheme_from)..start];
             match self.table.look(context, &text[start..], self.direction, is_end) {
                 AddressSight::Nothing => at = start + 1,
                 AddressSight::Unfinished => {
@@ -171,12 +173,15 @@ impl AddressMapper {
                     found.write_used(self.direction, &mut mapped);
                     at = start + found.length;
                     copied = at;
+                    self.scheme_from = at;
                 }
             }
         }
         mapped.extend_from_slice(&text[copied..end]);
         self.decided = CONTEXT.min(end);
-        self.tail.drain(..end - self.decided);
+        let drained = end - self.decided;
+        self.tail.drain(..drained);
+        self.scheme_from = self.scheme_from.saturating_sub(drained);
         mapped
     }
 }
@@ -431,6 +436,22 @@ mod tests {
         assert_eq!(mapper.next(b"/b"), b"//127.0.0.1:17780/b");
         assert_eq!(mapper.next(b" //local"), b" ");
         assert_eq!(mapper.last(b""), b"//local");
+    }
+
+    #[test]
+    fn the_colon_of_an_address_without_a_port_is_no_scheme_of_the_next_one() {
+        let text = b"http://shop.test://shop.test:80";
+        let expected = AddressMapper::new(table(), AddressDirection::ToClient).last(text);
+        assert!(
+            table().map_text(&expected, AddressDirection::ToClient).is_none(),
+            "{}",
+            String::from_utf8_lossy(&expected)
+        );
+        for middle in 1..text.len() {
+            let mut mapper = AddressMapper::new(table(), AddressDirection::ToClient);
+            let mapped = [mapper.next(&text[..middle]), mapper.last(&text[middle..])].concat();
+            assert_eq!(String::from_utf8_lossy(&mapped), String::from_utf8_lossy(&expected), "{middle}");
+        }
     }
 
     /// Pieces of text of which many combinations are addresses, or nearly so.
