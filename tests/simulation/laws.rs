@@ -372,8 +372,8 @@ impl SimulationRun {
             }
             (site, made)
         };
-        for slot in 0..self.slots() {
-            let (id, name, site) = (instance(slot), shown(slot), SLOT_NUMBERS[slot].0);
+        for (slot, &(site, _)) in SLOT_NUMBERS.iter().enumerate().take(self.slots()) {
+            let (id, name) = (instance(slot), shown(slot));
             let row = self.quietly(life.shared.store.instance(id)).await.ok().flatten();
             // Generations that could not be adopted yet, or that are on another engine, are adopted by a later attempt.
             let serving = row.as_ref().and_then(|row| row.serving);
