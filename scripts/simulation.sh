@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname -- "$0")/.."
 : "${ARENAD_SIM_SCHEDULES:=10000}"
 # The dependencies are those of the tests' profile, so only arenad is rebuilt.
-CARGO_PROFILE_DEV_OPT_LEVEL=2
+CARGO_PROFILE_DEV_OPT_LEVEL=1
 CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false
 CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false
 CARGO_INCREMENTAL=0
