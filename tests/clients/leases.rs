@@ -185,10 +185,11 @@ async fn a_request_that_holds_its_episode_leaves_nothing_behind() {
         let mut body = body;
         body["hold"] = json!(true);
         let mut answer = api.client.post("http://arenad/v1/episodes").json(&body).send().await.unwrap();
-        assert_eq!(answer.status(), 202);
+        // The slot may have been granted already.
+        assert!(answer.status().is_success(), "{}", answer.status());
         let first = answer.chunk().await.unwrap().unwrap();
         let data = std::str::from_utf8(&first).unwrap().strip_prefix("event: started\ndata: ").unwrap();
-        let started: Value = serde_json::from_str(data).unwrap();
+        let started: Value = serde_json::from_str(data.split("\n\n").next().unwrap()).unwrap();
         assert_eq!(started["token"].as_str().unwrap().len(), 64, "{started:#}");
         (id(&started), answer)
     };
