@@ -395,11 +395,7 @@ async fn a_daemon_that_is_killed_during_a_fork_leaves_nothing_of_it() {
     let world = with_stores(world("fork-kill", 3));
     let faults = world.root().join("faults");
     std::fs::create_dir(&faults).unwrap();
-    let up = || {
-        let mut command = world.command(&["up", &world.name]);
-        command.env("ARENAD_FAULTS", &faults);
-        world.start_command(command).ended().code(0);
-    };
+    let up = || drop(world.start_with_faults(&["up", &world.name], &faults).ended().code(0));
     up();
     let parent = ProxiedEpisode::recorded(&EpisodeClient::of(&world), "all").await;
     parent.write("before").await;

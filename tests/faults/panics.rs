@@ -9,9 +9,7 @@ fn after_a_panic_at_any_stage_the_next_reset_works() {
     let world = World::single("panics");
     let faults = world.root().join("faults");
     std::fs::create_dir(&faults).expect("a folder");
-    let mut command = world.command(&["up", &world.name]);
-    command.env("ARENAD_FAULTS", &faults);
-    world.start_command(command).ended().code(0);
+    world.start_with_faults(&["up", &world.name], &faults).ended().code(0);
     for point in [
         "reset-held",
         "recreate-recorded",

@@ -143,9 +143,7 @@ fn a_standby_that_was_taken_when_the_daemon_died_is_in_one_place_only() {
     let faults = world.root().join("faults");
     std::fs::create_dir(&faults).unwrap();
     let up = || {
-        let mut command = world.command(&["up", &world.name]);
-        command.env("ARENAD_FAULTS", &faults);
-        world.start_command(command).ended().code(0);
+        world.start_with_faults(&["up", &world.name], &faults).ended().code(0);
         await_slots(&world, 2);
     };
     up();

@@ -260,6 +260,13 @@ impl World {
         self.start_command(self.command(args))
     }
 
+    /// Starts a command. The daemon that it starts stops at the fault points that have a file in `faults`.
+    pub fn start_with_faults(&self, args: &[&str], faults: &Path) -> RunningCommand {
+        let mut command = self.command(args);
+        command.env("ARENAD_FAULTS", faults);
+        self.start_command(command)
+    }
+
     /// Starts a command that the test has prepared.
     pub fn start_command(&self, mut command: Command) -> RunningCommand {
         let number = self.commands.get();

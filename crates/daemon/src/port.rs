@@ -1,7 +1,11 @@
 //! Ports of this host that the daemon listens on besides the API: a default one, without which it goes on, or one that
 //! the operator has chosen.
 
+use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use arenad_instance::shared::SharedParts;
+use arenad_model::error::describe;
 
 /// A port, as the daemon is started with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,10 +31,33 @@ impl OfferedPort {
         Self { server: Some(server(address)), note: None }
     }
 
-    /// Returns a port that could not be opened, with the reason.
-    pub(crate) fn missing(note: String) -> Self {
+    /// Returns a port that could not be opened, with the reason and the variable by which the operator chooses another.
+    pub(crate) async fn missing(refused: RefusedPort<'_>, shared: &SharedParts) -> Self {
+        let RefusedPort { address, error, is_taken, lack, variable } = refused;
+        let owner = match is_taken {
+            true => {
+                let owner = shared.machine.port_owner(shared.engine.as_ref(), address).await;
+                format!("{address} is used by {owner}")
+            }
+            false => describe(error),
+        };
+        tracing::warn!(%address, owner, "{lack}");
+        let note =
+            format!("{lack}: {owner}; choose another address with {variable}, or `none`, and restart the daemon");
         Self { server: None, note: Some(note) }
     }
+}
+
+/// A port without which the daemon goes on.
+pub(crate) struct RefusedPort<'a> {
+    pub(crate) address: SocketAddr,
+    pub(crate) error: &'a (dyn Error + 'static),
+    /// Whether another program listens on the address.
+    pub(crate) is_taken: bool,
+    /// What there is not, such as `there is no episode proxy`.
+    pub(crate) lack: &'static str,
+    /// The environment variable that chooses the address.
+    pub(crate) variable: &'static str,
 }
 
 /// Returns the URL of a server. One on all addresses is named by the one of this host.

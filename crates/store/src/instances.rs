@@ -213,8 +213,8 @@ impl DaemonStore {
         Ok(())
     }
 
-    /// Begins a new generation that is to serve and returns its number, which no earlier generation of the site has had. The state,
-    /// the generation and the reset in progress are written in one change.
+    /// Begins a new generation that is to serve and returns its number, which no earlier generation of the site has had.
+    /// The state, the generation and the reset in progress are written in one change.
     ///
     /// The row is on disk before any object of that generation exists in the engine. The engine can therefore hold no
     /// generation that the row does not know, and a generation that neither serves nor is a standby of this daemon is

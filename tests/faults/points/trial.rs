@@ -81,9 +81,7 @@ impl FaultTrial {
     /// Starts `arenad up` with a daemon that stops at fault points.
     fn start_up(&self) -> RunningCommand {
         // The disk is smaller than arenad recommends.
-        let mut command = self.world.command(&["up", &self.world.name, "--force"]);
-        command.env("ARENAD_FAULTS", &self.faults);
-        self.world.start_command(command)
+        self.world.start_with_faults(&["up", &self.world.name, "--force"], &self.faults)
     }
 
     #[track_caller]

@@ -343,10 +343,13 @@ impl Model {
             }
             match episode.hold {
                 Hold::Held | Hold::Lost => (episode.hold, episode.must_end_by) = (Hold::Lost, Some(now + HOLD_AGAIN)),
-                Hold::Asked => episode.hold = Hold::Lost,
-                Hold::Never => {}
+                Hold::Asked | Hold::Never => {}
             }
             episode.must_end_by = episode.must_end_by.map(|by| by.max(now));
+        }
+        // The answers to these were lost, also for episodes of which no event has told yet.
+        for episode in self.episodes.known.values_mut().filter(|episode| episode.hold == Hold::Asked) {
+            episode.hold = Hold::Lost;
         }
     }
 

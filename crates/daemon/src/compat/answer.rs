@@ -115,10 +115,8 @@ impl CompatServer {
             return Err(ApiError::new(StatusCode::FORBIDDEN, "unauthorized", detail)
                 .hint("use the value of CLASSIFIEDS_RESET_TOKEN that `arenad env` prints"));
         }
-        let scope = targets.scope.clone();
-        let waiting = ResetTargets { scope, instances: targets.instances.clone() };
-        self.resets.ask(&self.api, targets).await?;
-        let readiness = self.resets.settled(&self.api, &waiting, Instant::now() + FORM_PATIENCE).await;
+        self.resets.ask(&self.api, targets.clone()).await?;
+        let readiness = self.resets.settled(&self.api, &targets, Instant::now() + FORM_PATIENCE).await;
         Ok(shown(match readiness {
             SiteReadiness::Ready => reply::readiness(&readiness),
             SiteReadiness::Failed { reason } => reply::failure(500, &reason),

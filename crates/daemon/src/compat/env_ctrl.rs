@@ -39,12 +39,11 @@ pub(super) async fn perform(
             Ok(control::outcome(false, &format!("{name} is stopped by `arenad down {name}` alone")))
         }
         EnvCtrlCommand::Restart | EnvCtrlCommand::Reset => {
-            let waiting = ResetTargets { scope: targets.scope.clone(), instances: targets.instances.clone() };
-            server.resets.ask(&server.api, targets).await?;
+            server.resets.ask(&server.api, targets.clone()).await?;
             if !waits {
                 return Ok(control::outcome(true, &format!("the reset of {name} has begun")));
             }
-            let readiness = server.resets.settled(&server.api, &waiting, Instant::now() + PATIENCE).await;
+            let readiness = server.resets.settled(&server.api, &targets, Instant::now() + PATIENCE).await;
             Ok(ended(&readiness, &instance, "was reset"))
         }
     }

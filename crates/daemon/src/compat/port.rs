@@ -1,9 +1,8 @@
 //! The port of the compatible server.
 
-use crate::port::{ChosenPort, OfferedPort};
+use crate::port::{ChosenPort, OfferedPort, RefusedPort};
 use crate::server::{self, ListenError, PreparingListener};
 use arenad_instance::shared::SharedParts;
-use arenad_model::error::describe;
 
 /// Opens the port, if there is to be one. Requests wait until the listener is served.
 ///
@@ -21,19 +20,10 @@ pub(crate) async fn open(
         }
         Err(error) if is_required => Err(error),
         Err(error) => {
-            let owner = match error.is_taken() {
-                true => {
-                    let owner = shared.machine.port_owner(shared.engine.as_ref(), address).await;
-                    format!("{address} is used by {owner}")
-                }
-                false => describe(&error),
-            };
-            tracing::warn!(%address, owner, "there is no reset server for harnesses");
-            let note = format!(
-                "there is no reset server for harnesses: {owner}; choose another address with ARENAD_COMPAT, or `none`, \
-                 and restart the daemon"
-            );
-            Ok((OfferedPort::missing(note), None))
+            let is_taken = error.is_taken();
+            let (lack, variable) = ("there is no reset server for harnesses", "ARENAD_COMPAT");
+            let refused = RefusedPort { address, error: &error, is_taken, lack, variable };
+            Ok((OfferedPort::missing(refused, shared).await, None))
         }
     }
 }

@@ -9,6 +9,7 @@ use arenad_model::ids::EnvironmentName;
 use arenad_model::reset_scope::ResetScope;
 
 /// The instances of a request, in the definition's order, and the extent of its reset.
+#[derive(Clone)]
 pub(super) struct ResetTargets {
     pub(super) scope: ResetScope,
     pub(super) instances: Vec<InstanceHandle>,

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use super::directory::EpisodeDirectory;
-use crate::port::{ChosenPort, OfferedPort};
+use crate::port::{ChosenPort, OfferedPort, RefusedPort};
 use arenad_gateway::OpenError;
 use arenad_instance::shared::SharedParts;
-use arenad_model::error::describe;
 
 /// Opens the port, if there is to be one.
 ///
@@ -25,18 +24,9 @@ pub(crate) async fn open(
         }
         Err(error) if is_required => Err(error),
         Err(error) => {
-            let owner = match &error {
-                OpenError::PortTaken { .. } => {
-                    let owner = shared.machine.port_owner(shared.engine.as_ref(), address).await;
-                    format!("{address} is used by {owner}")
-                }
-                error => describe(error),
-            };
-            tracing::warn!(%address, owner, "there is no episode proxy");
-            Ok(OfferedPort::missing(format!(
-                "there is no episode proxy: {owner}; choose another address with ARENAD_PROXY, or `none`, and restart \
-                 the daemon"
-            )))
+            let is_taken = matches!(error, OpenError::PortTaken { .. });
+            let (lack, variable) = ("there is no episode proxy", "ARENAD_PROXY");
+            Ok(OfferedPort::missing(RefusedPort { address, error: &error, is_taken, lack, variable }, shared).await)
         }
     }
 }
