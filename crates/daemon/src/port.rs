@@ -54,7 +54,7 @@ pub(crate) struct RefusedPort<'a> {
     pub(crate) error: &'a (dyn Error + 'static),
     /// Whether another program listens on the address.
     pub(crate) is_taken: bool,
-    /// What there is not, such as `there is no episode proxy`.
+    /// The statement about the missing server, such as `there is no episode proxy`.
     pub(crate) lack: &'static str,
     /// The environment variable that chooses the address.
     pub(crate) variable: &'static str,
