@@ -67,6 +67,13 @@ if [ "$left_out" != 0 ]; then
     echo "webarena/test.raw.json (config_files/ of github.com/web-arena-x/webarena) and visualwebarena/test_*.raw.json (config_files/vwa/"
     echo "of github.com/web-arena-x/visualwebarena)"
 fi
+# What the failed tests said last, where it is easily found: their panics, ten lines of each.
+awk '
+    /^---- .* stdout ----$/ { name = $2; next }
+    /^failures:$/ || /^test result:/ { name = ""; left = 0 }
+    name != "" && / panicked at / { print "failed: " name; left = 10 }
+    name != "" && left > 0 && NF { print "    " substr($0, 1, 400); left-- }
+' "$out"
 # The programs that took longest, in seconds.
 times=$(awk '
     /^ +Running / { name = $2 == "unittests" ? $NF : $2 }

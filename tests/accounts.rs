@@ -264,5 +264,5 @@ async fn a_page_that_explodes_takes_neither_this_process_nor_its_time() {
     assert!(failed.contains("/bomb"), "{failed}");
     let growth = peak().saturating_sub(before);
     assert!(growth < 128 << 20, "it took {} MiB here", growth >> 20);
-    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
 }

@@ -1,11 +1,14 @@
 //! Pauses and resumes the containers of an incarnation.
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
 use rustix::process::Signal;
 
 use super::{Incarnation, first_error};
 use arenad_engine::{Engine, EngineError};
 use arenad_model::cause::Cause;
+use arenad_model::error::describe;
 use arenad_model::ids::ServiceName;
 
 /// The reason why an incarnation could not be paused or resumed.
@@ -29,9 +32,20 @@ impl FreezeError {
     }
 }
 
+/// The pause before a second attempt to pause a container.
+const AGAIN: Duration = Duration::from_secs(1);
+
 /// Pauses all containers of an incarnation.
 pub async fn freeze(engine: &dyn Engine, incarnation: &Incarnation) -> Result<(), FreezeError> {
-    let all = incarnation.containers.values().map(|handle| engine.freeze(handle));
+    let all = incarnation.containers.values().map(async |handle| {
+        // runc gives up if the kernel does not freeze all processes soon, which happens on busy machines.
+        if let Err(error) = engine.freeze(handle).await {
+            tracing::debug!(error = describe(&error), "a container is paused at the second attempt");
+            tokio::time::sleep(AGAIN).await;
+            engine.freeze(handle).await?;
+        }
+        Ok(())
+    });
     Ok(first_error(join_all(all).await)?)
 }
 

@@ -23,6 +23,9 @@ use crate::world::{DaemonLife, ENVIRONMENT, NAMES};
 /// The codes of refusals that no request of this simulation deserves.
 const WRONG_REFUSALS: [&str; 5] = ["bad_request", "internal", "key_reused", "shared_site", "already_held"];
 
+/// The time after which the daemon has repeated what the store refused.
+const RECORDED: Duration = Duration::from_secs(2);
+
 /// A connection that holds an episode until it is dropped: a guard, or the rest of the answer to the request.
 pub type EpisodeConnection = Box<dyn Any>;
 
@@ -362,6 +365,8 @@ impl SimulationRun {
     /// Ends all episodes, and waits until every request for one has been answered.
     pub async fn end_episodes(self: &Rc<Self>, life: &Rc<DaemonLife>) {
         let limit = self.now() + Duration::from_secs(3600);
+        // A request with a key that the store refused is recorded, and shown, as soon as the store works again.
+        self.advance(life, RECORDED).await;
         loop {
             while !life.holds.borrow().is_empty() {
                 self.lose_hold(life, 0);

@@ -139,7 +139,9 @@ impl EnvironmentRegistry {
             }
             self.shared.store.unwant_instance(id).await?;
             self.remove_remains(id).await?;
-            // The mark of a slot that an episode has had stays until its containers are gone: they must not serve again.
+            // Containers on another engine are still there. When that engine is back, they must not serve again.
+            self.shared.store.disown_serving(id).await?;
+            // The mark of a slot that an episode has had stays until its containers cannot serve again.
             self.slots.leave(id);
         }
         if purge {
