@@ -137,24 +137,24 @@ pub fn the_browser_is_nobody(arena: &Arena) {
 pub fn the_pages_proxies_know_the_browser(arena: &Arena) {
     assert_eq!(value(arena, "shopping", "js: 1 + 1 @ /"), json!(2));
     let daemon = procfs::process::Process::new(arena.daemon().as_raw_nonzero().get()).expect("its process");
-    // The sites' public ports are open, and so are the proxies of two pages that are kept for the next locators; the
-    // proxy of the last page closes.
-    let sites = super::PAGED.len();
+    // The sites' public ports and the reset server's are open, and so are the proxies of two pages that are kept for the
+    // next locators; the proxy of the last page closes.
+    let (others, pages) = (super::PAGED.len() + 1, 2);
     let deadline = Instant::now() + Duration::from_secs(60);
     let answers = loop {
         let open = listening(&daemon);
         let answers: Option<Vec<bool>> = open.iter().map(|address| answers_a_stranger(*address)).collect();
         match answers {
-            Some(answers) if open.len() == sites + 2 && listening(&daemon) == open => break answers,
+            Some(answers) if open.len() == others + pages && listening(&daemon) == open => break answers,
             _ => assert!(Instant::now() < deadline, "it listens on {open:?}"),
         }
         std::thread::sleep(Duration::from_millis(50));
     };
-    assert_eq!(answers.iter().filter(|answers| **answers).count(), sites, "{answers:?} on {:?}", listening(&daemon));
+    assert_eq!(answers.iter().filter(|answers| **answers).count(), others, "{answers:?} on {:?}", listening(&daemon));
 }
 
 /// Sends a request that a page would send to its proxy, and returns whether the port answers; a site's public port
-/// does, with an error. `None` means that the port is closed.
+/// and the reset server do, with an error. `None` means that the port is closed.
 fn answers_a_stranger(address: std::net::SocketAddr) -> Option<bool> {
     let mut client = std::net::TcpStream::connect(address).ok()?;
     client.set_read_timeout(Some(Duration::from_secs(20))).expect("set");
