@@ -208,6 +208,8 @@ fn step(random: &mut Random, has_episodes: bool) -> ScheduleStep {
         969..973 => ScheduleStep::OtherEngine(random.within(500..150_000)),
         973..981 => ScheduleStep::BreakBuild(site(random)),
         981..990 => ScheduleStep::RepairBuild(site(random)),
+        990..995 => ScheduleStep::Wait(pause(random)),
+        // Rare, because a rest takes as long as thirty other steps, and each schedule ends with one.
         _ => ScheduleStep::Rest,
     }
 }
