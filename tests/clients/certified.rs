@@ -81,6 +81,18 @@ async fn a_certificate_is_verified_here_and_elsewhere_and_no_change_of_it_is() {
     let verified = judge(json!({ "benchmark": body })).await;
     assert!(verified["certificate"]["statement"]["traffic"]["size_bytes"].as_u64() > Some(100), "{verified:#}");
 
+    // The verdicts stay with the episode, also for the next daemon.
+    let given = async || {
+        let (_, episode) = api.get(&format!("/v1/episodes/{id}")).await;
+        let list = episode["evaluations"].as_array().cloned().unwrap_or_default();
+        let given = |one: &Value| format!("{} {} {}", one["task"], one["verdict"], one["reward"]).replace('"', "");
+        list.iter().map(given).collect::<Vec<_>>()
+    };
+    let native = ["toy.write failed 0.0", "toy.write passed 1.0", "toy.write passed 1.0"].map(str::to_owned);
+    let last = format!("webarena-verified/7 {} {}", verified["verdict"], verified["reward"]).replace('"', "");
+    assert_eq!(given().await, [&native[..], &[last]].concat());
+    world.run(&["episode", "show", &id]).code(0).prints("passed on toy.write, reward 1");
+
     // Both a certificate and the evaluation that contains it are verified.
     let file = |name: &str, document: &Value| {
         let path = world.root().join(name);
@@ -118,6 +130,11 @@ async fn a_certificate_is_verified_here_and_elsewhere_and_no_change_of_it_is() {
     let lie = serde_json::to_value(lie.sign(&own).unwrap()).unwrap();
     world.run(&["verdict", "verify", &file("lie.json", &lie)]).code(8).says("failed, and not passed");
 
+    let before = given().await;
+    world.signal_daemon(rustix::process::Signal::KILL);
+    world.up();
+    let (_, episode) = EpisodeClient::of(&world).get(&format!("/v1/episodes/{id}")).await;
+    assert_eq!(episode["evaluations"].as_array().map(Vec::len), Some(before.len()), "{episode:#}");
     // The key outlives the daemon, and is in no log.
     world.run(&["down"]).code(0);
     world.assert_down();

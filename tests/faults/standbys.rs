@@ -137,7 +137,8 @@ fn what_nobody_reached_while_it_served_stands_by_again_by_its_proof_alone() {
     await_standbys(&world, 1);
     // Archives of the file, if there is one, because no command runs in a container that is paused.
     let rewinds = || {
-        let stops = |id: &String| world.engine.try_docker(&["cp", &format!("{id}:/srv/stops"), "-"]).unwrap_or_default();
+        let stops =
+            |id: &String| world.engine.try_docker(&["cp", &format!("{id}:/srv/stops"), "-"]).unwrap_or_default();
         let count = |id: &String| stops(id).matches("stopped\n").count();
         world.engine.containers(&world.label()).iter().map(count).sum::<usize>()
     };

@@ -198,6 +198,9 @@ pub struct ReportedEpisode {
     /// The id of the episode that this one was forked from; null if it was not forked.
     #[serde(default)]
     pub forked_from: Option<String>,
+    /// The newest hundred evaluations, oldest first. They are left out of lists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evaluations: Vec<ReportedEvaluation>,
     /// The environment variables that benchmarks read, with the addresses of this episode's sites. They are left out of
     /// lists and of episodes without slots.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -206,6 +209,19 @@ pub struct ReportedEpisode {
     /// well if a site of the episode has neither such a URL nor a public one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub port_variables: BTreeMap<String, String>,
+}
+
+/// An evaluation of an episode, without its evidence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReportedEvaluation {
+    /// The time of the verdict.
+    pub at: String,
+    /// The native task by name, or the benchmark and the number of its task, such as `webarena/42`.
+    pub task: String,
+    /// The verdict: `passed`, `failed`, `needs_judge`, `inconclusive` or `unsupported`.
+    pub verdict: String,
+    /// 1 if the task was accomplished, 0 if it was not, and null otherwise.
+    pub reward: Option<f64>,
 }
 
 impl ReportedEpisode {

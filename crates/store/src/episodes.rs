@@ -17,9 +17,11 @@ use arenad_model::episode::request::{EpisodeRequest, StartPoint};
 use arenad_model::episode::{EpisodeState, EpisodeStatus};
 use arenad_model::instance::InstanceId;
 
+mod evaluations;
 mod events;
 mod rows;
 
+pub use evaluations::{NewEvaluation, StoredEvaluation};
 pub use events::{NewEpisodeEvent, StoredEpisodeEvent};
 
 /// An episode as it is stored.

@@ -51,7 +51,8 @@ use arenad_seams::wall_clock::WallClock;
 pub use engines::{SnapshotPlace, StoredEngine};
 pub use environments::StoredEnvironment;
 pub use episodes::{
-    EpisodeChanges, EpisodePart, NewEpisodeEvent, StoredEpisode, StoredEpisodeEvent, StoredEpisodeLife, StoredSlot,
+    EpisodeChanges, EpisodePart, NewEpisodeEvent, NewEvaluation, StoredEpisode, StoredEpisodeEvent, StoredEpisodeLife,
+    StoredEvaluation, StoredSlot,
 };
 pub use event_log::{EventCursor, EventLog, FollowError, next_rows};
 pub use events::StoredEvent;

@@ -357,6 +357,42 @@ async fn what_imports_await_is_known_without_their_manifests() {
 }
 
 #[tokio::test]
+async fn further_slots_of_an_earlier_version_are_made_anew_with_numbers_of_their_site() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("arenad.db");
+    let options = SqliteConnectOptions::new().filename(&path).create_if_missing(true);
+    let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await.expect("a database");
+    let mut earlier = sqlx::migrate!("src/migrations");
+    earlier.migrations.to_mut().retain(|migration| migration.version < 31);
+    earlier.run(&pool).await.expect("the earlier schema");
+    // Each slot numbered its own generations, so both slots serve a generation 2.
+    let fill = "\
+        INSERT INTO installation (id, created_at) VALUES ('0123456789ab', '2026-01-01T00:00:00.000000000Z');
+        INSERT INTO environments VALUES ('mini', '/', 'e', '', 'c', '', NULL, NULL, '{}', '2026-01-01T00:00:00.000000000Z');
+        INSERT INTO instances (id, environment, site, desired, state, generation, serving, made, since) VALUES
+            ('mini/shop/1', 'mini', 'shop', 'up', 'ready', 3, 2, 2, '2026-01-04T00:00:00.000000000Z'),
+            ('mini/shop/2', 'mini', 'shop', 'up', 'ready', 9, 2, 2, '2026-01-04T00:00:00.000000000Z');
+        INSERT INTO standbys (instance, made, snapshot, renewals) VALUES
+            ('mini/shop/1', 3, 'base', 0), ('mini/shop/2', 3, 'base', 0);
+        INSERT INTO elsewhere (engine, instance, made) VALUES ('B', 'mini/shop/1', 1), ('B', 'mini/shop/2', 1);";
+    pool.execute(fill).await.expect("rows");
+    pool.close().await;
+
+    let store = DaemonStore::open(&path, WallClock::system()).await.expect("the rows are brought along");
+    let slot = |number: u32| InstanceId { number, ..instance() };
+    let serving = async |number| {
+        let row = store.instance(&slot(number)).await.expect("a row").expect("an instance");
+        (row.desired_up, row.serving.map(|serving| serving.generation))
+    };
+    assert_eq!(serving(1).await, (true, Some(2)), "the slot that people use goes on");
+    assert_eq!(serving(2).await, (true, None), "it is made anew");
+    let made = store.begin_standby(&slot(1)).await.expect("a number");
+    assert_eq!(made, 10, "no slot has had the number");
+    assert_eq!(texts(&store.durable, "SELECT instance || ' ' || made FROM standbys").await, ["mini/shop/1 3"]);
+    assert_eq!(store.generations_elsewhere().await.expect("rows"), [(slot(1), [1].into())].into());
+}
+
+#[tokio::test]
 async fn a_reset_that_was_asked_for_counts_as_failed_until_one_succeeds() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = store(&folder).await;

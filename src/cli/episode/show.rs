@@ -47,6 +47,10 @@ pub fn whole(episode: &ReportedEpisode) -> String {
     if let Some(at) = &episode.granted_at {
         line("granted", &ago(at));
     }
+    for evaluation in &episode.evaluations {
+        let reward = evaluation.reward.map(|reward| format!(", reward {reward}")).unwrap_or_default();
+        line("verdict", &format!("{} on {}{reward}, {}", evaluation.verdict, evaluation.task, ago(&evaluation.at)));
+    }
     match &episode.ended_at {
         Some(at) => line("ended", &ago(at)),
         None => line(if episode.granted_at.is_some() { "ends" } else { "waits" }, &left(episode)),

@@ -278,6 +278,34 @@ async fn a_database_of_an_earlier_version_has_no_episodes() {
 }
 
 #[tokio::test]
+async fn evaluations_are_kept_with_their_episode_and_are_bounded() {
+    let database = TestDatabase::new();
+    database.record(writing(vec![(EpisodePart::Everything, queued(1)), (EpisodePart::Everything, queued(2))])).await;
+    let store = database.open().await;
+    let given = |number: u32| NewEvaluation {
+        task: format!("shop.{number}"),
+        verdict: "passed".to_owned(),
+        reward: (number > 0).then_some(1.0),
+    };
+    for number in 0..103 {
+        store.note_evaluation(&id(1), &given(number)).await.expect("a row");
+    }
+    store.note_evaluation(&id(2), &given(0)).await.expect("a row");
+    let read = store.evaluations(&id(1)).await.expect("rows");
+    assert_eq!(
+        read.iter().map(|read| read.evaluation.clone()).collect::<Vec<_>>(),
+        (3..103).map(given).collect::<Vec<_>>()
+    );
+    let other = store.evaluations(&id(2)).await.expect("rows");
+    assert_eq!((other.len(), &other[0].evaluation, other[0].at.as_second()), (1, &given(0), 2_000_000_000));
+    // They go with their episode, and none is written for an episode without a row.
+    let forgotten = EpisodeChanges { forgotten: vec![id(1)], is_durable: true, ..writing(Vec::new()) };
+    store.record_episodes(&forgotten).await.expect("recorded");
+    assert_eq!(store.evaluations(&id(1)).await.expect("rows"), []);
+    assert!(store.note_evaluation(&id(1), &given(1)).await.is_err());
+}
+
+#[tokio::test]
 async fn the_beginning_of_a_record_is_needed_until_all_of_its_episodes_have_ended() {
     let database = TestDatabase::new();
     let store = database.open().await;

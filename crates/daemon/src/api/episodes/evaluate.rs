@@ -20,7 +20,10 @@ use arenad_episodes::{EpisodeError, EpisodeView};
 use arenad_instance::InstanceHandle;
 use arenad_model::episode::EpisodeRefusal;
 use arenad_model::episode::ending::EpisodeEnding;
+use arenad_model::episode::ids::EpisodeId;
+use arenad_model::error::describe;
 use arenad_model::site::{Environment, RecordedRequests};
+use arenad_store::NewEvaluation;
 use arenad_verdict::{Benchmark, Traffic, Verdict};
 
 /// The time limit of an evaluation, for which the episode is frozen.
@@ -61,6 +64,7 @@ pub(in crate::api) async fn evaluate(
         Ok(frozen) => frozen,
         Err(error) => return ended(&view, error),
     };
+    let task = recorded_task(&view, &request);
     let judged = tokio::time::timeout(LIMIT, judge(&api, &view, request)).await;
     let judged = judged.unwrap_or_else(|_| {
         let detail = format!("evaluate episode {id}: not done within {} s", LIMIT.as_secs());
@@ -68,8 +72,31 @@ pub(in crate::api) async fn evaluate(
     });
     // An end meanwhile explains every other failure, and makes every verdict worthless.
     match frozen.end().await {
-        Ok(()) => judged.map(Json),
+        Ok(()) => {
+            let judged = judged?;
+            note(&api, &id, task, &judged).await;
+            Ok(Json(judged))
+        }
         Err(error) => ended(&view, error),
+    }
+}
+
+/// Returns the task of a request as it is recorded with the verdict.
+fn recorded_task(view: &EpisodeView, request: &EpisodeEvaluationRequest) -> String {
+    match &request.benchmark {
+        Some(EvaluationRequest { benchmark, task, .. }) => {
+            let number = task.get("task_id").unwrap_or(task);
+            number.as_u64().map_or(benchmark.to_string(), |number| format!("{benchmark}/{number}"))
+        }
+        None => task_name(view, request.task.clone()).unwrap_or_default(),
+    }
+}
+
+/// Records an evaluation with its episode. The client has the verdict even if that fails.
+async fn note(api: &Api, id: &EpisodeId, task: String, given: &EpisodeEvaluation) {
+    let evaluation = NewEvaluation { task, verdict: given.verdict.word().to_owned(), reward: given.reward };
+    if let Err(error) = api.shared.store.note_evaluation(id, &evaluation).await {
+        tracing::warn!(episode.id = %id, error = describe(&error), "an evaluation of episode {id} is not recorded");
     }
 }
 

@@ -62,7 +62,10 @@ pub(in crate::api) async fn one(
     State(api): State<Arc<Api>>,
     Path(text): Path<String>,
 ) -> Result<Json<ReportedEpisode>, ApiError> {
-    reported(&api, &text)
+    let Json(mut episode) = reported(&api, &text)?;
+    let stored = api.shared.store.evaluations(&id(&text)?).await?;
+    episode.evaluations = stored.into_iter().map(shown::evaluation).collect();
+    Ok(Json(episode))
 }
 
 fn reported(api: &Api, text: &str) -> Result<Json<ReportedEpisode>, ApiError> {

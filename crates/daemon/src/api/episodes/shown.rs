@@ -4,7 +4,7 @@ use crate::api::Api;
 use crate::slots::is_public;
 use arenad_api::EpisodeRecording;
 use arenad_api::EpisodeStatus as StatusWord;
-use arenad_api::episodes::{EpisodeSite, EpisodeStateEvent, ReportedEnding, ReportedEpisode};
+use arenad_api::episodes::{EpisodeSite, EpisodeStateEvent, ReportedEnding, ReportedEpisode, ReportedEvaluation};
 use arenad_episodes::EpisodeView;
 use arenad_model::episode::ending::EpisodeEnding;
 use arenad_model::episode::ids::EpisodeId;
@@ -13,7 +13,7 @@ use arenad_model::episode::{EpisodeState, EpisodeStatus};
 use arenad_model::harness_variables::{of_benchmark, of_browsergym};
 use arenad_model::proxy_address::{common_url, own_url, slot_url};
 use arenad_model::site::{Environment, RecordedRequests, Site};
-use arenad_store::StoredEpisodeEvent;
+use arenad_store::{NewEvaluation, StoredEpisodeEvent, StoredEvaluation};
 
 pub(super) fn status(status: EpisodeStatus) -> StatusWord {
     match status {
@@ -114,10 +114,17 @@ fn shown(api: &Api, view: &EpisodeView, definition: Option<&Environment>) -> Rep
         granted_at: view.granted_at.map(|at| at.to_string()),
         ended_at: view.ended_at.map(|at| at.to_string()),
         ending: view.state.ending().map(ending),
+        evaluations: Vec::new(),
         forked_from: request.sites.iter().find_map(|want| parent(&want.start)).map(EpisodeId::to_string),
         variables: Default::default(),
         port_variables: Default::default(),
     }
+}
+
+/// Returns an evaluation as it is reported.
+pub(super) fn evaluation(stored: StoredEvaluation) -> ReportedEvaluation {
+    let NewEvaluation { task, verdict, reward } = stored.evaluation;
+    ReportedEvaluation { at: stored.at.to_string(), task, verdict, reward }
 }
 
 fn parent(start: &StartPoint) -> Option<&EpisodeId> {
