@@ -14,6 +14,7 @@
 
 mod answers;
 pub mod api;
+mod bounded;
 pub mod certificates;
 mod checks;
 mod closed;
@@ -61,7 +62,7 @@ use self::environments::EnvironmentRegistry;
 use self::operations::Operations;
 use self::port::ChosenPort;
 use self::proxy::EpisodeDirectory;
-use self::server::ListenError;
+use self::server::{API_CONNECTIONS, COMPAT_CONNECTIONS, ListenError};
 use self::slots::EpisodeSettings;
 use arenad_baseline::{BaselineParts, Turns};
 use arenad_engine::Engine;
@@ -335,15 +336,16 @@ impl Daemon {
         let cancel = shared.shutdown.clone();
         shared.tasks.spawn(host::watch(shared.engine.clone(), folders, host, cancel));
         let socket = server::listen_unix(&shared.state_dir.socket(), settings.socket_group)?;
-        server::serve(&shared.tasks, socket, api::router(api.clone()), stop.clone());
+        server::serve(&shared.tasks, socket, API_CONNECTIONS, api::router(api.clone()), stop.clone());
         if let Some(listener) = harnesses {
-            server::serve(&shared.tasks, listener, compat::router(api.clone(), asked), stop.clone());
+            let router = compat::router(api.clone(), asked);
+            server::serve(&shared.tasks, listener, COMPAT_CONNECTIONS, router, stop.clone());
         }
         if let Some((address, token)) = settings.tcp {
             let listener = server::listen_tcp(address).await?;
             tracing::info!(%address, "the API is offered on TCP");
             let router = api::with_token(api::router(api), token.expose(), episodes.clone());
-            server::serve(&shared.tasks, listener, router, stop.clone());
+            server::serve(&shared.tasks, listener, API_CONNECTIONS, router, stop.clone());
         }
         let message = format!("arenad {} has started (pid {})", env!("CARGO_PKG_VERSION"), std::process::id());
         shared.events.note(EventKind::DaemonStarted, None, &message).await;

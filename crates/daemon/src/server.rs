@@ -11,8 +11,16 @@ use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::bounded::BoundedListener;
+
 /// The time for which a peer on TCP may leave data unacknowledged.
 const PEER_SILENCE: Duration = Duration::from_secs(10);
+
+/// The most connections of each listener of the API. An episode may be held by one, and another may wait for it.
+pub(crate) const API_CONNECTIONS: usize = 4096;
+
+/// The most connections of the compatible server. A harness has one for each of its processes.
+pub(crate) const COMPAT_CONNECTIONS: usize = 256;
 
 /// The reason why the API could not listen.
 #[derive(Debug, thiserror::Error)]
@@ -85,13 +93,14 @@ fn bound_silence(connection: &mut TcpStream) {
     }
 }
 
-/// Serves a router until `stop` is cancelled; requests in progress are finished.
-pub(crate) fn serve<L>(tasks: &TaskTracker, listener: L, router: Router, stop: CancellationToken)
+/// Serves a router on a number of connections until `stop` is cancelled; requests in progress are finished.
+pub(crate) fn serve<L>(tasks: &TaskTracker, listener: L, most: usize, router: Router, stop: CancellationToken)
 where
     L: axum::serve::Listener,
     L::Addr: std::fmt::Debug,
 {
-    let served = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned());
+    let served =
+        axum::serve(BoundedListener::new(listener, most), router).with_graceful_shutdown(stop.cancelled_owned());
     tasks.spawn(async move {
         if let Err(error) = served.await {
             tracing::error!(%error, "a listener ended");
