@@ -9,7 +9,7 @@ use super::failure::CommandFailure;
 use super::{exit_code, output};
 use arenad_api::{Df, DfFile};
 
-/// Prints the disk usage of snapshots, instances, images and archives.
+/// Prints the disk usage of snapshots, generations, images and archives.
 pub async fn run(global: &Global, args: &DfArgs) -> Result<u8, CommandFailure> {
     let client = ApiClient::new(global)?;
     let was_running = client.is_running().await?;
@@ -52,13 +52,14 @@ fn print(df: &Df) {
         ]);
     }
     print_rows(&mut table, 7);
-    let mut table = output::table(&["INSTANCE", "GENERATION", "STATE", "ALONE"]);
-    for instance in &df.instances {
+    let mut table = output::table(&["SITE", "GENERATION", "SERVES IN", "STATE", "ALONE"]);
+    for generation in &df.generations {
         table.add_row([
-            instance.id.as_str(),
-            &instance.generation.to_string(),
-            &size(instance.state.allocated_bytes),
-            &size(instance.state.exclusive_bytes),
+            generation.site.as_str(),
+            &generation.generation.to_string(),
+            &generation.slot.map_or("-".to_owned(), |slot| format!("slot {slot}")),
+            &size(generation.state.allocated_bytes),
+            &size(generation.state.exclusive_bytes),
         ]);
     }
     print_rows(&mut table, 0);

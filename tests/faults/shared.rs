@@ -98,6 +98,13 @@ fn slots_share_the_standbys_of_their_site() {
     assert_eq!((serving(&world, 2), notes(&world, 2).as_str()), (third, BASELINE));
     assert_apart(&world, 3, 1);
 
+    // Disk usage is shown by site, with the slots in which generations serve.
+    let df = world.run(&["df", "--json"]).code(0).json();
+    let mut slots: Vec<Option<u64>> =
+        df["generations"].as_array().into_iter().flatten().map(|generation| generation["slot"].as_u64()).collect();
+    slots.sort_unstable();
+    assert_eq!(slots, [None, Some(1), Some(2), Some(3)], "{df:#}");
+
     // Both get a pristine generation of their own, although there is one standby.
     write(&world, 1, 3);
     write(&world, 2, 3);

@@ -30,10 +30,14 @@ fn a_site_on_a_disk_of_our_own_is_there_after_the_host_starts_anew() {
     world.up();
     let found = df(&world);
     assert_eq!((&found["state_root"]["file_system"], &found["state_root"]["clones"]), (&"xfs".into(), &true.into()));
-    let (snapshot, instance) = (&found["snapshots"][0], &found["instances"][0]);
+    let (snapshot, generation) = (&found["snapshots"][0], &found["generations"][0]);
     assert!(snapshot["state"]["apparent_bytes"].as_u64().unwrap() > 0, "{found:#}");
-    assert_eq!(instance["id"], format!("{}/toy/1", world.name), "{found:#}");
-    assert_eq!(instance["state"]["apparent_bytes"], snapshot["state"]["apparent_bytes"], "{found:#}");
+    assert_eq!(
+        (&generation["site"], &generation["slot"]),
+        (&format!("{}/toy", world.name).into(), &1.into()),
+        "{found:#}"
+    );
+    assert_eq!(generation["state"]["apparent_bytes"], snapshot["state"]["apparent_bytes"], "{found:#}");
     let text = world.run(&["df"]).code(0);
     text.prints("state root").prints("copies share blocks").prints(&format!("{}/toy", world.name));
     world.write("kept");

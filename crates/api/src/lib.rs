@@ -45,7 +45,7 @@ pub use self::snapshots::{
     Exported, ImportBegun, ImportRequest, SIZE_HEADER, SnapshotDifferences, Snapshots, StoredSnapshot, TakeRequest,
 };
 pub use self::space::{
-    Df, DfFile, DfImage, DfInstance, DfRoot, DfSnapshot, PruneRequest, Pruned, PrunedItem, Space, StorageDisk,
+    Df, DfFile, DfGeneration, DfImage, DfRoot, DfSnapshot, PruneRequest, Pruned, PrunedItem, Space, StorageDisk,
     StorageStatus,
 };
 pub use self::words::{

@@ -54,8 +54,8 @@ pub struct Df {
     pub state_root: Option<DfRoot>,
     /// The stored snapshots, newest first.
     pub snapshots: Vec<DfSnapshot>,
-    /// The generations, by instance id and generation.
-    pub instances: Vec<DfInstance>,
+    /// The generations that have state, by site and number.
+    pub generations: Vec<DfGeneration>,
     /// The images that were built on this host, by name.
     pub images: Vec<DfImage>,
     /// The archives that `arenad images` has fetched.
@@ -105,13 +105,15 @@ pub struct DfSnapshot {
     pub used_by: Vec<String>,
 }
 
-/// A generation of an instance, and the disk usage of its state.
+/// A generation of a site, and the disk usage of its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DfInstance {
-    /// The id of the instance.
-    pub id: String,
+pub struct DfGeneration {
+    /// The site, as `environment/site`.
+    pub site: String,
     /// The generation that the containers were created for.
     pub generation: u64,
+    /// The number of the slot in which the generation serves; null for standbys.
+    pub slot: Option<u32>,
     /// The usage of its state in the state root.
     pub state: Space,
 }

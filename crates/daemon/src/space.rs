@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::environments::EnvironmentRegistry;
-use arenad_api::{Df, DfFile, DfImage, DfInstance, DfRoot, DfSnapshot, Pruned, PrunedItem, PrunedKind, Space};
+use arenad_api::{Df, DfFile, DfGeneration, DfImage, DfRoot, DfSnapshot, Pruned, PrunedItem, PrunedKind, Space};
 use arenad_baseline::{BaselineError, snapshot};
 use arenad_engine::{EngineError, Image, labels};
 use arenad_instance::shared::SharedParts;
@@ -37,7 +37,7 @@ pub(crate) async fn df(shared: &SharedParts) -> Result<Df, BaselineError> {
             None => None,
         },
         snapshots,
-        instances: instances(&trees),
+        generations: generations(shared, &trees).await?,
         images: images
             .into_iter()
             .map(|image| DfImage { size_bytes: image.size_bytes, name: name(&image), id: image.id })
@@ -219,14 +219,30 @@ fn of_snapshot(id: &SnapshotId, trees: &[(StoreTree, TreeUsage)]) -> Space {
     space
 }
 
-fn instances(trees: &[(StoreTree, TreeUsage)]) -> Vec<DfInstance> {
-    let mut instances: BTreeMap<(String, u64), Space> = BTreeMap::new();
-    for (tree, usage) in trees {
-        if let StoreTree::Instance { instance, generation, .. } = tree {
-            add(instances.entry((instance.to_string(), *generation)).or_default(), usage);
+/// Returns the generations that have trees. The trees are filed by site, whichever slot a generation serves in.
+async fn generations(
+    shared: &SharedParts,
+    trees: &[(StoreTree, TreeUsage)],
+) -> Result<Vec<DfGeneration>, BaselineError> {
+    let mut serving: BTreeMap<(String, u64), u32> = BTreeMap::new();
+    for environment in shared.store.environments().await? {
+        for row in shared.store.instances(&environment.name).await? {
+            if let Some(served) = row.serving {
+                serving.insert((row.id.site_id().to_string(), served.made), row.id.number);
+            }
         }
     }
-    instances.into_iter().map(|((id, generation), state)| DfInstance { id, generation, state }).collect()
+    let mut found: BTreeMap<(String, u64), Space> = BTreeMap::new();
+    for (tree, usage) in trees {
+        if let StoreTree::Instance { instance, generation, .. } = tree {
+            add(found.entry((instance.site_id().to_string(), *generation)).or_default(), usage);
+        }
+    }
+    let shown = found.into_iter().map(|(of, state)| {
+        let slot = serving.get(&of).copied();
+        DfGeneration { site: of.0, generation: of.1, slot, state }
+    });
+    Ok(shown.collect())
 }
 
 fn add(space: &mut Space, usage: &TreeUsage) {
