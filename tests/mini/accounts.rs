@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use regex::Regex;
 use serde_json::Value;
 
-use super::shared::SharedSite;
 use crate::arena::Arena;
 
 /// The time limit for the probes; here the deep ones are due every few seconds.
@@ -54,7 +53,7 @@ fn every_kind_passes(arena: &Arena) {
 /// The session is valid at the public address, and again after every reset, because it is part of the snapshot.
 #[tokio::test]
 async fn a_session_is_the_customers() {
-    let arena = SharedSite::take("shopping");
+    let arena = Arena::up(&["shopping"]);
     let state = arena.json(&["login", "shopping", "--account", "customer", "--format", "playwright"]);
     let cookies = state["cookies"].as_array().expect("cookies");
     let text = |cookie: &Value, key: &str| cookie[key].as_str().expect("a text").to_owned();

@@ -1,7 +1,6 @@
 //! The forum in a browser: a thread, a reply and a like, made as a person would, and undone by a reset.
 
 use super::second_build::{DataScripts, assert_equals_first};
-use super::shared::SharedSite;
 use crate::arena::Arena;
 use crate::browser::{BrowserTab, HeadlessBrowser};
 
@@ -14,7 +13,7 @@ const POST: &str = "#posting-mount .btn-primary:not([disabled])";
 
 #[tokio::test]
 async fn a_thread_a_reply_and_a_like_are_undone() {
-    let arena = SharedSite::take("reddit");
+    let arena = Arena::up(&["reddit"]);
     let before = dump(&arena);
     let browser = HeadlessBrowser::start().await;
 
@@ -45,7 +44,7 @@ async fn a_thread_a_reply_and_a_like_are_undone() {
 /// The image contains one build of the data; the test makes a second build in a fresh container and compares them.
 #[test]
 fn two_builds_from_nothing_give_the_same_forum() {
-    let arena = SharedSite::take("reddit");
+    let arena = Arena::up(&["reddit"]);
     let scripts = DataScripts { build: "/srv/forum/build-db.sh", dump: "/srv/forum/dump", lines: 10_000 };
     assert_equals_first(&arena, "reddit", &scripts);
 }

@@ -2,7 +2,6 @@
 //! the notes.
 
 use super::second_build::{DataScripts, assert_equals_first};
-use super::shared::SharedSite;
 use crate::arena::Arena;
 use crate::browser::HeadlessBrowser;
 
@@ -10,7 +9,7 @@ const DUMP: &str = "/srv/homepage/dump";
 
 #[tokio::test]
 async fn a_note_that_was_written_is_undone() {
-    let arena = SharedSite::take("homepage");
+    let arena = Arena::up(&["homepage"]);
     let before = arena.exec("homepage", &[DUMP]);
     let browser = HeadlessBrowser::start().await;
     let home = arena.url("homepage");
@@ -42,7 +41,7 @@ async fn a_note_that_was_written_is_undone() {
 /// Ports, paths and passwords are in the definition and repeated in the page's own files.
 #[tokio::test]
 async fn it_lists_the_sites_and_accounts_of_the_definition() {
-    let arena = SharedSite::take("homepage");
+    let arena = Arena::up(&["homepage"]);
     let definition = arena.json(&["config", "mini", "--json"]);
     let sites = definition["environment"]["sites"].as_object().expect("sites");
     let home = page(&arena, "/").await;
@@ -66,7 +65,7 @@ async fn page(arena: &Arena, path: &str) -> String {
 
 #[test]
 fn two_builds_from_nothing_are_equal() {
-    let arena = SharedSite::take("homepage");
+    let arena = Arena::up(&["homepage"]);
     let scripts = DataScripts { build: "/srv/homepage/build-db.sh", dump: DUMP, lines: 10 };
     assert_equals_first(&arena, "homepage", &scripts);
 }

@@ -3,7 +3,6 @@
 use std::process::Command;
 
 use super::second_build::assert_same_dump;
-use super::shared::SharedSite;
 use crate::arena::Arena;
 use crate::browser::{BrowserTab, HeadlessBrowser};
 
@@ -12,7 +11,7 @@ const DUMP_LINES: usize = 20_000;
 
 #[tokio::test]
 async fn a_traveller_finds_a_museum_and_the_way_there() {
-    let arena = SharedSite::take("map");
+    let arena = Arena::up(&["map"]);
     let before = dump(&arena);
     let browser = HeadlessBrowser::start().await;
     let page = browser.page(&arena.url("map")).await;
@@ -75,7 +74,7 @@ async fn travel(page: &BrowserTab, engine: &str, index: u32) -> String {
 /// compares them.
 #[test]
 fn two_builds_from_nothing_give_the_same_map() {
-    let arena = SharedSite::take("map");
+    let arena = Arena::up(&["map"]);
     let config = arena.json(&["config", "mini", "--json"]);
     let base =
         config["compose"]["services"]["map"]["build"]["args"]["BASE_IMAGE"].as_str().expect("a base image").to_owned();

@@ -17,7 +17,6 @@ mod pages;
 mod paused;
 mod sabotage;
 mod second_build;
-mod shared;
 mod shop;
 mod shop_browsed;
 mod turkle;
@@ -28,7 +27,6 @@ use std::time::Instant;
 
 use self::hammer::Hammer;
 use self::second_build::{DataScripts, assert_equals_first};
-use self::shared::SharedSite;
 use crate::arena::Arena;
 
 /// The number of rounds in which the shops are damaged and reset.
@@ -91,7 +89,7 @@ impl Photo {
 /// The image contains one build of the database; the test makes a second build in a fresh container and compares them.
 #[test]
 fn two_builds_from_nothing_give_the_same_database() {
-    let arena = SharedSite::take("shopping");
+    let arena = Arena::up(&["shopping"]);
     let dump = "/srv/shop/db-dump && cd /data/media && find . -type f | sort | xargs sha256sum";
     let scripts = DataScripts { build: "/srv/shop/build-db.sh", dump, lines: 5000 };
     assert_equals_first(&arena, "shopping", &scripts);

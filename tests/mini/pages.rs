@@ -1,7 +1,6 @@
 //! The main pages of each site in a browser: all requests succeed, the scripts run, the pictures appear. Also the parts
 //! that new users see first: pickers of the forge, the shop's dashboard, faces, dates.
 
-use super::shared::SharedSite;
 use crate::arena::Arena;
 use crate::browser::{BrowserTab, HeadlessBrowser, Observer};
 
@@ -68,7 +67,7 @@ impl BrowserVisit {
 
 #[tokio::test]
 async fn pages_of_the_shop_are_whole() {
-    let arena = SharedSite::take("shopping");
+    let arena = Arena::up(&["shopping"]);
     let mut visit = BrowserVisit::to(&arena, "shopping").await;
     visit.see(&["/", "/catalogue/", "/catalogue/category/electronics_1/", "/search/?q=larkmoor", "/basket/"]).await;
     visit.page.open(&format!("{}/catalogue/?page=2", visit.origin)).await;
@@ -95,7 +94,7 @@ async fn pages_of_the_shop_are_whole() {
 
 #[tokio::test]
 async fn pages_of_the_back_office_are_whole() {
-    let arena = SharedSite::take("shopping_admin");
+    let arena = Arena::up(&["shopping_admin"]);
     let mut visit = BrowserVisit::to(&arena, "shopping_admin").await;
     let fields = [("input[name=username]", "admin"), ("input[name=password]", "admin1234")];
     visit.sign_in("/admin", &fields, "button[type=submit]", "document.body.innerText.includes('Dashboard')").await;
@@ -111,7 +110,7 @@ async fn pages_of_the_back_office_are_whole() {
 
 #[tokio::test]
 async fn pages_of_the_wiki_are_whole() {
-    let arena = SharedSite::take("wikipedia");
+    let arena = Arena::up(&["wikipedia"]);
     let mut visit = BrowserVisit::to(&arena, "wikipedia").await;
     let search = "/search?content=arena_en_all&pattern=museum";
     for page in ["/arena_en_all/A/Larkmoor_County.html", "/arena_en_all/A/Port_Elsing.html", search, "/"] {
@@ -134,7 +133,7 @@ async fn pages_of_the_wiki_are_whole() {
 
 #[tokio::test]
 async fn pages_of_the_forum_are_whole() {
-    let arena = SharedSite::take("reddit");
+    let arena = Arena::up(&["reddit"]);
     let mut visit = BrowserVisit::to(&arena, "reddit").await;
     visit
         .see(&[
@@ -161,7 +160,7 @@ async fn pages_of_the_forum_are_whole() {
 
 #[tokio::test]
 async fn pages_of_turkle_are_whole() {
-    let arena = SharedSite::take("turkle");
+    let arena = Arena::up(&["turkle"]);
     let mut visit = BrowserVisit::to(&arena, "turkle").await;
     visit.see(&["/"]).await;
     let text = visit.page.text().await;
@@ -181,7 +180,7 @@ async fn pages_of_turkle_are_whole() {
 
 #[tokio::test]
 async fn pages_of_the_homepage_are_whole() {
-    let arena = SharedSite::take("homepage");
+    let arena = Arena::up(&["homepage"]);
     let mut visit = BrowserVisit::to(&arena, "homepage").await;
     visit
         .see(&[
@@ -204,7 +203,7 @@ async fn pages_of_the_homepage_are_whole() {
 
 #[tokio::test]
 async fn pages_of_the_map_are_whole() {
-    let arena = SharedSite::take("map");
+    let arena = Arena::up(&["map"]);
     let mut visit = BrowserVisit::to(&arena, "map").await;
     visit.see(&["/", "/search?query=museums+in+Port+Elsing", "/#map=13/47.32/-32.40", "/directions"]).await;
     // The tiles of the first views are in the image.
@@ -216,7 +215,7 @@ async fn pages_of_the_map_are_whole() {
 
 #[tokio::test]
 async fn pages_of_the_forge_are_whole() {
-    let arena = SharedSite::take("gitlab");
+    let arena = Arena::up(&["gitlab"]);
     let mut visit = BrowserVisit::to(&arena, "gitlab").await;
     let project = [
         "/byteblaze/tidegauge",

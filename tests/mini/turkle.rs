@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::second_build::{DataScripts, assert_equals_first};
-use super::shared::SharedSite;
 use crate::arena::Arena;
 use crate::browser::{BrowserTab, HeadlessBrowser};
 
@@ -11,7 +10,7 @@ const DUMP: &str = "/srv/turkle/dump";
 
 #[tokio::test]
 async fn a_task_that_was_done_is_undone() {
-    let arena = SharedSite::take("turkle");
+    let arena = Arena::up(&["turkle"]);
     let before = arena.exec("turkle", &[DUMP]);
     let browser = HeadlessBrowser::start().await;
 
@@ -70,7 +69,7 @@ fn answers(arena: &Arena) -> Value {
 /// The image contains one build of the database; the test makes a second build in a fresh container and compares them.
 #[test]
 fn two_builds_from_nothing_are_equal() {
-    let arena = SharedSite::take("turkle");
+    let arena = Arena::up(&["turkle"]);
     let scripts = DataScripts {
         build: "/srv/turkle/build-db.sh",
         dump: "/srv/turkle/publish /srv/turkle/tasks >/dev/null && /srv/turkle/dump",
