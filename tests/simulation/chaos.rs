@@ -13,6 +13,8 @@ use crate::schedule::Mishap;
 
 /// The delay of a call that never completes; it exceeds the length of any run.
 const NEVER: Duration = Duration::from_secs(400 * 86_400);
+/// The time for which the engine may send no progress of an image before that is an error.
+const IMAGE_SILENCE: Duration = Duration::from_secs(3600);
 
 /// A fault that waits for a matching call.
 struct Armed {
@@ -219,7 +221,8 @@ impl Chaos {
         }
         let number = mix(state.seed ^ call.number);
         let usual = (Duration::from_millis(number % 7), Duration::from_millis((number >> 8) % 5));
-        let fate = match hit.map(|index| state.armed.remove(index).mishap) {
+        let mishap = hit.map(|index| state.armed.remove(index).mishap);
+        let fate = match mishap {
             None => CallFate::delay(usual.0, usual.1),
             Some(mishap) => {
                 state.disturbances += 1;
@@ -241,8 +244,10 @@ impl Chaos {
             None => Duration::from_millis(20),
         };
         state.late_until = state.late_until.max(call.at + longest);
-        if hit.is_some() {
-            state.fault_until = state.fault_until.max(call.at + longest);
+        if let Some(mishap) = mishap {
+            let is_image = matches!(call.operation, EngineMethod::Build | EngineMethod::Pull | EngineMethod::Load);
+            let lasts = if is_image && matches!(mishap, Mishap::Never) { IMAGE_SILENCE } else { longest };
+            state.fault_until = state.fault_until.max(call.at + lasts);
         }
         fate
     }

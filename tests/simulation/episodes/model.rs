@@ -48,8 +48,10 @@ pub struct Circumstances {
 pub enum Hold {
     #[default]
     Never,
-    /// A request to hold it is on its way, or was lost with a daemon.
+    /// A request to hold it is on its way.
     Asked,
+    /// The answer to such a request was lost with a daemon, so a new daemon may take the episode for held or not.
+    Unsure,
     Held,
     Lost,
 }
@@ -343,13 +345,14 @@ impl Model {
             }
             match episode.hold {
                 Hold::Held | Hold::Lost => (episode.hold, episode.must_end_by) = (Hold::Lost, Some(now + HOLD_AGAIN)),
-                Hold::Asked | Hold::Never => {}
+                Hold::Asked | Hold::Unsure => episode.must_end_by = episode.must_end_by.map(|_| now + HOLD_AGAIN),
+                Hold::Never => {}
             }
             episode.must_end_by = episode.must_end_by.map(|by| by.max(now));
         }
         // The answers to these were lost, also for episodes of which no event has told yet.
         for episode in self.episodes.known.values_mut().filter(|episode| episode.hold == Hold::Asked) {
-            episode.hold = Hold::Lost;
+            episode.hold = Hold::Unsure;
         }
     }
 
@@ -508,7 +511,9 @@ impl Model {
         // The end may have taken place before the last daemon ended, and be observed only now.
         let is_true = match ending {
             EpisodeEnding::Released(ReleaseCause::Client) => episode.is_release_asked || episode.is_abandoned,
-            EpisodeEnding::Released(ReleaseCause::HoldClosed) => episode.hold == Hold::Lost,
+            EpisodeEnding::Released(ReleaseCause::HoldClosed) => {
+                matches!(episode.hold, Hold::Lost | Hold::Unsure)
+            }
             EpisodeEnding::Expired(ExpiryCause::Wait) => {
                 episode.is_wait_unsure || now + TICK >= episode.asked_at + Duration::from_secs(episode.ask.wait)
             }

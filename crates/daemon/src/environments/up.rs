@@ -160,9 +160,15 @@ impl EnvironmentRegistry {
         };
         let mut begun = Vec::new();
         for handle in handles {
+            let had_driver = !new.iter().any(|site| site.name == handle.site.name);
             let ticket = match handle.ask_for(InstanceRequest { want: Want::Up, purpose }).await {
                 // An episode has the slot, so it is up, and stays as it is until the episode ends.
-                Err(AskError::Leased { .. }) => None,
+                Err(AskError::Leased { .. }) if had_driver => None,
+                // An episode has it since before a restart, after which it could not be restored. The episode goes on if
+                // its containers are here, and is void if others take their place.
+                Err(AskError::Leased { .. }) => {
+                    Some(handle.ask_for(InstanceRequest { want: Want::Up, purpose: Purpose::Restore }).await?)
+                }
                 asked => Some(asked?),
             };
             if let Some(site) = chosen.iter().find(|site| site.name == handle.site.name) {
