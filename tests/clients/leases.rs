@@ -234,6 +234,32 @@ async fn a_request_that_holds_its_episode_leaves_nothing_behind() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_episode_goes_on_when_an_up_restores_its_site_late() {
+    let world = World::single("late");
+    world.up();
+    let started = id(&EpisodeClient::of(&world).start(json!({})).await);
+    world.write("agent");
+    world.signal_daemon(Signal::KILL);
+    // The kernel releases the lock of a killed process before its sockets.
+    let thief = within("the port", PATIENCE, || std::net::TcpListener::bind(("127.0.0.1", world.port)).ok());
+    world.run(&["up", &world.name]).code(1).says("is held by");
+    drop(thief);
+    world.run(&["up", &world.name]).code(0);
+    let api = EpisodeClient::of(&world);
+    let (_, episode) = api.get(&format!("/v1/episodes/{started}")).await;
+    assert_eq!(episode["state"], "active", "{episode:#}");
+    assert!(world.page().contains("agent"), "its containers serve it again");
+    api.end(&started).await;
+    // The site is recycled, and people and episodes get it.
+    let next = api.start(json!({})).await;
+    assert!(!world.page().contains("agent"));
+    api.end(&id(&next)).await;
+    world.reset();
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_episode_whose_container_is_killed_is_void_and_says_so() {
     let world = World::single("void");
     world.up();
