@@ -161,6 +161,10 @@ impl AddressMapper {
         // A slash begins with one of these bytes in every form.
         while let Some(offset) = memchr::memchr3(b'/', b'\\', b'%', &text[at..]) {
             let start = at + offset;
+            if !may_begin(&text[start..]) {
+                at = start + 1;
+                continue;
+            }
             let context = &text[start.saturating_sub(CONTEXT).max(self.scheme_from)..start];
             match self.table.look(context, &text[start..], self.direction, is_end) {
                 AddressSight::Nothing => at = start + 1,
@@ -248,6 +252,16 @@ impl AddressTable {
             }
         }
         if is_unfinished { AddressSight::Unfinished } else { AddressSight::Nothing }
+    }
+}
+
+/// Whether a text may begin with two slashes in some form. Almost no slash of a page does.
+fn may_begin(text: &[u8]) -> bool {
+    match text {
+        [b'/', next, ..] => *next == b'/',
+        [b'\\', next, ..] => matches!(next, b'/' | b'u' | b'U'),
+        [b'%', next, ..] => *next == b'2',
+        _ => true,
     }
 }
 
@@ -497,9 +511,10 @@ mod tests {
     fn address() -> impl Strategy<Value = Vec<u8>> {
         let scheme = proptest::sample::select(&["http:", "https:", "ws:", "", "http%3A", "http%253A"][..]);
         let slash = proptest::sample::select(&["//", "\\/\\/", "%2F%2F", "%252F%252F", "\\u002F\\u002F"][..]);
-        let host = proptest::sample::select(&["localhost", "shop.test", "localhos"][..]);
+        let hosts = &["localhost", "shop.test", "localhos", "127.0.0.1", "forum.arena.test"][..];
+        let host = proptest::sample::select(hosts);
         let colon = proptest::sample::select(&[":", "%3A", "%253A", "\\u003A", ""][..]);
-        let port = proptest::sample::select(&["7770", "777", "80", "", "77700"][..]);
+        let port = proptest::sample::select(&["7770", "777", "80", "", "77700", "17780", "1778", "18080"][..]);
         (scheme, slash, host, colon, port).prop_map(|parts| {
             let (scheme, slash, host, colon, port) = parts;
             format!("{scheme}{slash}{host}{colon}{port}").into_bytes()
@@ -511,10 +526,12 @@ mod tests {
         fn any_division_into_chunks_gives_the_same_text(
             parts in vec(prop_oneof![text(), address()], 0..6),
             sizes in vec(1_usize..9, 1..40),
+            is_request in any::<bool>(),
         ) {
             let text = parts.concat();
-            let whole = AddressMapper::new(table(), AddressDirection::ToClient).last(&text);
-            let mut mapper = AddressMapper::new(table(), AddressDirection::ToClient);
+            let direction = if is_request { AddressDirection::ToSite } else { AddressDirection::ToClient };
+            let whole = AddressMapper::new(table(), direction).last(&text);
+            let mut mapper = AddressMapper::new(table(), direction);
             let (mut rest, mut mapped, mut given) = (text.as_slice(), Vec::new(), 0);
             for size in sizes.iter().cycle() {
                 if rest.is_empty() {
