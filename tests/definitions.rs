@@ -359,6 +359,41 @@ fn shorthand_forms_and_defaults_become_domain_types() {
     assert_eq!(wiki.services[1].command.as_deref().map(<[String]>::len), Some(4));
 }
 
+/// Loads an environment that is shipped, with as many slots as a site can have.
+fn shipped(name: &str) -> arenad_model::site::Environment {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("environments/{name}.yaml"));
+    let located = definition::locate_file(&file).expect("it exists");
+    let sources = definition::read(&located).expect("it reads");
+    let variables = BTreeMap::from([("ARENAD_SLOTS".to_owned(), "100".to_owned())]);
+    definition::load(&sources, &variables).unwrap_or_else(|error| panic!("{error}")).environment
+}
+
+#[test]
+fn own_ports_of_slots_of_shipped_environments_collide_with_nothing() {
+    let environments = ["mini", "webarena", "webarena-verified", "visualwebarena"].map(shipped);
+    let sites = || environments.iter().flat_map(|environment| &environment.sites);
+    let mut taken: BTreeSet<u16> = sites().map(|site| site.public.port).collect();
+    taken.extend(environments.iter().map(|environment| environment.reset_port));
+    // The episode proxy and the reset server.
+    taken.extend([7500, 7565]);
+    let mut own = 0;
+    for site in sites().filter(|site| !site.is_shared()) {
+        let Some(ports) = site.ports else {
+            assert_eq!(site.slots.max, 1, "{} has slots that clients without a proxy cannot reach", site.name);
+            continue;
+        };
+        assert_eq!((site.slots.max, ports.bodies.name()), (100, "mapped"), "{}", site.name);
+        for slot in 1..=site.slots.max {
+            let port = ports.of(slot).expect("a port");
+            // The kernel gives those above to outgoing connections.
+            assert!((1024..32_768).contains(&port), "{} has {port}", site.name);
+            assert!(taken.insert(port), "{port} of slot {slot} of {} is taken", site.name);
+            own += 1;
+        }
+    }
+    assert_eq!(own, 600, "six sites of mini have own ports");
+}
+
 #[test]
 fn passwords_from_variables_are_shown_as_variables_and_never_in_debug_output() {
     let loaded = good("variables");

@@ -1,15 +1,16 @@
 //! `arenad doctor`: examines this host and the environment's requirements.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::args::{DoctorArgs, Global};
 use super::client::{self, ApiClient};
 use super::failure::CommandFailure;
 use super::output::{self, is_colored};
-use super::{definition, exit_code, reach};
+use super::{definition, exit_code, reach, serve};
 use arenad_api as wire;
 use arenad_doctor::facts::DaemonState;
-use arenad_doctor::{Finding, Level, gather, judge};
+use arenad_doctor::gather::{self, DaemonPorts};
+use arenad_doctor::{Finding, Level, judge};
 use arenad_engine::docker::DockerEngine;
 
 /// Prints the findings about this host. Exits with 1 if one of them is a problem.
@@ -23,7 +24,7 @@ pub async fn run(global: &Global, args: &DoctorArgs) -> Result<u8, CommandFailur
     };
     let name = found.as_ref().map(|environment| environment.name.to_string());
     let state_dir = client::state_dir(global)?;
-    let (daemon, running) = daemon(global, name.as_deref()).await?;
+    let ExaminedDaemon { state: daemon, running, ports: daemon_ports } = daemon(global, name.as_deref()).await?;
     let engine = DockerEngine::new(&args.engine.engine);
     let facts = gather::facts(gather::ExaminationSubject {
         engine: &engine,
@@ -32,6 +33,7 @@ pub async fn run(global: &Global, args: &DoctorArgs) -> Result<u8, CommandFailur
         block: args.subnets,
         environment: found.as_ref(),
         running,
+        daemon_ports,
     })
     .await;
     let findings = judge::all(&facts);
@@ -45,28 +47,71 @@ pub async fn run(global: &Global, args: &DoctorArgs) -> Result<u8, CommandFailur
     Ok(if worst == Level::Problem { exit_code::FAILED } else { exit_code::OK })
 }
 
-/// Returns the state of the daemon, and the sites of the environment that are up in it.
-async fn daemon(global: &Global, environment: Option<&str>) -> Result<(DaemonState, BTreeSet<String>), CommandFailure> {
+/// The daemon as the doctor sees it.
+struct ExaminedDaemon {
+    state: DaemonState,
+    /// The sites of the environment that are up.
+    running: BTreeSet<String>,
+    ports: DaemonPorts,
+}
+
+impl ExaminedDaemon {
+    /// A daemon that could not be asked.
+    fn unknown(state: DaemonState) -> Self {
+        Self { state, running: BTreeSet::new(), ports: DaemonPorts::default() }
+    }
+}
+
+async fn daemon(global: &Global, environment: Option<&str>) -> Result<ExaminedDaemon, CommandFailure> {
     let client = ApiClient::new(global)?;
     match client.is_running().await {
         Ok(true) => {}
-        Ok(false) => return Ok((DaemonState::None, BTreeSet::new())),
+        Ok(false) => {
+            let others = serve::expected_ports();
+            let ports = DaemonPorts { others, is_up: false };
+            return Ok(ExaminedDaemon { ports, ..ExaminedDaemon::unknown(DaemonState::None) });
+        }
         Err(failure) => {
             let daemon = match reach::holder(client.state_dir()).filter(|_| client.is_local()) {
                 Some(pid) => DaemonState::Silent { pid: pid.parse().ok() },
                 None => DaemonState::Hidden { why: failure.error.to_string() },
             };
-            return Ok((daemon, BTreeSet::new()));
+            return Ok(ExaminedDaemon::unknown(daemon));
         }
     }
     let status = client.status().await?;
+    let ports = ports(&status, environment);
     let known = status.environments.iter().filter(|known| Some(known.name.as_str()) == environment);
     let up = known
         .flat_map(|known| &known.sites)
         .filter(|site| !matches!(site.state, wire::InstanceState::Down | wire::InstanceState::Failed));
     let running = up.map(|site| site.name.clone()).collect();
     let wire::DaemonStatus { pid, engine, proxy, compat, .. } = status.daemon;
-    Ok((DaemonState::Answers { pid, engine, proxy, compat }, running))
+    Ok(ExaminedDaemon { state: DaemonState::Answers { pid, engine, proxy, compat }, running, ports })
+}
+
+/// Returns the ports that a running daemon uses for something else than the environment.
+fn ports(status: &wire::Status, environment: Option<&str>) -> DaemonPorts {
+    let wire::DaemonStatus { proxy, compat, .. } = &status.daemon;
+    let servers = [(proxy, serve::PROXY_PURPOSE), (compat, serve::COMPAT_PURPOSE)];
+    let servers =
+        servers.into_iter().filter_map(|(url, purpose)| Some((port_of(url.as_deref()?)?, purpose.to_owned())));
+    let mut others: BTreeMap<u16, String> = servers.collect();
+    for other in status.environments.iter().filter(|known| Some(known.name.as_str()) != environment) {
+        for site in &other.sites {
+            let whose = format!("{} of {}", site.name, other.name);
+            let slots = site.slots.iter().filter_map(|slot| slot.port);
+            others.extend(port_of(&site.url).into_iter().chain(slots).map(|port| (port, whose.clone())));
+        }
+    }
+    DaemonPorts { others, is_up: status.environments.iter().any(|known| Some(known.name.as_str()) == environment) }
+}
+
+/// Returns the port of an `http` URL.
+fn port_of(url: &str) -> Option<u16> {
+    let authority = url.strip_prefix("http://")?.split('/').next()?;
+    let (_, port) = authority.rsplit_once(':').unwrap_or((authority, "80"));
+    port.parse().ok()
 }
 
 /// Prints the findings by area: the level and the observation, and below them the consequence and the cure.

@@ -8,7 +8,11 @@ use super::failure::CommandFailure;
 use super::{definition, exit_code, output};
 use arenad_api::Status;
 use arenad_model::harness_variables::{of_benchmark, of_browsergym};
+use arenad_model::proxy_address::slot_url;
 use arenad_model::site::{Environment, Site};
+
+/// The end of the name of the variable for resets.
+const FULL_RESET: &str = "_FULL_RESET";
 
 /// The time for which the daemon is waited for, which knows whether a reset server listens.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -18,12 +22,12 @@ pub async fn run(global: &Global, args: &EnvArgs) -> Result<u8, CommandFailure> 
     let given = &args.definition;
     let located = definition::locate(given.name(), given.file.as_deref(), given.root.as_deref())?;
     let found = definition::load(&located)?;
-    let variables = variables(&found.loaded.environment, args.reader);
+    let variables = variables(&found.loaded.environment, args.reader, args.slot)?;
     let format = if global.json { EnvFormat::Json } else { args.format };
     // Notes go to standard error: on standard output, `eval` without quotes would join the lines, and a comment would
     // swallow the rest.
     let name = found.loaded.environment.name.as_str();
-    if variables.iter().any(|(name, _)| name.ends_with("_FULL_RESET"))
+    if variables.iter().any(|(name, _)| name.ends_with(FULL_RESET))
         && let Some(status) = status(global).await
         && let Some(note) = note(&status, name, found.loaded.environment.reset_port)
     {
@@ -95,14 +99,48 @@ fn note(status: &Status, name: &str, port: u16) -> Option<String> {
     }
 }
 
-fn variables(environment: &Environment, reader: EnvReader) -> Vec<(String, String)> {
-    let url = |site: &Site| Some(site.url(&environment.host));
-    let plain = || of_benchmark(environment, &url);
-    match reader {
-        EnvReader::Webarena => plain(),
-        EnvReader::Browsergym => of_browsergym(environment, &url),
-        EnvReader::All => plain().into_iter().chain(of_browsergym(environment, &url)).collect(),
+/// Returns the variables, with the URLs at the own ports of a slot if one is given.
+fn variables(
+    environment: &Environment,
+    reader: EnvReader,
+    slot: Option<u32>,
+) -> Result<Vec<(String, String)>, CommandFailure> {
+    if let Some(slot) = slot {
+        let has_port = |site: &Site| slot <= site.slots.max && slot_url(site, &environment.host, slot).is_some();
+        let lacks = |site: &&Site| !site.is_shared() && !has_port(site);
+        let lacking: Vec<&Site> = environment.sites.iter().filter(lacks).collect();
+        if !lacking.is_empty() {
+            return Err(no_port(environment, &lacking, slot));
+        }
     }
+    let url = |site: &Site| match slot.filter(|_| !site.is_shared()) {
+        Some(slot) => slot_url(site, &environment.host, slot),
+        None => Some(site.url(&environment.host)),
+    };
+    let plain = || of_benchmark(environment, &url);
+    let of_browsergym = || {
+        of_browsergym(environment, &url).into_iter().map(|(name, value)| match slot {
+            Some(slot) if name.ends_with(FULL_RESET) => (name, format!("{value}/slots/{slot}")),
+            _ => (name, value),
+        })
+    };
+    Ok(match reader {
+        EnvReader::Webarena => plain(),
+        EnvReader::Browsergym => of_browsergym().collect(),
+        EnvReader::All => plain().into_iter().chain(of_browsergym()).collect(),
+    })
+}
+
+fn no_port(environment: &Environment, lacking: &[&Site], slot: u32) -> CommandFailure {
+    let names: Vec<&str> = lacking.iter().map(|site| site.name.as_str()).collect();
+    let verb = if names.len() == 1 { "has" } else { "have" };
+    let message = format!("slot {slot} of {} {verb} no own port in {}", names.join(", "), environment.name);
+    let hint = match lacking.iter().find(|site| site.ports.is_some()) {
+        None => "declare `ports: { base: 17770, stride: 10 }` for the site in the environment file",
+        Some(site) if slot > site.slots.max => "raise `slots.max` of the site in the environment file",
+        Some(_) => "the site cannot be mapped to another address: use the episode proxy",
+    };
+    CommandFailure::usage(message).hint(hint)
 }
 
 #[cfg(test)]

@@ -26,6 +26,24 @@ const DEFAULT_PROXY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST
 /// prints by default.
 const DEFAULT_COMPAT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7565);
 
+/// The uses of the two ports, for people.
+pub(super) const PROXY_PURPOSE: &str = "the episode proxy";
+pub(super) const COMPAT_PURPOSE: &str = "the reset server of harnesses";
+
+/// Returns the ports that a daemon would use besides those of sites if it were started from here, with their uses.
+pub(super) fn expected_ports() -> BTreeMap<u16, String> {
+    let chosen = |variable: &str, default: SocketAddr| match std::env::var(variable).ok().map(|text| text.parse()) {
+        None => Some(default),
+        // `none`, or a value with which the daemon does not start.
+        Some(address) => address.ok(),
+    };
+    let ports = [("ARENAD_PROXY", DEFAULT_PROXY, PROXY_PURPOSE), ("ARENAD_COMPAT", DEFAULT_COMPAT, COMPAT_PURPOSE)];
+    let listens = |(variable, default, purpose): (&str, SocketAddr, &str)| {
+        Some((chosen(variable, default)?.port(), purpose.to_owned()))
+    };
+    ports.into_iter().filter_map(listens).collect()
+}
+
 /// Runs the daemon until a signal or `arenad down` stops it.
 pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, CommandFailure> {
     arenad_telemetry::start(global.json);

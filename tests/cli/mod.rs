@@ -14,6 +14,6 @@ mod init;
 mod naming;
 mod output;
 mod reach;
-mod second;
+pub mod second;
 mod snapshot;
 mod user;

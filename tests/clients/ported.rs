@@ -102,6 +102,19 @@ async fn episodes_at_once_have_their_own_ports_cookies_and_redirects() {
         assert_eq!(episode.get("page").await, (200, format!("{BASELINE}of-{}\n", episode.id)));
     }
     assert_eq!(world.page(), BASELINE, "the public port is of people");
+
+    // A form of a page is sent back with the slot's address, and the site gets its own.
+    let next = |url: &str| format!("next={}%2Fcgi-bin%2Fpage", url.replace(':', "%3A").replace('/', "%2F"));
+    let form = ("content-type", "application/x-www-form-urlencoded");
+    let answer = one.client.post(format!("{}/cgi-bin/say", one.url)).header(form.0, form.1).body(next(&one.url));
+    let answer = answer.send().await.unwrap().text().await.unwrap();
+    let canonical = next(&format!("http://localhost:{}", world.port));
+    assert_eq!(answer, format!("{} {}\n", canonical.len(), next(&one.url)), "the answer has the slot's address again");
+    let slot = one.started["episode"]["sites"][0]["slot"].as_u64().unwrap();
+    let container = &world.containers_of_slot(slot)[0];
+    let notes = world.engine.try_docker(&["exec", container, "/bin/sh", "-c", "tail -n 1 /srv/state/notes"]).unwrap();
+    assert_eq!(notes, canonical, "the site has stored its own address");
+
     let (status, text) = PortedEpisode { url: format!("http://localhost:{base}"), ..one.copy() }.get("page").await;
     assert_eq!(status, 503, "slot 1 is free: {text}");
     assert!(text.contains("no episode has slot 1 of toy"), "{text}");
@@ -153,6 +166,12 @@ async fn episodes_at_once_have_their_own_ports_cookies_and_redirects() {
     for id in [id(&next), other.id.clone()] {
         api.end(&id).await;
     }
+
+    // The URLs of a slot are known before an episode has it.
+    let shown = world.run(&["env", &world.name, "--slot", "2"]).code(0);
+    shown.prints(&format!("SHOPPING='http://localhost:{}'", base + 1)).prints("/slots/2'");
+    let beyond = world.run(&["env", &world.name, "--slot", "4"]).code(2);
+    beyond.says("slot 4 of toy has no own port").says("raise `slots.max`");
 
     // A command gets the same URLs.
     let script = "test \"$ARENAD_URL_TOY\" = \"$ARENAD_PORT_URL_TOY\" && test \"$SHOPPING\" = \"$ARENAD_URL_TOY\" && \
@@ -266,6 +285,8 @@ async fn a_site_whose_addresses_cannot_be_mapped_names_the_proxy() {
         .run(&["run", "--sites", "toy", "--ports", "--", "true"])
         .code(2)
         .says("--ports requires own ports of slots, and toy has none");
+    let refused = world.run(&["env", &world.name, "--slot", "1"]).code(2);
+    refused.says("slot 1 of toy has no own port").says("use the episode proxy");
     world.run(&["down"]).code(0);
 }
 

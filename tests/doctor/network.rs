@@ -3,7 +3,9 @@
 use std::net::TcpListener;
 
 use super::examined::{command, examine, examine_by, examine_within, within};
+use crate::cli::second::Second;
 use crate::support::World;
+use crate::support::world::free_port;
 
 #[test]
 fn a_busy_port_is_a_problem_and_its_owner_is_named() {
@@ -22,6 +24,42 @@ fn a_busy_port_is_a_problem_and_its_owner_is_named() {
     let daemon = examine(&world).found("daemon");
     assert!(daemon.seen.contains("arenad's daemon runs (pid "), "{daemon:?}");
     world.run(&["down"]).code(0);
+}
+
+#[test]
+fn own_ports_of_slots_are_examined_and_uses_of_the_daemon_are_named() {
+    let world = World::single("ranges");
+    let base = free_ports(3);
+    let slots = format!("title: Toy\n    slots: {{ max: 3 }}\n    ports: {{ base: {base} }}");
+    world.edit("environment", "title: Toy", &slots);
+    let fine = examine(&world).found("slot-ports");
+    let range = format!("127.0.0.1:{base} to {} (own ports of slots 1 to 3 of toy)", base + 2);
+    assert!(fine.level == "ok" && fine.seen == format!("{range} are available"), "{fine:?}");
+
+    let taken = TcpListener::bind(("127.0.0.1", base + 1)).unwrap();
+    let held = format!("127.0.0.1:{} (own port of slot 2 of toy) is held by", base + 1);
+    examine(&world).found("slot-ports").is("problem", &held, "`ports` of the site");
+    drop(taken);
+    let mut proxied = command(&world);
+    proxied.env("ARENAD_PROXY", format!("127.0.0.1:{}", base + 2));
+    let own = "(own port of slot 3 of toy) is used by arenad's daemon for the episode proxy";
+    examine_by(&world, proxied).found("slot-ports").is("problem", own, "`ports` of the site");
+
+    world.up();
+    let served = examine(&world).found("slot-ports");
+    assert!(served.level == "ok" && served.seen == format!("{range} are served by arenad's daemon"), "{served:?}");
+    // An environment that has the same ports cannot come up beside it, and is told why.
+    let other = Second::of(&world);
+    let taken =
+        format!("127.0.0.1:{base} (for {}/toy/1) is held by this daemon, as the port of slot 1 of toy of", other.name);
+    world.run(&["up", &other.name]).says(&format!("{taken} {}", world.name));
+    world.run(&["down"]).code(0);
+}
+
+/// Returns the first of so many consecutive ports that are free.
+fn free_ports(count: u16) -> u16 {
+    let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
+    std::iter::repeat_with(free_port).find(|first| (*first..*first + count).all(is_free)).unwrap()
 }
 
 #[test]

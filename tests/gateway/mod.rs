@@ -10,6 +10,7 @@ mod proxy;
 mod proxy_model;
 mod proxy_storm;
 mod recording;
+mod slot_bodies;
 mod slot_ports;
 mod smuggling;
 mod storm;

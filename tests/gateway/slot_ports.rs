@@ -14,7 +14,7 @@ use super::arena::{ended, open, route_to};
 use super::support::*;
 
 /// The knowledge of the daemon about one slot.
-struct TestSlot {
+pub struct TestSlot {
     route: Route,
     maps_bodies: bool,
     state: Mutex<TestLease>,
@@ -35,13 +35,13 @@ impl TestSlot {
     }
 
     /// Gives the slot to an episode, whose generation the route serves.
-    fn grant(&self, episode: &str, generation: u64) {
+    pub fn grant(&self, episode: &str, generation: u64) {
         let mut state = self.state();
         (state.lease, state.access) = (Some((episode.to_owned(), generation)), EpisodeAccess::default());
     }
 
     /// Ends the episode that has the slot.
-    fn end(&self) {
+    pub fn end(&self) {
         let access = {
             let mut state = self.state();
             let (episode, _) = state.lease.take().expect("an episode");
@@ -83,7 +83,7 @@ impl SlotPortDirectory for TestSlot {
     }
 }
 
-fn slot_of(gateway: &Gateway, route: &Route, maps_bodies: bool) -> (SlotPort, Arc<TestSlot>) {
+pub fn slot_of(gateway: &Gateway, route: &Route, maps_bodies: bool) -> (SlotPort, Arc<TestSlot>) {
     let slot = Arc::new(TestSlot { route: route.clone(), maps_bodies, state: Mutex::default() });
     (gateway.open_slot_port(loopback(), slot.clone(), "shop").expect("a free port"), slot)
 }
@@ -97,7 +97,7 @@ impl RawClient {
 }
 
 /// The address of a port as clients write it.
-fn local(port: &SlotPort) -> String {
+pub fn local(port: &SlotPort) -> String {
     format!("localhost:{}", port.local_addr().port())
 }
 

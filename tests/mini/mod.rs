@@ -15,6 +15,7 @@ mod init;
 mod map;
 mod pages;
 mod paused;
+mod ported;
 mod sabotage;
 mod second_build;
 mod shop;

@@ -355,6 +355,28 @@ fn folder() -> TempDir {
     tempfile::tempdir().expect("a folder")
 }
 
+/// Returns the definition with own ports of slots that are free for the first ten slots.
+///
+/// Further slots have the ports behind them, which are below those that the system gives to sockets.
+fn with_free_slot_ports(definition: &str) -> String {
+    let base = Regex::new(r"ports: \{ base: (\d+), stride: 10 \}").expect("a pattern");
+    let bases: Vec<u16> = base.captures_iter(definition).map(|found| found[1].parse().expect("a port")).collect();
+    assert!(bases.len() > 2, "the own ports are found: {bases:?}");
+    let is_free = |shift: &u16| {
+        let ports = bases.iter().flat_map(|base| (0..10).map(move |slot| base + shift + 10 * slot));
+        ports.into_iter().all(|port| TcpListener::bind(("127.0.0.1", port)).is_ok())
+    };
+    // Each process begins elsewhere, so that two that choose at the same time seldom choose the same ports.
+    let begin = u16::try_from(std::process::id() % 100).expect("small");
+    let mut shifts = (0..100).map(|step| (begin + step) % 100 * 100);
+    let shift = shifts.find(is_free).expect("free ports");
+    let moved = |found: &regex::Captures<'_>| {
+        let base: u16 = found[1].parse().expect("a port");
+        format!("ports: {{ base: {}, stride: 10 }}", base + shift)
+    };
+    base.replace_all(definition, moved).into_owned()
+}
+
 /// Copies `environments/mini.yaml`, its tasks and `compose/`, with other public ports.
 fn copy_definition() -> TempDir {
     let source = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -380,6 +402,8 @@ fn copy_definition() -> TempDir {
         let whole = Regex::new(&format!(r"\b{port}\b")).expect("a pattern");
         texts = texts.map(|text| whole.replace_all(&text, &free).into_owned());
     }
+    drop(listeners);
+    texts[0] = with_free_slot_ports(&texts[0]);
     for (file, text) in files.iter().zip(texts) {
         std::fs::write(root.path().join(file), text).expect("the copy");
     }

@@ -9,7 +9,7 @@ import time
 import unittest
 import urllib.error
 import urllib.request
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from arenad import Arena, ArenadError, AsyncArena, EpisodeVoid, NoSlot, Unreachable
 
@@ -142,6 +142,16 @@ class Episodes(unittest.TestCase):
             self.assertEqual((states[0], states[-1]), ("queued", "released"))
             with arena.episode(["toy"]) as episode:
                 self.assertNotIn("pears", page(episode.urls["toy"]))
+
+    def test_a_recorded_episode_has_the_requests_that_were_asked_for(self) -> None:
+        for record, paths in (("all", ["/cgi-bin/page", "/cgi-bin/write"]), ("none", [])):
+            with Arena().episode(["toy"], timeout=120, record=record) as episode:
+                self.assertEqual(episode.reported.get("record"), record)
+                self.assertEqual(episode.port_urls, episode.urls, "its slot has the public port alone")
+                page(episode.urls["toy"])
+                write(episode.urls["toy"], "pears")
+                entries = episode.har()["log"]["entries"]
+                self.assertEqual([urlsplit(entry["request"]["url"]).path for entry in entries], paths)
 
     def test_a_request_waits_for_the_slot_and_not_for_ever(self) -> None:
         arena = Arena()

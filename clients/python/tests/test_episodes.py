@@ -90,6 +90,35 @@ class Starting(ScriptedTest):
         self.assertEqual(found.urls, {"shop": "http://shop.arena.test", "forum": "http://forum.arena.test"})
         found.end()
 
+    def test_the_requests_to_record_are_named(self) -> None:
+        for record in ("all", "writes", "none", None):
+            self.daemon.script("POST", EPISODES, Reply(201, started(state="active")))
+            self.arena.episode(["shop"], record=record).end()
+            body, _ = self.daemon.asked("POST", EPISODES)[-1]
+            # Daemons that record no episodes do not know the key.
+            self.assertEqual(body.get("record", "left out"), record or "left out")
+
+        async def start() -> None:
+            self.daemon.script("POST", EPISODES, Reply(201, started(state="active")))
+            async with AsyncArena(self.daemon.address).episode(["shop"], record="writes"):
+                pass
+
+        asyncio.run(start())
+        self.assertEqual(self.daemon.asked("POST", EPISODES)[-1][0]["record"], "writes")
+
+    def test_clients_without_a_proxy_get_the_own_ports_of_slots(self) -> None:
+        found, line = self.begin()
+        self.assertEqual((found.port_urls, found.port_variables), ({}, {}), "an older daemon")
+        shop = {**episode()["sites"][0], "port_url": "http://localhost:17781"}
+        wiki = {**shop, "site": "wiki", "slot": None, "port_url": None, "url": "http://localhost:8888"}
+        forum = {**shop, "site": "forum", "port_url": None}
+        variables = {"SHOPPING": "http://localhost:17781"}
+        line.tell(episode(sites=[shop, wiki, forum], port_variables=variables))
+        until(lambda: found.port_variables, "the new state")
+        self.assertEqual(found.port_urls, {"shop": "http://localhost:17781", "wiki": "http://localhost:8888"})
+        self.assertEqual(found.port_variables, variables)
+        found.end()
+
     def test_a_lost_answer_is_asked_for_again_with_the_same_key_and_body(self) -> None:
         self.daemon.script("POST", EPISODES, Reply(None), Reply(200, started(state="active")))
         self.arena.episode(["shop"]).end()
@@ -330,10 +359,11 @@ class Forking(ScriptedTest):
 
         granting = threading.Thread(target=grant)
         granting.start()
-        forked = parent.fork(2, timeout=5, labels={"depth": "1"})
+        forked = parent.fork(2, timeout=5, labels={"depth": "1"}, record="all")
         granting.join()
         self.assertEqual([child.state for child in forked], ["active", "active"])
-        self.assertEqual(self.daemon.asked("POST", f"{ONE}/fork")[0][0]["labels"], {"depth": "1"})
+        body, _ = self.daemon.asked("POST", f"{ONE}/fork")[0]
+        self.assertEqual((body["labels"], body["record"]), ({"depth": "1"}, "all"))
         for child in [*forked, parent]:
             child.end()
 

@@ -242,6 +242,8 @@ pub struct EnvironmentRequirements {
     pub name: String,
     /// The public ports of its sites.
     pub ports: Vec<PublicPort>,
+    /// The own ports of its sites' slots.
+    pub slot_ports: Vec<SlotPortRange>,
     /// The requirements of those of its sites that are not up yet.
     pub needs: Needs,
     /// The folder that its data is downloaded to.
@@ -267,6 +269,15 @@ pub struct PublicPort {
     pub state: PortState,
 }
 
+/// The own ports of a site's slots.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlotPortRange {
+    /// The name of the site that needs the ports.
+    pub site: String,
+    /// The address of each slot to listen on, in the order of their numbers from 1, and whether it is available.
+    pub ports: Vec<(SocketAddr, PortState)>,
+}
+
 /// The availability of a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PortState {
@@ -274,6 +285,11 @@ pub enum PortState {
     Free,
     /// The port belongs to arenad's own daemon.
     Ours,
+    /// The daemon uses the port for something else.
+    OfDaemon {
+        /// The use, such as `the episode proxy`.
+        purpose: String,
+    },
     /// Another program listens on the port.
     Held {
         /// A description of that program.

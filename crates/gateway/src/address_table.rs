@@ -12,6 +12,9 @@
 //! | escaped by number in JSON or JavaScript | `http:\u002F\u002Flocalhost:7770` |
 //! | percent-encoded, once or twice | `http%3A%2F%2Flocalhost%3A7770`, `http%253A%252F%252Flocalhost%253A7770` |
 //!
+//! A host of the table with its port is recognized elsewhere as well, as in `http://user@localhost:7770/` or
+//! `content="localhost:7770/project"`, unless the characters before it belong to a longer name or a path.
+//!
 //! An address keeps its form, and its path stays as it is. Text is taken as bytes of an encoding that contains ASCII, as
 //! UTF-8 does. [`AddressMapper`] finds the same addresses however the text is divided.
 
@@ -38,8 +41,19 @@ const FORMS: [UrlForm; 5] = [
     UrlForm { slash: b"%252F", colon: b"%253A" },
 ];
 
+/// The ways to write an address without the slashes, which ends with a port.
+const BARE_FORMS: [UrlForm; 4] = [
+    UrlForm { slash: b"", colon: b":" },
+    UrlForm { slash: b"", colon: b"\\u003A" },
+    UrlForm { slash: b"", colon: b"%3A" },
+    UrlForm { slash: b"", colon: b"%253A" },
+];
+
 /// Number of bytes before two slashes that decide on them: the longest form of `http:`.
 const CONTEXT: usize = 10;
+
+/// Number of bytes before an address without slashes that decide on it: a percent-encoded character.
+const BARE_CONTEXT: usize = 3;
 
 /// The address of a site, and the one that takes its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +68,17 @@ pub(super) struct AddressRow {
 #[derive(Debug)]
 pub(super) struct AddressTable {
     rows: Vec<AddressRow>,
+    /// For each direction, how an address may begin.
+    beginnings: [AddressBeginnings; 2],
+}
+
+/// The beginnings of addresses, by which almost all other text is passed over.
+#[derive(Debug)]
+struct AddressBeginnings {
+    /// Whether an address may begin with a byte.
+    bytes: [bool; 256],
+    /// The different hosts, as they are written.
+    hosts: Vec<Vec<u8>>,
 }
 
 /// The direction in which addresses are replaced.
@@ -88,7 +113,9 @@ struct FoundAddress<'a> {
 
 impl AddressTable {
     pub(super) fn new(rows: Vec<AddressRow>) -> Self {
-        Self { rows }
+        let beginnings = [AddressDirection::ToClient, AddressDirection::ToSite]
+            .map(|direction| AddressBeginnings::of(rows.iter().map(|row| direction.pair(row).0)));
+        Self { rows, beginnings }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -112,6 +139,40 @@ impl AddressTable {
         // FNV-1a suffices, because a client that could find a collision would deceive itself alone.
         let text = self.rows.iter().map(|row| format!("{} {}\n", row.canonical, row.used)).collect::<String>();
         text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    }
+}
+
+impl AddressBeginnings {
+    fn of<'a>(places: impl Iterator<Item = &'a HostPort>) -> Self {
+        let mut hosts: Vec<Vec<u8>> = places.map(written_host).collect();
+        hosts.sort();
+        hosts.dedup();
+        let mut bytes = [false; 256];
+        // A slash begins with one of these in every form.
+        for byte in [b'/', b'\\', b'%'].into_iter().chain(hosts.iter().filter_map(|host| host.first().copied())) {
+            bytes[usize::from(byte.to_ascii_lowercase())] = true;
+            bytes[usize::from(byte.to_ascii_uppercase())] = true;
+        }
+        Self { bytes, hosts }
+    }
+
+    /// Whether a text that begins with one of the bytes may begin with a host.
+    fn may_be_host(&self, text: &[u8]) -> bool {
+        let second = text.get(1);
+        self.hosts.iter().any(|host| match (second, host.get(1)) {
+            (Some(second), Some(expected)) => {
+                second.eq_ignore_ascii_case(expected) && word_at(text, host) != WordMatch::Other
+            }
+            _ => true,
+        })
+    }
+}
+
+/// Returns a host as URLs have it.
+fn written_host(place: &HostPort) -> Vec<u8> {
+    match place.host.contains(':') {
+        true => format!("[{}]", place.host).into_bytes(),
+        false => place.host.clone().into_bytes(),
     }
 }
 
@@ -158,11 +219,23 @@ impl AddressMapper {
         let mut mapped = Vec::with_capacity(text.len() - self.decided);
         let (mut at, mut copied) = (self.decided, self.decided);
         let mut end = text.len();
-        // A slash begins with one of these bytes in every form.
-        while let Some(offset) = memchr::memchr3(b'/', b'\\', b'%', &text[at..]) {
+        let beginnings = &self.table.beginnings[self.direction as usize];
+        while let Some(offset) = text[at..].iter().position(|byte| beginnings.bytes[usize::from(*byte)]) {
             let start = at + offset;
-            let context = &text[start.saturating_sub(CONTEXT).max(self.scheme_from)..start];
-            match self.table.look(context, &text[start..], self.direction, is_end) {
+            let sight = if !matches!(text[start], b'/' | b'\\' | b'%') {
+                if !beginnings.may_be_host(&text[start..]) {
+                    at = start + 1;
+                    continue;
+                }
+                let context = &text[start.saturating_sub(BARE_CONTEXT)..start];
+                self.table.look_bare(context, &text[start..], self.direction, is_end)
+            } else if may_begin(&text[start..]) {
+                let context = &text[start.saturating_sub(CONTEXT).max(self.scheme_from)..start];
+                self.table.look(context, &text[start..], self.direction, is_end)
+            } else {
+                AddressSight::Nothing
+            };
+            match sight {
                 AddressSight::Nothing => at = start + 1,
                 AddressSight::Unfinished => {
                     end = start;
@@ -189,10 +262,7 @@ impl AddressMapper {
 impl FoundAddress<'_> {
     fn write_used(&self, direction: AddressDirection, text: &mut Vec<u8>) {
         let (_, used) = direction.pair(self.row);
-        match used.host.contains(':') {
-            true => text.extend_from_slice(format!("[{}]", used.host).as_bytes()),
-            false => text.extend_from_slice(used.host.as_bytes()),
-        }
+        text.extend_from_slice(&written_host(used));
         if used.port != HTTP_PORT {
             text.extend_from_slice(self.colon);
             text.extend_from_slice(used.port.to_string().as_bytes());
@@ -249,6 +319,52 @@ impl AddressTable {
         }
         if is_unfinished { AddressSight::Unfinished } else { AddressSight::Nothing }
     }
+
+    /// Looks for a host with its port at the start of `text`, which `context` precedes.
+    fn look_bare<'a>(
+        &'a self,
+        context: &[u8],
+        text: &'a [u8],
+        direction: AddressDirection,
+        is_end: bool,
+    ) -> AddressSight<'a> {
+        let mut is_unfinished = false;
+        if begins_name(context) {
+            for (row, form) in self.rows.iter().flat_map(|row| BARE_FORMS.iter().map(move |form| (row, form))) {
+                match row_at(row, form, text, direction, is_end) {
+                    AddressSight::Nothing => {}
+                    AddressSight::Unfinished => is_unfinished = true,
+                    found @ AddressSight::Found(_) => return found,
+                }
+            }
+        }
+        if is_unfinished { AddressSight::Unfinished } else { AddressSight::Nothing }
+    }
+}
+
+/// Whether a host may begin behind these bytes. Behind slashes, they and the scheme before them decide (`look`).
+fn begins_name(context: &[u8]) -> bool {
+    let continues = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'/' | b'\\');
+    match context {
+        [b'%', high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
+            let value = |digit: u8| char::from(digit).to_digit(16).unwrap_or_default();
+            u8::try_from(value(*high) * 16 + value(*low)).is_ok_and(|byte| !continues(byte) && byte != b'%')
+        }
+        // The escape of white space in JSON and JavaScript.
+        [.., b'\\', b'n' | b'r' | b't'] => true,
+        [.., last] => !continues(*last),
+        [] => true,
+    }
+}
+
+/// Whether a text may begin with two slashes in some form. Almost no slash of a page does.
+fn may_begin(text: &[u8]) -> bool {
+    match text {
+        [b'/', next, ..] => *next == b'/',
+        [b'\\', next, ..] => matches!(next, b'/' | b'u' | b'U'),
+        [b'%', next, ..] => *next == b'2',
+        _ => true,
+    }
 }
 
 /// Whether the bytes before two slashes are the end of a scheme that sites have, or no scheme.
@@ -275,11 +391,12 @@ fn row_at<'a>(
 ) -> AddressSight<'a> {
     let (known, _) = direction.pair(row);
     let slashes = 2 * form.slash.len();
+    let is_bare = slashes == 0;
     let bracketed;
     let host = match known.host.contains(':') {
         true => {
-            bracketed = format!("[{}]", known.host);
-            bracketed.as_bytes()
+            bracketed = written_host(known);
+            bracketed.as_slice()
         }
         false => known.host.as_bytes(),
     };
@@ -297,7 +414,8 @@ fn row_at<'a>(
         if is_begun && !is_end {
             return AddressSight::Unfinished;
         }
-        return match (known.port == HTTP_PORT, ends_host(rest, is_end)) {
+        // A name without a port may be a word.
+        return match (known.port == HTTP_PORT && !is_bare, ends_host(rest, is_end)) {
             (true, Some(true)) => {
                 AddressSight::Found(FoundAddress { row, slashes, colon: form.colon, length: after_host })
             }
@@ -312,7 +430,7 @@ fn row_at<'a>(
     }
     let port = std::str::from_utf8(&digits[..count]).ok().and_then(|digits| digits.parse::<u16>().ok());
     // An empty port is the default one (RFC 3986 section 3.2.3).
-    let port = if count == 0 { Some(HTTP_PORT) } else { port };
+    let port = if count == 0 && !is_bare { Some(HTTP_PORT) } else { port };
     match digits.get(count) {
         None if !is_end => AddressSight::Unfinished,
         Some(next) if next.is_ascii_alphanumeric() || matches!(next, b'@' | b'_') => AddressSight::Nothing,
@@ -388,6 +506,13 @@ mod tests {
             ("http%3A%2F%2Fshop.test%2Fx", "http%3A%2F%2F127.0.0.1%3A18080%2Fx"),
             ("in http://shop.test.", "in http://127.0.0.1:18080."),
             ("http://archive.test/http://localhost:7770/", "http://archive.test/http://127.0.0.1:17780/"),
+            // Without slashes, or not directly behind them.
+            ("http://user:secret@localhost:7770/x", "http://user:secret@127.0.0.1:17780/x"),
+            ("content=\"localhost:7770/project git\"", "content=\"127.0.0.1:17780/project git\""),
+            ("localhost:7770", "127.0.0.1:17780"),
+            ("{\"host\":\"LOCALHOST:7770\"}", "{\"host\":\"127.0.0.1:17780\"}"),
+            ("\\nlocalhost:7770, shop.test:80", "\\n127.0.0.1:17780, 127.0.0.1:18080"),
+            ("host=%22localhost%3A7770%22", "host=%22127.0.0.1%3A17780%22"),
         ] {
             assert_eq!(to_client(text), mapped);
         }
@@ -411,9 +536,13 @@ mod tests {
             "http://shop.test:8080/",
             "http://shop.test@evil.test/",
             "http:/localhost:7770/",
-            "localhost:7770",
             "http:\\/\\localhost:7770",
-            "http://user@localhost:7770/",
+            "/localhost:7770",
+            "my-localhost:7770 my.localhost:7770 7localhost:7770",
+            "%2Flocalhost%3A7770",
+            "%61localhost:7770",
+            "localhost:77701 localhost:7771 localhost:7770x localhost:7770@evil.test",
+            "localhost shop.test shop.test: a shop",
         ] {
             assert_eq!(to_client(text), text);
         }
@@ -497,9 +626,10 @@ mod tests {
     fn address() -> impl Strategy<Value = Vec<u8>> {
         let scheme = proptest::sample::select(&["http:", "https:", "ws:", "", "http%3A", "http%253A"][..]);
         let slash = proptest::sample::select(&["//", "\\/\\/", "%2F%2F", "%252F%252F", "\\u002F\\u002F"][..]);
-        let host = proptest::sample::select(&["localhost", "shop.test", "localhos"][..]);
+        let hosts = &["localhost", "shop.test", "localhos", "127.0.0.1", "forum.arena.test"][..];
+        let host = proptest::sample::select(hosts);
         let colon = proptest::sample::select(&[":", "%3A", "%253A", "\\u003A", ""][..]);
-        let port = proptest::sample::select(&["7770", "777", "80", "", "77700"][..]);
+        let port = proptest::sample::select(&["7770", "777", "80", "", "77700", "17780", "1778", "18080"][..]);
         (scheme, slash, host, colon, port).prop_map(|parts| {
             let (scheme, slash, host, colon, port) = parts;
             format!("{scheme}{slash}{host}{colon}{port}").into_bytes()
@@ -511,10 +641,12 @@ mod tests {
         fn any_division_into_chunks_gives_the_same_text(
             parts in vec(prop_oneof![text(), address()], 0..6),
             sizes in vec(1_usize..9, 1..40),
+            is_request in any::<bool>(),
         ) {
             let text = parts.concat();
-            let whole = AddressMapper::new(table(), AddressDirection::ToClient).last(&text);
-            let mut mapper = AddressMapper::new(table(), AddressDirection::ToClient);
+            let direction = if is_request { AddressDirection::ToSite } else { AddressDirection::ToClient };
+            let whole = AddressMapper::new(table(), direction).last(&text);
+            let mut mapper = AddressMapper::new(table(), direction);
             let (mut rest, mut mapped, mut given) = (text.as_slice(), Vec::new(), 0);
             for size in sizes.iter().cycle() {
                 if rest.is_empty() {

@@ -30,14 +30,113 @@ pub(super) struct BodyProgress {
 /// The body of a request to a target.
 pub(super) enum RequestBody {
     None,
-    Streamed { incoming: Incoming, progress: Rc<BodyProgress>, route: Rc<LocalRoute>, gather: Option<Box<Gather>> },
+    Streamed(Box<StreamedBody>),
+    Whole(Box<WholeBody>),
+}
+
+/// A client's body that has been read to its end.
+pub(super) struct WholeBody {
+    /// `None` once it has been sent.
+    bytes: Option<Bytes>,
+    progress: Rc<BodyProgress>,
+    route: Rc<LocalRoute>,
+    gather: Option<Box<Gather>>,
+}
+
+impl WholeBody {
+    pub(super) fn new(
+        bytes: Bytes,
+        progress: Rc<BodyProgress>,
+        route: Rc<LocalRoute>,
+        gather: Option<Box<Gather>>,
+    ) -> Self {
+        Self { bytes: Some(bytes), progress, route, gather }
+    }
+
+    fn take(&mut self) -> Option<Bytes> {
+        self.progress.is_ended.set(true);
+        let bytes = self.bytes.take()?;
+        self.route.count_to_site(bytes.len());
+        // Only now, because the exchange is recorded from the moment that it is sent.
+        if let Some(gather) = &mut self.gather {
+            gather.add(&bytes);
+            gather.end();
+        }
+        Some(bytes)
+    }
+}
+
+/// A client's body on its way to a target.
+pub(super) struct StreamedBody {
+    incoming: Incoming,
+    progress: Rc<BodyProgress>,
+    route: Rc<LocalRoute>,
+    gather: Option<Box<Gather>>,
+    mapped: Option<MappedFrames>,
+}
+
+impl StreamedBody {
+    pub(super) fn new(
+        incoming: Incoming,
+        progress: Rc<BodyProgress>,
+        route: Rc<LocalRoute>,
+        gather: Option<Box<Gather>>,
+        mapper: Option<Box<AddressMapper>>,
+    ) -> Self {
+        Self { incoming, progress, route, gather, mapped: mapper.map(MappedFrames::new) }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.incoming.is_end_stream() && !self.mapped.as_ref().is_some_and(MappedFrames::has_more)
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let polled = ready!(self.poll_mapped(cx));
+        match &polled {
+            Some(Ok(frame)) => {
+                self.route.count_to_site(frame.data_ref().map_or(0, Bytes::len));
+                if let (Some(gather), Some(data)) = (self.gather.as_mut(), frame.data_ref()) {
+                    gather.add(data);
+                }
+                self.progress.is_ended.set(self.is_end_stream());
+            }
+            Some(Err(_)) => self.progress.is_broken.set(true),
+            None => self.progress.is_ended.set(true),
+        }
+        if let Some(gather) = self.gather.as_mut().filter(|_| self.progress.is_ended.get()) {
+            gather.end();
+        }
+        Poll::Ready(polled)
+    }
+
+    fn poll_mapped(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let Self { incoming, mapped, .. } = self;
+        let Some(mapped) = mapped else { return Pin::new(incoming).poll_frame(cx) };
+        loop {
+            if let Some(trailers) = mapped.trailers.take() {
+                return Poll::Ready(Some(Ok(trailers)));
+            }
+            if mapped.mapper.is_none() {
+                return Poll::Ready(None);
+            }
+            let polled = ready!(Pin::new(&mut *incoming).poll_frame(cx));
+            let is_last = incoming.is_end_stream() || polled.is_none();
+            match mapped.map(polled, is_last) {
+                // The bytes of the chunk depend on the next one.
+                MappedFrame::Next(Ok(frame)) if frame.data_ref().is_some_and(Bytes::is_empty) => {}
+                MappedFrame::Next(frame) => return Poll::Ready(Some(frame)),
+                MappedFrame::End(frame) => return Poll::Ready(frame.map(Ok)),
+            }
+        }
+    }
 }
 
 impl RequestBody {
     pub(super) fn progress(&self) -> Option<Rc<BodyProgress>> {
         match self {
             Self::None => None,
-            Self::Streamed { progress, .. } => Some(Rc::clone(progress)),
+            Self::Streamed(body) => Some(Rc::clone(&body.progress)),
+            Self::Whole(body) => Some(Rc::clone(&body.progress)),
         }
     }
 }
@@ -47,39 +146,27 @@ impl Body for RequestBody {
     type Error = hyper::Error;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let Self::Streamed { incoming, progress, route, gather } = self.get_mut() else {
-            return Poll::Ready(None);
-        };
-        let polled = Pin::new(&mut *incoming).poll_frame(cx);
-        match &polled {
-            Poll::Pending => {}
-            Poll::Ready(Some(Ok(frame))) => {
-                route.count_to_site(frame.data_ref().map_or(0, Bytes::len));
-                if let (Some(gather), Some(data)) = (gather.as_mut(), frame.data_ref()) {
-                    gather.add(data);
-                }
-                progress.is_ended.set(incoming.is_end_stream());
-            }
-            Poll::Ready(Some(Err(_))) => progress.is_broken.set(true),
-            Poll::Ready(None) => progress.is_ended.set(true),
+        match self.get_mut() {
+            Self::None => Poll::Ready(None),
+            Self::Streamed(body) => body.poll(cx),
+            Self::Whole(body) => Poll::Ready(body.take().map(|bytes| Ok(Frame::data(bytes)))),
         }
-        if let Some(gather) = gather.as_mut().filter(|_| progress.is_ended.get()) {
-            gather.end();
-        }
-        polled
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
             Self::None => true,
-            Self::Streamed { incoming, .. } => incoming.is_end_stream(),
+            Self::Streamed(body) => body.is_end_stream(),
+            Self::Whole(body) => body.bytes.is_none(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::None => SizeHint::with_exact(0),
-            Self::Streamed { incoming, .. } => incoming.size_hint(),
+            Self::Streamed(body) if body.mapped.is_some() => SizeHint::default(),
+            Self::Streamed(body) => body.incoming.size_hint(),
+            Self::Whole(body) => SizeHint::with_exact(body.bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
         }
     }
 }
@@ -117,6 +204,46 @@ struct MappedFrames {
     trailers: Option<Frame<Bytes>>,
 }
 
+impl MappedFrames {
+    fn new(mapper: Box<AddressMapper>) -> Self {
+        Self { mapper: Some(mapper), trailers: None }
+    }
+
+    /// Returns whether something follows the frames that have been read.
+    fn has_more(&self) -> bool {
+        self.mapper.is_some() || self.trailers.is_some()
+    }
+
+    /// Maps the next frame of the body.
+    fn map(&mut self, frame: Option<Result<Frame<Bytes>, hyper::Error>>, is_last: bool) -> MappedFrame {
+        let (data, after) = match frame {
+            Some(Err(error)) => return MappedFrame::Next(Err(error)),
+            Some(Ok(frame)) => match frame.into_data() {
+                Ok(data) => (data, None),
+                Err(frame) => (Bytes::new(), Some(frame)),
+            },
+            None => (Bytes::new(), None),
+        };
+        let is_last = is_last || after.is_some();
+        let text = match is_last {
+            true => self.mapper.take().map(|mut mapper| mapper.last(&data)),
+            false => self.mapper.as_mut().map(|mapper| mapper.next(&data)),
+        };
+        let text = text.unwrap_or_default();
+        if !is_last {
+            return MappedFrame::Next(Ok(Frame::data(text.into())));
+        }
+        match (text.is_empty(), after) {
+            (true, after) => MappedFrame::End(after),
+            (false, Some(after)) => {
+                self.trailers = Some(after);
+                MappedFrame::Next(Ok(Frame::data(text.into())))
+            }
+            (false, None) => MappedFrame::End(Some(Frame::data(text.into()))),
+        }
+    }
+}
+
 /// A frame of a mapped body.
 enum MappedFrame {
     /// A frame that others follow, or an error.
@@ -143,7 +270,7 @@ impl PassedBody {
         gather: Option<Box<Gather>>,
         mapper: Option<Box<AddressMapper>>,
     ) -> Self {
-        let mapped = mapper.map(|mapper| MappedFrames { mapper: Some(mapper), trailers: None });
+        let mapped = mapper.map(MappedFrames::new);
         let (connection, visit) = (Some(connection), Some(visit));
         let mut body = Self { incoming, connection, client, attached, visit, gather, mapped, withheld: None };
         if body.incoming.is_end_stream() {
@@ -154,8 +281,7 @@ impl PassedBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        let has_more = |mapped: &MappedFrames| mapped.mapper.is_some() || mapped.trailers.is_some();
-        self.incoming.is_end_stream() && !self.mapped.as_ref().is_some_and(has_more)
+        self.incoming.is_end_stream() && !self.mapped.as_ref().is_some_and(MappedFrames::has_more)
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -226,44 +352,16 @@ impl PassedBody {
             }
             let polled = ready!(self.poll_incoming(cx));
             let is_last = self.incoming.is_end_stream() || polled.is_none();
-            match self.map_frame(polled, is_last) {
+            let mapped = match &mut self.mapped {
+                Some(mapped) => mapped.map(polled, is_last),
+                None => return Poll::Ready(polled),
+            };
+            match mapped {
                 // The bytes of the chunk depend on the next one.
                 MappedFrame::Next(Ok(frame)) if frame.data_ref().is_some_and(Bytes::is_empty) => {}
                 MappedFrame::Next(frame) => return Poll::Ready(Some(frame)),
                 MappedFrame::End(frame) => return self.end(cx, frame),
             }
-        }
-    }
-
-    /// Maps the next frame of the body.
-    fn map_frame(&mut self, frame: Option<Result<Frame<Bytes>, hyper::Error>>, is_last: bool) -> MappedFrame {
-        let (data, after) = match frame {
-            Some(Err(error)) => return MappedFrame::Next(Err(error)),
-            Some(Ok(frame)) => match frame.into_data() {
-                Ok(data) => (data, None),
-                Err(frame) => (Bytes::new(), Some(frame)),
-            },
-            None => (Bytes::new(), None),
-        };
-        let Some(MappedFrames { mapper, trailers }) = &mut self.mapped else {
-            return MappedFrame::Next(Ok(Frame::data(data)));
-        };
-        let is_last = is_last || after.is_some();
-        let text = match is_last {
-            true => mapper.take().map(|mut mapper| mapper.last(&data)),
-            false => mapper.as_mut().map(|mapper| mapper.next(&data)),
-        };
-        let text = text.unwrap_or_default();
-        if !is_last {
-            return MappedFrame::Next(Ok(Frame::data(text.into())));
-        }
-        match (text.is_empty(), after) {
-            (true, after) => MappedFrame::End(after),
-            (false, Some(after)) => {
-                *trailers = Some(after);
-                MappedFrame::Next(Ok(Frame::data(text.into())))
-            }
-            (false, None) => MappedFrame::End(Some(Frame::data(text.into()))),
         }
     }
 

@@ -3,12 +3,14 @@
 //! A request is noted in the connection's link before it may reach a target, and the epoch is read again afterwards:
 //! either the worker sees the switch or the switch sees the request (see `route`).
 
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use http::header::{ACCEPT, CONNECTION};
+use bytes::Bytes;
+use http::header::{ACCEPT, CONNECTION, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use hyper::body::{Body, Incoming};
 use tokio::time::Instant;
@@ -16,14 +18,14 @@ use tokio::time::Instant;
 use super::access::EpisodeAccess;
 use super::alias::AliasMap;
 use super::authority::HostPort;
-use super::body::{AnswerBody, BodyProgress, PassedBody, RequestBody};
+use super::body::{AnswerBody, BodyProgress, PassedBody, RequestBody, StreamedBody, WholeBody};
 use super::client::{ClientConnection, Continuation};
 use super::directory::ProxyRefusal;
 use super::gather::{Gather, RecordedEpisode, Track, TrackPlace};
 use super::headers;
 use super::link::{BeginDecision, Epoch, ExchangeLink};
 use super::local::{InFlight, LocalRoute};
-use super::mapped_body::BodyMap;
+use super::mapped_body::{BodyMap, WHOLE_BODY_MAX};
 use super::phase::{RouteState, Target};
 use super::pool::{ConnectError, Reuse, TargetConnection};
 use super::refusal::{RefusalResponse, RefusalSubject};
@@ -31,6 +33,9 @@ use super::writes::is_safe;
 
 /// Interval at which the gateway checks whether the client of a held request is still connected.
 const HELD_TICK: Duration = Duration::from_millis(250);
+
+/// What is wrong with a request whose body cannot be read.
+const BROKEN_BODY: &str = "a body that ends too early or is badly framed";
 
 /// The client's connection was cut, so no response can be sent.
 #[derive(Debug, thiserror::Error)]
@@ -193,6 +198,13 @@ impl Forwarding {
         let track = Track::of(&request, place, shared.recorder.as_ref(), self.episode_recording());
         self.track = track.map(Rc::new);
         let (mut parts, incoming) = request.into_parts();
+        // The type is the client's, which the changes below keep.
+        let mapper = match &self.proxied {
+            Some(ProxiedRequest { bodies: Some(bodies), .. }) if !incoming.is_end_stream() => {
+                bodies.request_mapper(&parts.headers)
+            }
+            _ => None,
+        };
         let mut is_external = false;
         if let Some(proxied) = &mut self.proxied {
             change.into_iter().for_each(|change| change(proxied, &mut parts.headers));
@@ -202,15 +214,56 @@ impl Forwarding {
             }
         }
         headers::to_target(&mut parts, (!is_external).then_some(&self.client.origin), self.is_upgrade);
-        let body = if incoming.is_end_stream() {
-            RequestBody::None
-        } else {
-            let progress = Rc::new(BodyProgress::default());
-            self.progress = Some(Rc::clone(&progress));
-            let gather = self.track.as_ref().map(Gather::sent);
-            RequestBody::Streamed { incoming, progress, route: Rc::clone(&self.route), gather }
+        if incoming.is_end_stream() {
+            return self.run(Request::from_parts(parts, RequestBody::None)).await;
+        }
+        let (progress, route) = (Rc::new(BodyProgress::default()), Rc::clone(&self.route));
+        self.progress = Some(Rc::clone(&progress));
+        let gather = self.track.as_ref().map(Gather::sent);
+        let is_short = incoming.size_hint().exact().is_some_and(|size| size <= WHOLE_BODY_MAX);
+        let body = match mapper {
+            // Boxed: the bodies of few requests are mapped, and the future would enlarge that of every request.
+            Some(mut mapper) if is_short => match Box::pin(self.read_whole(incoming)).await {
+                Ok(sent) => {
+                    let mapped = mapper.last(&sent);
+                    if mapped != sent {
+                        BodyMap::forget_bytes(&mut parts.headers);
+                        parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(mapped.len()));
+                    }
+                    RequestBody::Whole(Box::new(WholeBody::new(Bytes::from(mapped), progress, route, gather)))
+                }
+                Err(refusal) => return Ok(self.own(&refusal).await),
+            },
+            mapper => {
+                if mapper.is_some() {
+                    BodyMap::forget_bytes(&mut parts.headers);
+                }
+                RequestBody::Streamed(Box::new(StreamedBody::new(incoming, progress, route, gather, mapper)))
+            }
         };
         self.run(Request::from_parts(parts, body)).await
+    }
+
+    /// Reads a client's body to its end. A revocation of the access does not wait for the client.
+    async fn read_whole(&self, mut incoming: Incoming) -> Result<Vec<u8>, RefusalResponse> {
+        let mut read = Vec::new();
+        loop {
+            let next = std::future::poll_fn(|cx| Pin::new(&mut incoming).poll_frame(cx));
+            let frame = match &self.proxied {
+                None => next.await,
+                Some(proxied) => tokio::select! {
+                    frame = next => frame,
+                    () = proxied.access.revoked() => {
+                        return Err(self.revocation().unwrap_or_else(RefusalResponse::overtaken));
+                    }
+                },
+            };
+            match frame {
+                None => return Ok(read),
+                Some(Ok(frame)) => read.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data)),
+                Some(Err(_)) => return Err(RefusalResponse::malformed(BROKEN_BODY)),
+            }
+        }
     }
 
     async fn run(&mut self, mut request: Request<RequestBody>) -> Result<Response<AnswerBody>, Gone> {
@@ -470,7 +523,7 @@ impl Forwarding {
     /// Builds the response for a target that failed to answer; the fault may be the client's own body.
     async fn failed(&mut self, refusal: RefusalResponse) -> Response<AnswerBody> {
         if self.progress.as_ref().is_some_and(|progress| progress.is_broken.get()) {
-            return self.own(&RefusalResponse::malformed("a body that ends too early or is badly framed")).await;
+            return self.own(&RefusalResponse::malformed(BROKEN_BODY)).await;
         }
         self.route.shared.counters.target_failed();
         self.own(&refusal).await

@@ -1,6 +1,6 @@
-//! The body of a response whose addresses are replaced, and the headers that depend on its bytes.
+//! The bodies of a request and its response whose addresses are replaced, and the headers that depend on their bytes.
 //!
-//! Text is mapped: HTML, CSS, JavaScript, JSON, XML and all other media types of text. A body without a media type is
+//! Text of responses is mapped: HTML, CSS, JavaScript, JSON, XML and all other media types of text. A body without a media type is
 //! mapped as well, because browsers look for HTML in it. Everything else, such as images, is passed on as it is.
 //!
 //! | Header | Change |
@@ -10,6 +10,11 @@
 //! | `Content-Length`, `Accept-Ranges`, digests | removed from mapped responses |
 //! | `ETag` | gets a suffix that names the addresses, which `If-Match` and `If-None-Match` lose on their way back |
 //! | `Last-Modified` | removed from mapped responses, because it says nothing about the addresses |
+//!
+//! In requests, text of a declared media type is mapped back, such as forms and JSON, so that the site does not see the
+//! addresses of slots. Uploads (`multipart/form-data`) and everything else stay as they are, because the gateway does
+//! not know which of their parts are text. A body of a known length of up to [`WHOLE_BODY_MAX`] bytes is read to its end
+//! before it is sent, so that its `Content-Length` is right; a longer one is sent in chunks.
 //!
 //! A client that keeps pages for a later episode therefore gets the later episode's addresses. A site that compresses a
 //! text although it was asked not to cannot be mapped, so its response is refused.
@@ -30,6 +35,9 @@ static DIGESTS: [HeaderName; 4] = [
     HeaderName::from_static("content-digest"),
     HeaderName::from_static("repr-digest"),
 ];
+
+/// The longest body of a request that is read to its end before it is sent.
+pub(super) const WHOLE_BODY_MAX: u64 = 1 << 20;
 
 /// The reason why the addresses in a body cannot be replaced.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -73,6 +81,19 @@ impl BodyMap {
                 }
             }
         }
+    }
+
+    /// Returns the mapper of the body of a request, if it is mapped.
+    pub(super) fn request_mapper(&self, headers: &HeaderMap) -> Option<Box<AddressMapper>> {
+        let is_plain = headers.get(CONTENT_ENCODING).is_none_or(|coding| coding.as_bytes() == b"identity");
+        let is_mapped = is_plain && headers.contains_key(CONTENT_TYPE) && is_text(headers);
+        is_mapped.then(|| Box::new(AddressMapper::new(Rc::clone(&self.table), AddressDirection::ToSite)))
+    }
+
+    /// Removes the headers of a request that a change of its body makes wrong.
+    pub(super) fn forget_bytes(headers: &mut HeaderMap) {
+        headers.remove(CONTENT_LENGTH);
+        DIGESTS.iter().for_each(|name| drop(headers.remove(name)));
     }
 
     /// Checks that the body can be mapped, if it has to be.
@@ -191,6 +212,29 @@ mod tests {
             assert_eq!(passed.headers["content-length"], "5", "{kind}");
         }
         assert!(map(1).map_response(&mut parts(204, &[])).is_none());
+    }
+
+    #[test]
+    fn forms_and_json_of_requests_are_mapped_and_uploads_pass() {
+        let is_mapped = |headers: &[(HeaderName, &'static str)]| {
+            let headers = headers.iter().map(|(name, value)| (name.clone(), HeaderValue::from_static(value)));
+            map(1).request_mapper(&HeaderMap::from_iter(headers)).is_some()
+        };
+        for kind in [
+            "application/x-www-form-urlencoded",
+            "application/json; charset=utf-8",
+            "application/vnd.api+json",
+            "text/plain;charset=UTF-8",
+            "text/xml",
+        ] {
+            assert!(is_mapped(&[(CONTENT_TYPE, kind)]), "{kind}");
+            assert!(is_mapped(&[(CONTENT_TYPE, kind), (CONTENT_ENCODING, "identity")]), "{kind}");
+            assert!(!is_mapped(&[(CONTENT_TYPE, kind), (CONTENT_ENCODING, "gzip")]), "{kind}");
+        }
+        for kind in ["multipart/form-data; boundary=x", "application/octet-stream", "image/png", "application/grpc"] {
+            assert!(!is_mapped(&[(CONTENT_TYPE, kind)]), "{kind}");
+        }
+        assert!(!is_mapped(&[]), "nobody says what it is");
     }
 
     #[test]

@@ -38,6 +38,9 @@ pub struct EnvArgs {
     /// Program that reads the variables
     #[arg(long = "for", value_enum, default_value_t = EnvReader::All, value_name = "READER")]
     pub reader: EnvReader,
+    /// Use the URLs at the own ports of these slots, which answer while an episode has them
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    pub slot: Option<u32>,
 }
 
 #[derive(Debug, Args)]

@@ -87,9 +87,11 @@ pub fn of(path: &str) -> Option<Examples> {
             &[("arenad validate lab", "Reports all problems, each with its position."), ("arenad validate --json", "")]
         }
         "config" => &[("arenad config webarena", ""), ("arenad config webarena --variables", "")],
-        "env" => {
-            &[("eval \"$(arenad env mini)\"", ""), ("arenad env webarena --for browsergym --format dotenv > .env", "")]
-        }
+        "env" => &[
+            ("eval \"$(arenad env mini)\"", ""),
+            ("arenad env webarena --for browsergym --format dotenv > .env", ""),
+            ("arenad env mini --slot 2", "For the client of an episode that has slot 2 and takes no proxy."),
+        ],
         "schema" => &[("arenad schema environment > environment.schema.json", "")],
         "images" => &[("arenad images ls webarena", ""), ("arenad images pull webarena shopping", "")],
         "images ls" => &[("arenad images ls webarena", ""), ("arenad images ls webarena gitlab --json", "")],

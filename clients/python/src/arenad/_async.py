@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 from ._episode import Episode, EpisodeRequest
-from .types import EpisodeProxy, EpisodeSite, EpisodeStateEvent, ReportedEpisode
+from .types import EpisodeProxy, EpisodeSite, EpisodeStateEvent, RecordedRequests, ReportedEpisode
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -128,6 +128,11 @@ class AsyncEpisode:
         return self._episode.urls
 
     @property
+    def port_urls(self) -> dict[str, str]:
+        """The URL of each site for a client that takes no proxy; see `Episode.port_urls`."""
+        return self._episode.port_urls
+
+    @property
     def proxy(self) -> EpisodeProxy | None:
         """The episode proxy for Playwright: `await browser.new_context(proxy=episode.proxy)`."""
         return self._episode.proxy
@@ -142,6 +147,11 @@ class AsyncEpisode:
         """The environment variables that benchmarks read, such as `SHOPPING`."""
         return self._episode.variables
 
+    @property
+    def port_variables(self) -> dict[str, str]:
+        """The same variables with `port_urls`."""
+        return self._episode.port_variables
+
     async def events(self, *, after: int | None = None) -> AsyncIterator[EpisodeStateEvent]:
         """Yields the states of the episode, past and future, until its end."""
         events = self._episode.events(after=after)
@@ -155,9 +165,12 @@ class AsyncEpisode:
         timeout: float = 60.0,
         owner: str | None = None,
         labels: Mapping[str, str] | None = None,
+        record: RecordedRequests | None = None,
     ) -> list[AsyncEpisode]:
         """Returns new episodes whose sites start in the present state of this one; see `Episode.fork`."""
-        fork = functools.partial(self._episode.fork, children, timeout=timeout, owner=owner, labels=labels)
+        fork = functools.partial(
+            self._episode.fork, children, timeout=timeout, owner=owner, labels=labels, record=record
+        )
         return [AsyncEpisode(episode) for episode in await in_own_thread(fork)]
 
 

@@ -24,6 +24,7 @@ from .types import (
     Located,
     Operation,
     QueuedRequest,
+    RecordedRequests,
     ReportedEpisode,
     Session,
     Site,
@@ -213,6 +214,7 @@ class Arena:
         owner: str | None = None,
         labels: Mapping[str, str] | None = None,
         key: str | None = None,
+        record: RecordedRequests | None = None,
         environment: str | None = None,
     ) -> Episode:
         """Starts an episode on these sites, on those of a native task, or on all, and returns when they can be reached.
@@ -220,10 +222,11 @@ class Arena:
         Use it as a context manager: `with arena.episode(["gitlab"]) as episode:`. Waits up to `timeout` seconds for
         slots, and then raises `NoSlot`. If the queue is full or the owner has too many episodes, it tries again when the
         daemon says, within the same time. `ttl` counts only when the connection to the daemon is lost. Repetitions with
-        the same `key` get the same episode.
+        the same `key` get the same episode. `record` keeps `all` requests of the episode or the `writes` among them on
+        disk, for `har`; nothing is recorded without it.
         """
         request = self._episode_request(
-            sites, task, snapshots, slots, timeout, ttl, owner, labels, key, environment
+            sites, task, snapshots, slots, timeout, ttl, owner, labels, key, record, environment
         )
         return request.start()
 
@@ -326,6 +329,7 @@ class Arena:
         owner: str | None,
         labels: Mapping[str, str] | None,
         key: str | None,
+        record: RecordedRequests | None,
         environment: str | None,
     ) -> EpisodeRequest:
         if isinstance(sites, str):
@@ -340,6 +344,7 @@ class Arena:
             "owner": owner,
             "labels": dict(labels or {}),
         }
+        body |= {} if record is None else {"record": record}
         return EpisodeRequest(self._transport, body, timeout=timeout, key=key)
 
     def _run(self, words: list[str], variables: Mapping[str, str] | None = None) -> Any:
@@ -494,11 +499,12 @@ class AsyncArena:
         owner: str | None = None,
         labels: Mapping[str, str] | None = None,
         key: str | None = None,
+        record: RecordedRequests | None = None,
         environment: str | None = None,
     ) -> AsyncEpisodeStart:
         """Starts an episode, as `Arena.episode` does: `async with arena.episode(["gitlab"]) as episode:`. If the task that
         waits is cancelled, the request is withdrawn."""
         request = self._arena._episode_request(
-            sites, task, snapshots, slots, timeout, ttl, owner, labels, key, environment
+            sites, task, snapshots, slots, timeout, ttl, owner, labels, key, record, environment
         )
         return AsyncEpisodeStart(request)

@@ -22,6 +22,7 @@ from .types import (
     EpisodeProxy,
     EpisodeSite,
     EpisodeStateEvent,
+    RecordedRequests,
     ReportedEpisode,
     StartedEpisode,
     StorageState,
@@ -131,6 +132,13 @@ class Episode:
         return {site["site"]: site[kind] for site in self.sites if site[kind] is not None}  # type: ignore[literal-required]
 
     @property
+    def port_urls(self) -> dict[str, str]:
+        """The URL of each site for a client that takes no proxy: at the own port of its slot, or else the public one.
+        A site that has neither is left out."""
+        direct = {site["site"]: site.get("port_url") or site["url"] for site in self.sites}
+        return {site: url for site, url in direct.items() if url is not None}
+
+    @property
     def proxy(self) -> EpisodeProxy | None:
         """The episode proxy for Playwright: `browser.new_context(proxy=episode.proxy)`. `None` if the daemon offers none."""
         return self._started["proxy"]
@@ -149,6 +157,11 @@ class Episode:
     def variables(self) -> dict[str, str]:
         """The environment variables that benchmarks read, such as `SHOPPING`."""
         return self.reported.get("variables", {})
+
+    @property
+    def port_variables(self) -> dict[str, str]:
+        """The same variables with `port_urls`. Empty if a site cannot be reached without the proxy."""
+        return self.reported.get("port_variables", {})
 
     def storage_state(self, site: str, account: str | None = None) -> StorageState:
         """Returns the session of an account in Playwright's format; without a name, of the only one that can sign in."""
@@ -245,7 +258,8 @@ class Episode:
         return number
 
     def har(self) -> dict[str, Any]:
-        """Returns the recorded traffic of the episode's sites as a HAR without secrets."""
+        """Returns the requests of an episode that is recorded (`record`), or else the traffic of its sites that the
+        environment records, as a HAR without secrets."""
         har: dict[str, Any] = self._ask("GET", "/har")
         return har
 
@@ -273,16 +287,20 @@ class Episode:
         timeout: float = 60.0,
         owner: str | None = None,
         labels: Mapping[str, str] | None = None,
+        record: RecordedRequests | None = None,
     ) -> list[Episode]:
         """Returns new episodes whose sites start in the present state of this one, which goes on.
 
         Sessions and everything else in the stores are equal; what is only in the memory of a site's processes is not.
+        Without `record`, the children are recorded as this episode is; the record of a child begins with that of its
+        parent.
         Raises `NoSlot` if not all children get their slots within `timeout` seconds; then there is no child. Each child
         is independent: it ends with a block of its own, with `end`, or with the process.
         """
         body: dict[str, Any] = {"children": children, "wait_seconds": round(timeout), "detach": True}
         body |= {} if owner is None else {"owner": owner}
         body |= {} if labels is None else {"labels": dict(labels)}
+        body |= {} if record is None else {"record": record}
         path, headers = f"{self._path}/fork", {"Idempotency-Key": f"python-{uuid.uuid4()}"}
         forked = self._transport.request("POST", path, body, headers, timeout=FORK_TIMEOUT)
         episodes: list[Episode] = []

@@ -286,9 +286,11 @@ class EpisodeEnding(TypedDict):
     slot: str | None
 
 
-class EpisodeSite(TypedDict):
-    """A site of an episode. `slot` is `None` for a site that all episodes share."""
+RecordedRequests = Literal["all", "writes", "none"]
+"""Which requests of an episode are recorded. Requests other than GET, HEAD and OPTIONS count as writes."""
 
+
+class _EpisodeSite(TypedDict):
     site: str
     slot: int | None
     instance: str | None
@@ -298,6 +300,13 @@ class EpisodeSite(TypedDict):
     """The public URL; `None` for a slot without a public port."""
     proxy_url: str | None
     """The URL through the episode proxy; `None` if the daemon offers none."""
+
+
+class EpisodeSite(_EpisodeSite, total=False):
+    """A site of an episode. `slot` is `None` for a site that all episodes share."""
+
+    port_url: str | None
+    """The URL at the own port of the slot, for clients that take no proxy; `None` if it has none."""
 
 
 class _ReportedEpisode(TypedDict):
@@ -317,9 +326,12 @@ class _ReportedEpisode(TypedDict):
 
 
 class ReportedEpisode(_ReportedEpisode, total=False):
-    """An episode at one moment. `variables` is left out of lists and of episodes without slots."""
+    """An episode at one moment. `variables` is left out of lists and of episodes without slots, and `port_variables` if a
+    site cannot be reached without the proxy. Daemons that record no episodes leave out `record`."""
 
+    record: RecordedRequests | None
     variables: dict[str, str]
+    port_variables: dict[str, str]
 
 
 class EpisodeProxy(TypedDict):

@@ -69,10 +69,37 @@ impl EnvironmentRegistry {
     /// Returns the program that uses a port, or the reason why the port cannot be opened.
     async fn owner(&self, address: SocketAddr, error: &OpenError) -> String {
         match error {
-            OpenError::PortTaken { .. } => self.shared.machine.port_owner(self.shared.engine.as_ref(), address).await,
+            OpenError::PortTaken { .. } => match self.own_use(address.port()) {
+                Some(own) => format!("this daemon, as {own}"),
+                None => self.shared.machine.port_owner(self.shared.engine.as_ref(), address).await,
+            },
             error => describe(error),
         }
     }
+
+    /// Returns the use that this daemon makes of a port, if sites that are up or the episode proxy have it.
+    fn own_use(&self, port: u16) -> Option<String> {
+        let of_sites = self.read(|running| {
+            running.values().find_map(|environment| {
+                let sites = environment.definition.sites.iter();
+                let up = sites.filter(|site| environment.instances.contains_key(&site.name));
+                up.filter_map(|site| use_of(site, port))
+                    .next()
+                    .map(|found| format!("{found} of {}", environment.definition.name))
+            })
+        });
+        of_sites.or_else(|| self.slot_ports.is_proxy(port).then(|| "the episode proxy".to_owned()))
+    }
+}
+
+/// Returns the use that a site makes of a port.
+fn use_of(site: &Site, port: u16) -> Option<String> {
+    if site.public.port == port {
+        return Some(format!("the public port of {}", site.name));
+    }
+    let ports = site.ports?;
+    let slot = (1..=site.slots.max).find(|slot| ports.of(*slot) == Some(port))?;
+    Some(format!("the port of slot {slot} of {}", site.name))
 }
 
 pub(super) fn hold_limits(site: &Site) -> HoldLimits {

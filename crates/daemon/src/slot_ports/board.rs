@@ -62,6 +62,12 @@ impl SlotPortBoard {
         let _ = self.knowledge.proxy.set(server.to_owned());
     }
 
+    /// Returns whether the episode proxy listens on a port of this number.
+    pub(crate) fn is_proxy(&self, port: u16) -> bool {
+        let proxy = self.knowledge.proxy.get();
+        proxy.and_then(|server| server.rsplit_once(':')?.1.parse().ok()) == Some(port)
+    }
+
     /// Sets the definition by which requests are decided from now on.
     pub(crate) fn define(&self, definition: &Environment) {
         let mut environments = self.knowledge.environments.write().unwrap_or_else(PoisonError::into_inner);

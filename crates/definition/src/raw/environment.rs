@@ -378,8 +378,8 @@ pub(crate) struct RawSlotPorts {
     /// stride of 10, ten sites can have consecutive bases. Default: 1.
     #[schemars(range(min = 1, max = 65_535))]
     pub(crate) stride: Option<u32>,
-    /// The absolute addresses of sites, such as `http://localhost:7770/`, in the bodies of the site's responses.
-    #[schemars(required)]
+    /// The absolute addresses of sites, such as `http://localhost:7770/`, in the bodies of the site's responses, and
+    /// those of slots in the bodies of requests. Default: `mapped`.
     pub(crate) bodies: Option<RawBodyAddresses>,
 }
 
@@ -388,7 +388,7 @@ pub(crate) struct RawSlotPorts {
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub(crate) enum RawBodyAddresses {
-    /// The gateway replaces them by the addresses of the episode's slots.
+    /// The gateway replaces them by the addresses of the episode's slots, and those by the site's own in requests.
     Mapped,
     /// There are none, so bodies are passed on as they are.
     Unchanged,

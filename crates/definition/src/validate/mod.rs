@@ -56,6 +56,8 @@ pub(crate) struct ValidationContext<'a> {
     pub(crate) name: &'a str,
     /// Address that public ports listen on.
     pub(crate) listen: IpAddr,
+    /// The port of the reset server of harnesses.
+    pub(crate) reset_port: u16,
     /// Scope of the environment file.
     pub(crate) environment: Scope<'a>,
     /// Scope of the Compose file.

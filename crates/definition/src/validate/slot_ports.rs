@@ -29,10 +29,10 @@ pub(super) fn slot_ports(scope: Scope<'_>, raw: &RawSite, slots: SlotSpec) -> Op
         scope.key("stride").error("value", format!("a stride of {stride}")).expected("1 to 65535").report();
         return None;
     };
-    let bodies = match ports.bodies? {
-        RawBodyAddresses::Mapped => BodyAddresses::Mapped,
-        RawBodyAddresses::Unchanged => BodyAddresses::Unchanged,
-        RawBodyAddresses::Unmappable => BodyAddresses::Unmappable,
+    let bodies = match ports.bodies {
+        Some(RawBodyAddresses::Mapped) | None => BodyAddresses::Mapped,
+        Some(RawBodyAddresses::Unchanged) => BodyAddresses::Unchanged,
+        Some(RawBodyAddresses::Unmappable) => BodyAddresses::Unmappable,
     };
     let found = SlotPorts { base: ports.base.as_ref().and_then(Port::number)?, stride, bodies };
     if found.of(slots.max).is_none() {
@@ -56,39 +56,55 @@ fn fit(slots: usize) -> String {
 
 /// The use of a port.
 #[derive(Clone, Copy)]
-struct PortUse<'a> {
-    site: &'a Site,
-    /// The slot whose own port it is; `None` if it is the public port of the site.
-    slot: Option<u32>,
+enum PortUse<'a> {
+    /// The public port of a site.
+    Public(&'a Site),
+    /// The own port of a slot.
+    Slot(&'a Site, u32),
+    /// The port of the reset server of harnesses.
+    ResetServer,
 }
 
 impl PortUse<'_> {
     fn text(self) -> String {
-        match self.slot {
-            Some(slot) => format!("the port of slot {slot} of the site `{}`", self.site.name),
-            None => format!("the public port of the site `{}`", self.site.name),
+        match self {
+            Self::Public(site) => format!("the public port of the site `{}`", site.name),
+            Self::Slot(site, slot) => format!("the port of slot {slot} of the site `{}`", site.name),
+            Self::ResetServer => "the port of the reset server of harnesses".to_owned(),
+        }
+    }
+
+    /// Returns the place in the files that gives the port this use, and a remark about it. `None` for a default.
+    fn place(self, context: ValidationContext<'_>) -> Option<(Scope<'_>, String)> {
+        let sites = context.environment.key("sites");
+        match self {
+            Self::Public(site) => {
+                let place = port_place(context, sites.key(site.name.as_str()), site);
+                Some((place, format!("`{}` has it here", site.name)))
+            }
+            Self::Slot(site, _) => {
+                let place = sites.key(site.name.as_str()).key("ports").key("base");
+                Some((place, format!("`{}` has it here", site.name)))
+            }
+            Self::ResetServer if context.environment.has("reset_port") => {
+                Some((context.environment.key("reset_port"), "the reset server has it here".to_owned()))
+            }
+            Self::ResetServer => None,
         }
     }
 }
 
-/// Reports own ports that are used for something else as well.
+/// Reports own ports that are used for something else as well. The episode proxy and the API are not known here: their
+/// ports are the daemon's.
 pub(super) fn free_ports(context: ValidationContext<'_>, sites: &[Site]) {
-    let sites_scope = context.environment.key("sites");
-    let place = |used: PortUse<'_>| {
-        let scope = sites_scope.key(used.site.name.as_str());
-        match used.slot {
-            Some(_) => scope.key("ports").key("base"),
-            None => port_place(context, scope, used.site),
-        }
-    };
-    let public = sites.iter().map(|site| (site.public.port, PortUse { site, slot: None }));
-    let mut taken: BTreeMap<u16, PortUse<'_>> = public.collect();
+    let mut taken = BTreeMap::from([(context.reset_port, PortUse::ResetServer)]);
+    taken.extend(sites.iter().map(|site| (site.public.port, PortUse::Public(site))));
     for site in sites {
         let Some(ports) = site.ports else { continue };
         // One report for each site: further slots are likely to meet the same site.
         for slot in 1..=site.slots.max {
             let Some(port) = ports.of(slot) else { break };
-            let own = PortUse { site, slot: Some(slot) };
+            let own = PortUse::Slot(site, slot);
             let Some(other) = taken.get(&port).copied() else {
                 taken.insert(port, own);
                 continue;
@@ -100,13 +116,12 @@ pub(super) fn free_ports(context: ValidationContext<'_>, sites: &[Site]) {
                     format!("{}: choose another `base` or `stride`, or lower `slots.max`", fit(fitting))
                 }
             };
-            let there = place(other);
-            let message = format!("{}, {port}, is {}", own.text(), other.text());
-            let draft = place(own).error("conflict", message);
-            draft
-                .related(there.source(), there.span(), format!("`{}` has it here", other.site.name))
-                .help(help)
-                .report();
+            let Some((here, _)) = own.place(context) else { break };
+            let mut draft = here.error("conflict", format!("{}, {port}, is {}", own.text(), other.text()));
+            if let Some((there, remark)) = other.place(context) {
+                draft = draft.related(there.source(), there.span(), remark);
+            }
+            draft.help(help).report();
             break;
         }
     }

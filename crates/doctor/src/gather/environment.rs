@@ -5,9 +5,10 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
-use super::{folder, program, system};
+use super::{DaemonPorts, folder, program, system};
 use crate::facts::{
     EnvironmentRequirements, ImageOrigin, MissingData, MissingImage, Needs, PortState, PublicPort, SiteNeeds,
+    SlotPortRange,
 };
 use crate::judge::capacity::{Holds, HostFileSystem, Resources};
 use crate::ports::{self, PortOwner};
@@ -21,18 +22,34 @@ use arenad_model::site::{self, Site};
 /// The prefix of the build arguments that select the base image in the Dockerfiles shipped with arenad.
 const BASE_ARGUMENT: &str = "BASE_IMAGE";
 
+/// The daemon, as the process that may listen on a port.
+#[derive(Clone, Copy)]
+pub(super) struct DaemonListener<'a> {
+    /// The id of its process, if it runs.
+    pub(super) pid: Option<u32>,
+    /// Its ports.
+    pub(super) ports: &'a DaemonPorts,
+}
+
 /// Examines an environment. `engine` must be one that answers: with any other, each query would wait for its time-out.
 pub(super) async fn look(
     engine: Option<&dyn Engine>,
     wanted: &site::Environment,
     running: &BTreeSet<String>,
-    daemon: Option<u32>,
+    daemon: DaemonListener<'_>,
 ) -> EnvironmentRequirements {
-    let mut public = Vec::new();
+    let (mut public, mut slot_ports) = (Vec::new(), Vec::new());
     for site in &wanted.sites {
         let address = SocketAddr::new(wanted.listen, site.public.port);
         let state = port(engine, address, daemon).await;
         public.push(PublicPort { site: site.name.to_string(), address, state });
+        let Some(own) = site.ports else { continue };
+        let mut ports = Vec::new();
+        for number in (1..=site.slots.max).filter_map(|slot| own.of(slot)) {
+            let address = SocketAddr::new(wanted.listen, number);
+            ports.push((address, port(engine, address, daemon).await));
+        }
+        slot_ports.push(SlotPortRange { site: site.name.to_string(), ports });
     }
     let new: Vec<&Site> = wanted.sites.iter().filter(|site| !running.contains(site.name.as_str())).collect();
     let needs = needs(engine, wanted, &new).await;
@@ -41,6 +58,7 @@ pub(super) async fn look(
     EnvironmentRequirements {
         name: wanted.name.to_string(),
         ports: public,
+        slot_ports,
         needs,
         root: wanted.root.clone(),
         root_room: folder::room(&wanted.root),
@@ -72,11 +90,16 @@ async fn never_rewound(engine: Option<&dyn Engine>, wanted: &site::Environment) 
 }
 
 /// Tests whether the gateway could listen on an address, by listening for an instant.
-async fn port(engine: Option<&dyn Engine>, address: SocketAddr, daemon: Option<u32>) -> PortState {
+async fn port(engine: Option<&dyn Engine>, address: SocketAddr, daemon: DaemonListener<'_>) -> PortState {
+    let other =
+        daemon.ports.others.get(&address.port()).map(|purpose| PortState::OfDaemon { purpose: purpose.clone() });
     let error = match TcpListener::bind(address) {
-        Ok(_) => return PortState::Free,
+        Ok(_) => return other.unwrap_or(PortState::Free),
         Err(error) if error.kind() == ErrorKind::AddrInUse => match ports::owner(engine, address).await {
-            PortOwner::Process { pid, .. } if daemon == u32::try_from(pid).ok() => return PortState::Ours,
+            PortOwner::Process { pid, .. } if daemon.pid == u32::try_from(pid).ok() => {
+                let unknown = || PortState::OfDaemon { purpose: "its API or another environment".to_owned() };
+                return other.unwrap_or_else(|| if daemon.ports.is_up { PortState::Ours } else { unknown() });
+            }
             owner => return PortState::Held { owner: owner.to_string() },
         },
         Err(error) => error,

@@ -8,7 +8,7 @@ mod environment;
 mod folder;
 mod system;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::Duration;
@@ -41,6 +41,17 @@ pub struct ExaminationSubject<'a> {
     pub environment: Option<&'a Environment>,
     /// The names of its sites that are already up.
     pub running: BTreeSet<String>,
+    /// The ports of the daemon.
+    pub daemon_ports: DaemonPorts,
+}
+
+/// The ports that the daemon uses, or will use once it runs.
+#[derive(Debug, Clone, Default)]
+pub struct DaemonPorts {
+    /// The ports that it uses for something else than the sites of the examined environment, with the use.
+    pub others: BTreeMap<u16, String>,
+    /// Whether the examined environment is up, so that all further ports of the daemon are its own.
+    pub is_up: bool,
 }
 
 /// Gathers all facts about the host.
@@ -63,7 +74,10 @@ pub async fn facts(subject: ExaminationSubject<'_>) -> Facts {
     let routes = system::routes().into_iter().filter(|route| routes_before.contains(route)).collect();
     let answering = matches!(engine, facts::EngineState::Answers(_)).then_some(subject.engine);
     let environment = match subject.environment {
-        Some(wanted) => Some(environment::look(answering, wanted, &subject.running, daemon_pid).await),
+        Some(wanted) => {
+            let daemon = environment::DaemonListener { pid: daemon_pid, ports: &subject.daemon_ports };
+            Some(environment::look(answering, wanted, &subject.running, daemon).await)
+        }
         None => None,
     };
     Facts {

@@ -1,7 +1,7 @@
 //! Judges addresses and ports: whether instance networks can be created, and whether the public ports are available.
 
 use super::answering;
-use crate::facts::{AnsweringEngine, Facts, ImageOrigin, NetworkFacts, PortState, PublicPort};
+use crate::facts::{AnsweringEngine, Facts, ImageOrigin, NetworkFacts, PortState, PublicPort, SlotPortRange};
 use crate::finding::{Area, Finding, Level};
 use arenad_model::subnet::Subnet;
 
@@ -42,6 +42,7 @@ pub(crate) fn judge(facts: &Facts) -> Vec<Finding> {
     findings.extend(filters(facts, engine));
     if let Some(environment) = &facts.environment {
         findings.extend(environment.ports.iter().map(port));
+        findings.extend(environment.slot_ports.iter().filter_map(slot_ports));
     }
     findings
 }
@@ -169,6 +170,8 @@ fn port(port: &PublicPort) -> Finding {
         PortState::Ours => finding("port", Level::Ok, format!("{address} (for {site}) is served by arenad's daemon")),
         PortState::Held { owner } => problem(format!("{address} (for {site}) is held by {owner}"))
             .cure("stop what holds it, or change `public.port` of the site in the environment file"),
+        PortState::OfDaemon { purpose } => problem(format!("{address} (for {site}) is {}", used_by_daemon(purpose)))
+            .cure("change `public.port` of the site in the environment file, or the other use"),
         PortState::Denied => problem(format!("this user may not listen on {address} (for {site})")).cure(
             "choose a `public.port` from 1024 up, run arenad as root, or \
              `sysctl -w net.ipv4.ip_unprivileged_port_start=0`",
@@ -177,6 +180,51 @@ fn port(port: &PublicPort) -> Finding {
             .cure("correct `listen` of the environment file: it is an address of this host"),
     };
     finding.about(site)
+}
+
+fn used_by_daemon(purpose: &str) -> String {
+    format!("used by arenad's daemon for {purpose}")
+}
+
+/// Judges the own ports of a site's slots together, because they are many. The site comes up only with all of them.
+fn slot_ports(range: &SlotPortRange) -> Option<Finding> {
+    let SlotPortRange { site, ports } = range;
+    let ((first, _), (last, _)) = (ports.first()?, ports.last()?);
+    let shown = match ports.len() {
+        1 => format!("{first} (own port of slot 1 of {site})"),
+        _ => format!("{first} to {} (own ports of slots 1 to {} of {site})", last.port(), ports.len()),
+    };
+    let is = if ports.len() == 1 { "is" } else { "are" };
+    let is_fine = |state: &PortState| matches!(state, PortState::Free | PortState::Ours);
+    let mut wrong = ports.iter().zip(1..).filter(|((_, state), _)| !is_fine(state));
+    let finding = match wrong.next() {
+        None if ports.iter().all(|(_, state)| *state == PortState::Ours) => {
+            finding("slot-ports", Level::Ok, format!("{shown} {is} served by arenad's daemon"))
+        }
+        // Some are served already if the number of slots has grown.
+        None => finding("slot-ports", Level::Ok, format!("{shown} {is} available")),
+        Some(((address, state), slot)) => {
+            let why = match state {
+                PortState::Held { owner } => format!("held by {owner}"),
+                PortState::OfDaemon { purpose } => used_by_daemon(purpose),
+                PortState::Denied => "not allowed for this user".to_owned(),
+                PortState::Failed(said) => format!("no address to listen on: {said}"),
+                PortState::Free | PortState::Ours => "available".to_owned(),
+            };
+            let others = match wrong.count() {
+                0 => String::new(),
+                count => format!(", and {count} more of its own ports cannot be opened either"),
+            };
+            finding(
+                "slot-ports",
+                Level::Problem,
+                format!("{address} (own port of slot {slot} of {site}) is {why}{others}"),
+            )
+            .so(format!("{site} cannot come up"))
+            .cure("stop what holds it, change `ports` of the site in the environment file, or lower `slots.max`")
+        }
+    };
+    Some(finding.about(site))
 }
 
 #[cfg(test)]
@@ -261,6 +309,31 @@ mod tests {
                 .iter()
                 .all(|finding| finding.level == Level::Problem && finding.cure.is_some())
         );
+    }
+
+    #[test]
+    fn the_own_ports_of_a_site_are_one_finding() {
+        let range = |states: &[PortState]| {
+            let address = |at: usize| {
+                (([127, 0, 0, 1], 17_771 + 10 * u16::try_from(at).expect("few")).into(), states[at].clone())
+            };
+            let ports = (0..states.len()).map(address).collect();
+            slot_ports(&SlotPortRange { site: "shop".to_owned(), ports }).expect("a finding")
+        };
+        use PortState::{Denied, Free, Ours};
+        assert_eq!(range(&[Free]).seen, "127.0.0.1:17771 (own port of slot 1 of shop) is available");
+        let several = range(&[Free, Ours]);
+        assert_eq!(several.seen, "127.0.0.1:17771 to 17781 (own ports of slots 1 to 2 of shop) are available");
+        assert!(range(&[Ours, Ours]).seen.ends_with("are served by arenad's daemon"));
+        let proxy = PortState::OfDaemon { purpose: "the episode proxy".to_owned() };
+        let taken = range(&[Free, proxy, Denied, PortState::Held { owner: "nginx (pid 7)".to_owned() }]);
+        assert_eq!(
+            taken.seen,
+            "127.0.0.1:17781 (own port of slot 2 of shop) is used by arenad's daemon for the episode proxy, and 2 more of \
+             its own ports cannot be opened either"
+        );
+        assert!(taken.level == Level::Problem && taken.cure.is_some());
+        assert!(slot_ports(&SlotPortRange { site: "shop".to_owned(), ports: Vec::new() }).is_none());
     }
 
     #[test]

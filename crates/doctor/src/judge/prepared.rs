@@ -63,6 +63,7 @@ pub(crate) fn environment() -> EnvironmentRequirements {
     EnvironmentRequirements {
         name: "mini".to_owned(),
         ports: Vec::new(),
+        slot_ports: Vec::new(),
         needs: Needs::default(),
         root: "/srv/arenad".into(),
         root_room: None,
