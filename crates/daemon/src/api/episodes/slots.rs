@@ -1,4 +1,4 @@
-//! The slots of an episode: how they are found, and the endpoints that read sessions and traffic of them.
+//! The slots of an episode: how they are found, and the endpoints that read sessions, values and traffic of them.
 
 use std::sync::Arc;
 
@@ -9,10 +9,12 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::{id, refusal, shown};
+use crate::api::environments::{JsonRequest, body};
 use crate::api::error::ApiError;
-use crate::api::{Api, accounts, har as recorded};
+use crate::api::{Api, accounts, har as recorded, locate};
 use crate::traffic::SiteTraffic;
 use arenad_api::episodes::StorageState;
+use arenad_api::{AccountSession, LocateRequest, LocateResponse};
 use arenad_episodes::{EpisodeError, EpisodeView};
 use arenad_instance::InstanceHandle;
 use arenad_model::episode::fence::FenceDecision;
@@ -89,17 +91,49 @@ pub(in crate::api) async fn storage_state(
     Path((text, site)): Path<(String, String)>,
     Query(query): Query<StorageQuery>,
 ) -> Result<Json<StorageState>, ApiError> {
-    let view = served(&api, &text)?;
-    let handles = instances(&api, &view)?;
-    let handle = self::site(&view, &handles, &site)?;
-    let account = match query.account {
+    let session = session(&api, &text, &site, query.account).await?;
+    Ok(Json(StorageState { cookies: session.cookies, origins: Vec::new() }))
+}
+
+/// `POST /v1/episodes/{id}/login/{site}?account=NAME`: returns the session of an account on the slot of the episode, with
+/// the headers of an account that signs in with headers.
+pub(in crate::api) async fn log_in(
+    State(api): State<Arc<Api>>,
+    Path((text, site)): Path<(String, String)>,
+    Query(query): Query<StorageQuery>,
+) -> Result<Json<AccountSession>, ApiError> {
+    session(&api, &text, &site, query.account).await.map(Json)
+}
+
+async fn session(api: &Api, text: &str, site: &str, account: Option<String>) -> Result<AccountSession, ApiError> {
+    let view = served(api, text)?;
+    let handles = instances(api, &view)?;
+    let handle = self::site(&view, &handles, site)?;
+    let account = match account {
         Some(account) => account,
         None => only_account(handle)?,
     };
-    let session = accounts::session(&api, shown::environment(&view), handle, &account).await?;
+    let session = accounts::session(api, shown::environment(&view), handle, &account).await;
     // The episode may have ended while the account signed in, and the session would be of its successor.
-    served(&api, &text)?;
-    Ok(Json(StorageState { cookies: session.cookies, origins: Vec::new() }))
+    served(api, text)?;
+    session
+}
+
+/// `POST /v1/episodes/{id}/locate/{site}`: runs a locator or a helper on the slot of the episode, and returns its value
+/// with the evidence.
+pub(in crate::api) async fn locate(
+    State(api): State<Arc<Api>>,
+    Path((text, site)): Path<(String, String)>,
+    request: JsonRequest<LocateRequest>,
+) -> Result<Json<LocateResponse>, ApiError> {
+    let request = body(request)?;
+    let view = served(&api, &text)?;
+    let handles = instances(&api, &view)?;
+    let handle = self::site(&view, &handles, &site)?;
+    let read = locate::read(&api, shown::environment(&view), handle, request).await;
+    // The episode may have ended meanwhile, and the value would be of its successor.
+    instances(&api, &served(&api, &text)?)?;
+    read.map(Json)
 }
 
 /// Returns the only account of a site that can sign in.
