@@ -75,6 +75,7 @@ class AsyncEpisode:
         self.evaluate = threaded(episode.evaluate)
         self.freeze = threaded(episode.freeze)
         self.unfreeze = threaded(episode.unfreeze)
+        self.confirm = threaded(episode.confirm)
         self.extend = threaded(episode.extend)
         self.changes = threaded(episode.changes)
         self.look = threaded(episode.look)

@@ -268,6 +268,20 @@ class Episode:
         """Ends the freeze."""
         self._ask("POST", "/unfreeze")
 
+    def confirm(self, within: float = 0.0) -> None:
+        """Asks the daemon whether the episode still runs, and raises `EpisodeVoid` or `EpisodeEnded` if it does not.
+
+        With `within`, an end that comes in these seconds counts as well: the daemon may learn later than the client that
+        a container has died. Call it before a result is trusted that the client has computed by itself.
+        """
+        if within > 0:
+            told = self._hold.ends_within(within)
+            if told is not None:
+                raise ended(told)
+        reported: ReportedEpisode = self._ask("GET", "")
+        if reported["ending"] is not None:
+            raise ended(reported["ending"])
+
     def extend(self, seconds: float | None = None) -> float:
         """Sets the time to live from now on, and returns the seconds that are left. It is suspended while the client holds
         the episode, which it does until the end."""

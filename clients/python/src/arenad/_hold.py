@@ -62,6 +62,12 @@ class Hold:
             self._changed.wait_for(lambda: self._latest["ending"] or self._events is None, READ_WITHIN)
             return self._latest["ending"]
 
+    def ends_within(self, seconds: float) -> EpisodeEnding | None:
+        """Returns how the episode ended, if that is told within a time."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._latest["ending"] or self._failure, seconds)
+            return self._latest["ending"]
+
     def close(self) -> None:
         """Gives the episode up, which ends it."""
         with self._changed:
