@@ -14,7 +14,7 @@ use crate::api::error::ApiError;
 use crate::api::{Api, accounts, har as recorded, locate};
 use crate::traffic::SiteTraffic;
 use arenad_api::episodes::StorageState;
-use arenad_api::{AccountSession, LocateRequest, LocateResponse};
+use arenad_api::{AccountSession, LocateRequest, LocateResponse, StorageCookie};
 use arenad_episodes::{EpisodeError, EpisodeView};
 use arenad_instance::InstanceHandle;
 use arenad_model::episode::fence::FenceDecision;
@@ -22,7 +22,8 @@ use arenad_model::episode::ids::EpisodeId;
 use arenad_model::episode::{EpisodeRefusal, EpisodeState};
 use arenad_model::error::describe;
 use arenad_model::ids::SiteId;
-use arenad_model::site::RecordedRequests;
+use arenad_model::proxy_address::{ARENA_DOMAIN, own_host};
+use arenad_model::site::{RecordedRequests, Site};
 
 /// Returns an episode whose client can reach its sites.
 ///
@@ -113,10 +114,28 @@ async fn session(api: &Api, text: &str, site: &str, account: Option<String>) -> 
         Some(account) => account,
         None => only_account(handle)?,
     };
-    let session = accounts::session(api, shown::environment(&view), handle, &account).await;
+    let environment = shown::environment(&view);
+    let session = accounts::session(api, environment, handle, &account).await;
     // The episode may have ended while the account signed in, and the session would be of its successor.
     served(api, text)?;
-    session
+    let session = session?;
+    let host = api.environments.host(environment).unwrap_or_default();
+    let cookies = at_all_hosts(session.cookies, &host, &handle.site);
+    Ok(AccountSession { cookies, ..session })
+}
+
+/// Returns the cookies of a session for all hosts by which the clients of episodes reach a site. Signing in happens at the
+/// canonical host, and a browser sends the cookies to no other one.
+fn at_all_hosts(cookies: Vec<StorageCookie>, canonical: &str, site: &Site) -> Vec<StorageCookie> {
+    let mut hosts = vec![own_host(site), ARENA_DOMAIN.to_owned()];
+    hosts.extend(site.public.aliases.iter().map(|alias| alias.host.clone()));
+    hosts.dedup();
+    let copies = cookies.iter().filter(|cookie| cookie.domain.trim_start_matches('.') == canonical).flat_map(|cookie| {
+        let others = hosts.iter().filter(|host| *host != canonical);
+        others.map(|host| StorageCookie { domain: host.clone(), ..cookie.clone() })
+    });
+    let copies: Vec<StorageCookie> = copies.collect();
+    cookies.into_iter().chain(copies).collect()
 }
 
 /// `POST /v1/episodes/{id}/locate/{site}`: runs a locator or a helper on the slot of the episode, and returns its value
