@@ -277,7 +277,8 @@ class Arena(Observation):
     def take_snapshot(self, site: str, name: str, *, timeout: float = 600.0, environment: str | None = None) -> Snapshot:
         """Takes a snapshot of a site in its present state."""
         accepted = self._transport.request("POST", f"{self._site(site, environment)}/snapshots", {"name": name})
-        return self._ended(accepted["operations"], timeout)[0]["snapshot"]
+        (taken,) = self._ended(accepted["operations"], timeout)
+        return taken["snapshot"]  # pyright: ignore[reportTypedDictNotRequiredAccess] (it is done)
 
     def remove_snapshot(self, snapshot: str) -> None:
         """Removes a snapshot by its name, its id, or the beginning of its id. Raises `ArenadError` with the code `in_use`

@@ -219,8 +219,9 @@ class Episode:
     def begin(self, task: str | None = None) -> Begun:
         """Captures the values that the check of a native task compares with, by default of the task that the episode was
         started with. `evaluate` uses them."""
-        self._begun = self._ask("POST", "/evaluations/begin", {"task": task})
-        return self._begun
+        begun: Begun = self._ask("POST", "/evaluations/begin", {"task": task})
+        self._begun = begun
+        return begun
 
     def evaluate(
         self,

@@ -34,7 +34,7 @@ class Hold:
         self._transport = transport
         self._path = f"/v1/episodes/{episode['id']}/hold"
         self._changed = threading.Condition()
-        self._latest = episode
+        self._latest: ReportedEpisode = episode
         self._failure: ArenadError | None = None
         self._is_closed = False
         self._events: ServerEvents | None = events or transport.stream(self._path)
@@ -108,7 +108,9 @@ class Hold:
     def _fail(self, error: ArenadError) -> None:
         with self._changed:
             if isinstance(error, EpisodeEnded):
-                self._latest = {**self._latest, "state": error.ending["state"], "ending": error.ending}
+                ended = self._latest.copy()
+                ended["state"], ended["ending"] = error.ending["state"], error.ending
+                self._latest = ended
             self._failure = error
             self._changed.notify_all()
 

@@ -215,7 +215,7 @@ def make(
     return with_episodes(env, client=client, sites=sites, timeout=timeout, environment=environment, **wanted)
 
 
-class ArenadTask(AbstractBrowserTask):
+class ArenadTask(AbstractBrowserTask):  # type: ignore[misc]
     """A native task: the browser is signed in and opens the start page, and arenad judges the answer or the sites.
 
     The task is over when the agent sends a message or declares it infeasible. Then the last page and the state of the

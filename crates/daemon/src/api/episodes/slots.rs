@@ -120,22 +120,29 @@ async fn session(api: &Api, text: &str, site: &str, account: Option<String>) -> 
     served(api, text)?;
     let session = session?;
     let host = api.environments.host(environment).unwrap_or_default();
-    let cookies = at_all_hosts(session.cookies, &host, &handle.site);
+    let cookies = at_all_hosts(session.cookies, &host, &arena_hosts(&handle.site));
     Ok(AccountSession { cookies, ..session })
 }
 
 /// Returns the cookies of a session for all hosts by which the clients of episodes reach a site. Signing in happens at the
-/// canonical host, and a browser sends the cookies to no other one.
-fn at_all_hosts(cookies: Vec<StorageCookie>, canonical: &str, site: &Site) -> Vec<StorageCookie> {
-    let mut hosts = vec![own_host(site), ARENA_DOMAIN.to_owned()];
-    hosts.extend(site.public.aliases.iter().map(|alias| alias.host.clone()));
-    hosts.dedup();
-    let copies = cookies.iter().filter(|cookie| cookie.domain.trim_start_matches('.') == canonical).flat_map(|cookie| {
-        let others = hosts.iter().filter(|host| *host != canonical);
+/// canonical host, and a browser sends its cookies to no other one.
+fn at_all_hosts(cookies: Vec<StorageCookie>, canonical: &str, others: &[String]) -> Vec<StorageCookie> {
+    let signed = cookies.iter().filter(|cookie| cookie.domain.trim_start_matches('.') == canonical);
+    let copies = signed.flat_map(|cookie| {
+        let others = others.iter().filter(|host| *host != canonical);
         others.map(|host| StorageCookie { domain: host.clone(), ..cookie.clone() })
     });
     let copies: Vec<StorageCookie> = copies.collect();
     cookies.into_iter().chain(copies).collect()
+}
+
+/// Returns the hosts of a site in the arena, and its aliases.
+fn arena_hosts(site: &Site) -> Vec<String> {
+    let aliases = site.public.aliases.iter().map(|alias| alias.host.clone());
+    let mut hosts: Vec<String> = [own_host(site), ARENA_DOMAIN.to_owned()].into_iter().chain(aliases).collect();
+    hosts.sort();
+    hosts.dedup();
+    hosts
 }
 
 /// `POST /v1/episodes/{id}/locate/{site}`: runs a locator or a helper on the slot of the episode, and returns its value
@@ -220,4 +227,37 @@ async fn traffic_of_slots(api: &Api, text: &str) -> Result<String, ApiError> {
     // The recording may have changed hands between the look at the generation and that at the traffic.
     instances(api, &served(api, text)?)?;
     recorded::text(traffic).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_valid_at_each_host_of_the_site_and_foreign_cookies_stay_where_they_are() {
+        let cookie = |name: &str, domain: &str| StorageCookie {
+            name: name.to_owned(),
+            value: "v".to_owned(),
+            domain: domain.to_owned(),
+            path: "/".to_owned(),
+            expires: -1,
+            http_only: true,
+            secure: false,
+            same_site: "Lax".to_owned(),
+        };
+        let others = ["shop.arena.test", "arena.test", "localhost"].map(str::to_owned);
+        let given = vec![cookie("session", "localhost"), cookie("wide", ".localhost"), cookie("other", "tracker.test")];
+        let found = at_all_hosts(given, "localhost", &others);
+        let found: Vec<(&str, &str)> = found.iter().map(|it| (it.name.as_str(), it.domain.as_str())).collect();
+        let expected = [
+            ("session", "localhost"),
+            ("wide", ".localhost"),
+            ("other", "tracker.test"),
+            ("session", "shop.arena.test"),
+            ("session", "arena.test"),
+            ("wide", "shop.arena.test"),
+            ("wide", "arena.test"),
+        ];
+        assert_eq!(found, expected);
+    }
 }
