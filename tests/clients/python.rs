@@ -1,4 +1,5 @@
-//! What episodes of several slots offer to Python: values and sessions of their own slots, and the plug-in for pytest.
+//! Episodes on several slots as Python uses them: values, sessions and judgements on their own slots, and the plug-in for
+//! pytest.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,10 +8,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::proxied::{BASELINE, ProxiedEpisode};
-use super::{EpisodeClient, harnesses, id};
+use super::{EpisodeClient, harnesses, id, ported};
 use crate::support::World;
 
-/// The task that the suite of the plug-in starts episodes with.
+/// Tasks of the site.
 const TASKS: &str = "
 environment: @NAME@
 tasks:
@@ -20,11 +21,20 @@ tasks:
     start: { path: /cgi-bin/page }
     intent: Make the site remember pears
     check: { locate: 'http: /cgi-bin/page', contains: pears }
+  - name: toy.page
+    kind: navigation
+    sites: [toy]
+    start: { path: /cgi-bin/page }
+    intent: Show me the page
+    check: { url: { site: toy, path: /cgi-bin/page } }
 ";
 
+/// A world whose site has up to three slots with own ports, and two native tasks.
 fn world(label: &str) -> World {
-    let world = World::single(label);
-    world.edit("environment", "title: Toy", "title: Toy\n    slots: { min: 1, max: 3 }");
+    let (world, _) = ported::world(label, "unchanged");
+    let tasks = world.root().join("environments").join(&world.name).join("tasks");
+    std::fs::create_dir_all(&tasks).unwrap();
+    std::fs::write(tasks.join("toy.yaml"), TASKS.replace("@NAME@", &world.name)).unwrap();
     world
 }
 
@@ -67,12 +77,37 @@ async fn values_are_read_on_the_slot_of_the_episode() {
     world.assert_down();
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_last_page_is_judged_at_every_address_of_the_episode() {
+    let world = world("lastpage");
+    world.up();
+    let api = EpisodeClient::of(&world);
+    let started = api.start(json!({ "task": "toy.page", "wait_seconds": 120 })).await;
+    let site = &started["episode"]["sites"][0];
+    assert_eq!(site["url"], Value::Null, "it is not slot 1: {site:#}");
+    let verdict = async |url: &str| {
+        let path = format!("/v1/episodes/{}/evaluations", id(&started));
+        let (_, judged) = api.ask(Method::POST, &path, Some(json!({ "url": url, "certificate": false }))).await;
+        judged["verdict"].as_str().unwrap_or_else(|| panic!("{judged:#}")).to_owned()
+    };
+    let (own, port) = (site["port_url"].as_str().unwrap().to_owned(), world.port);
+    let episode = own.replace("localhost", &format!("{}.localhost", id(&started)));
+    let common = [format!("http://arena.test:{port}"), format!("http://localhost:{port}"), own, episode];
+    for address in common.iter().map(String::as_str).chain(["http://toy.arena.test", "http://TOY.arena.test"]) {
+        assert_eq!(verdict(&format!("{address}/cgi-bin/page")).await, "passed", "{address}");
+        assert_eq!(verdict(&format!("{address}/cgi-bin/other")).await, "failed", "{address}");
+    }
+    for address in ["http://elsewhere.test", "http://other.arena.test", "http://localhost:1"] {
+        assert_eq!(verdict(&format!("{address}/cgi-bin/page")).await, "failed", "{address}");
+    }
+    api.end(&id(&started)).await;
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
 #[test]
 fn the_plug_in_for_pytest_gives_each_test_an_episode_and_tells_faults_of_the_environment_from_failures() {
     let world = world("plugin");
-    let tasks = world.root().join("environments").join(&world.name).join("tasks");
-    std::fs::create_dir_all(&tasks).unwrap();
-    std::fs::write(tasks.join("toy.yaml"), TASKS.replace("@NAME@", &world.name)).unwrap();
     world.up();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let report = world.root().join("report.xml");

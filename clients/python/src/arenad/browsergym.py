@@ -123,7 +123,7 @@ class EpisodeWrapper(gym.Wrapper[Any, Any, Any, Any]):
         with self._reaching(episode):
             observation, reward, terminated, truncated, info = self.env.step(action)
             if truncated and not terminated and _is_native(self.env):
-                # The time is over before the agent has answered. What it has done counts all the same.
+                # The agent has not answered in time, but its last page and the sites count all the same.
                 reward = _decided(episode.evaluate(url=cast(Any, self.env.unwrapped).page.url))
         is_over = terminated or truncated
         # BrowserGym turns errors of a dead site into observations, and the benchmark's code into a reward of 0.

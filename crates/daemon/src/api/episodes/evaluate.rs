@@ -20,7 +20,8 @@ use arenad_episodes::{EpisodeError, EpisodeView};
 use arenad_instance::InstanceHandle;
 use arenad_model::episode::EpisodeRefusal;
 use arenad_model::episode::ending::EpisodeEnding;
-use arenad_model::site::{Environment, RecordedRequests};
+use arenad_model::proxy_address::canonical_url;
+use arenad_model::site::{Environment, RecordedRequests, Site};
 use arenad_verdict::{Benchmark, Traffic, Verdict};
 
 /// The time limit of an evaluation, for which the episode is frozen.
@@ -104,6 +105,10 @@ async fn judge(
     let view = &api.episodes.get(&view.id)?;
     let (definition, handles) = sites(api, view)?;
     let is_certified = request.certificate.unwrap_or(true);
+    // Rules and tasks have the addresses that the sites were made for, and the agent's browser may have others.
+    let number =
+        |site: &Site| view.slots.iter().find(|slot| slot.instance.site == site.name).map(|it| it.instance.number);
+    let as_made = |url: &str| canonical_url(url, &definition, &number);
     let (check, evaluation, certificate) = match request.benchmark {
         Some(benchmark) => {
             if request.task.is_some() || request.begun.is_some() || !request.answer.is_empty() {
@@ -112,6 +117,7 @@ async fn judge(
                 ));
             }
             let environment = definition.name.as_str();
+            let benchmark = EvaluationRequest { url: as_made(&benchmark.url), ..benchmark };
             let benchmark = with_record(api, view, benchmark).await?;
             let profiles = evaluations::profiles(&benchmark.profiles);
             let (mut evaluation, day) = evaluations::evaluated_on(api, environment, &handles, benchmark).await?;
@@ -133,7 +139,7 @@ async fn judge(
                 file: request.file,
                 begun: request.begun,
                 answer: request.answer,
-                url: request.url,
+                url: request.url.as_deref().map(as_made),
                 cdp: request.cdp,
                 evidence: request.evidence,
             };
