@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 def test_a_note_is_kept(page: Page) -> None:
     write(page, "Buy a lamp")
-    page.get_by_role("link", name="Edit").click()
+    page.locator("#notes > li").filter(has_text="Untitled").get_by_role("link", name="Edit").click()
     expect(page.get_by_label("Text")).to_have_value("Buy a lamp")
 
 
