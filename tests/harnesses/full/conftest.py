@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import socket
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,7 +39,18 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         found.up(*SITES, timeout=1200)
         yield found
     finally:
+        installation = found.status()["daemon"]["installation"]
         found.down()
+        _remove_snapshots(installation)
+
+
+def _remove_snapshots(installation: str) -> None:
+    """Removes the images of the snapshots alone: `arenad down --purge` would also remove the built images of `mini`."""
+    labels = [f"label=dev.arenad.installation={installation}", "label=dev.arenad.role=snapshot"]
+    filters = [word for label in labels for word in ("--filter", label)]
+    listed = subprocess.run(["docker", "images", "-q", *filters], capture_output=True, text=True, check=True)
+    if images := sorted(set(listed.stdout.split())):
+        subprocess.run(["docker", "rmi", "-f", *images], check=True, stdout=subprocess.DEVNULL)
 
 
 def _definition(root: Path) -> Path:
