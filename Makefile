@@ -6,7 +6,7 @@ CARGO ?= cargo
 PROFILE ?= quick
 ARENAD = target/$(PROFILE)/arenad
 
-.PHONY: simulation soak fuzz up down test test-differential check bench build release wheel deb schemas docs browser prepare help
+.PHONY: simulation soak fuzz up down test test-differential test-harnesses check bench build release wheel deb schemas docs browser prepare help
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -61,6 +61,11 @@ test: ## Check the code and run every test, real engine included
 test-differential: ## Compare the evaluators with the benchmarks' own code, from PyPI
 	@scripts/toolchain.sh
 	scripts/differential.sh
+
+test-harnesses: prepare ## Run BrowserGym and AgentLab themselves, from PyPI, with scripted agents on sites of `mini`
+	@scripts/toolchain.sh
+	@scripts/test-tools.sh
+	scripts/test-harnesses.sh
 
 simulation: ## Look for schedules that break a promise: SCHEDULES=1000 of them, new ones each time
 	ARENAD_SIM_BASE=random ARENAD_SIM_SCHEDULES=$${SCHEDULES:-1000} scripts/simulation.sh

@@ -68,6 +68,7 @@ def main() -> None:
         f"Wheel-Version: 1.0\nGenerator: arenad\nRoot-Is-Purelib: false\nTag: {tag}\n".encode(),
         False,
     )
+    members[f"{info}/entry_points.txt"] = (entry_points(project), False)
     members[f"{info}/licenses/LICENSE"] = ((ROOT / "LICENSE").read_bytes(), False)
     record = f"{info}/RECORD"
     lines = [f"{path},sha256={digest(content)},{len(content)}" for path, (content, _) in members.items()]
@@ -90,6 +91,14 @@ def digest(content: bytes) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
 
 
+def entry_points(project: dict) -> bytes:
+    """Returns the entry points, by which other programs find parts of the package, such as pytest its plug-in."""
+    lines = []
+    for group, entries in sorted(project.get("entry-points", {}).items()):
+        lines += [f"[{group}]", *(f"{name} = {place}" for name, place in sorted(entries.items()))]
+    return ("\n".join(lines) + "\n").encode()
+
+
 def metadata(project: dict) -> bytes:
     """Returns the project's metadata, version 2.1, with the client's README as its description."""
     head = [
@@ -102,6 +111,9 @@ def metadata(project: dict) -> bytes:
         "Description-Content-Type: text/markdown",
         *(f"Requires-Dist: {dependency}" for dependency in project.get("dependencies", [])),
     ]
+    for extra, dependencies in sorted(project.get("optional-dependencies", {}).items()):
+        head.append(f"Provides-Extra: {extra}")
+        head += [f'Requires-Dist: {dependency}; extra == "{extra}"' for dependency in dependencies]
     readme = (ROOT / "clients/python" / project["readme"]).read_text()
     return ("\n".join(head) + "\n\n" + readme).encode()
 

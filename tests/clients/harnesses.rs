@@ -10,7 +10,7 @@ use crate::support::World;
 use crate::support::world::free_port;
 
 /// Returns the Python program that has the packages.
-fn python() -> String {
+pub(super) fn python() -> String {
     let root = env!("CARGO_MANIFEST_DIR");
     let target = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target folder");
     let installed = Command::new("scripts/harnesses.sh").current_dir(root).env("CARGO_TARGET_DIR", target).output();

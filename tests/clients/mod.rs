@@ -14,6 +14,7 @@ mod limits;
 mod numbered;
 mod ported;
 mod proxied;
+mod python;
 mod recorded;
 
 use std::time::Duration;

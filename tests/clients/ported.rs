@@ -16,7 +16,7 @@ use crate::support::{World, until};
 const BASELINE: &str = "toy\nconfigured\n";
 
 /// A world whose site has three slots with own ports, and the port of slot 1.
-fn world(label: &str, bodies: &str) -> (World, u16) {
+pub(super) fn world(label: &str, bodies: &str) -> (World, u16) {
     let world = World::single(label);
     // The ports of the three slots are free as well.
     let base = loop {

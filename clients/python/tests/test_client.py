@@ -11,7 +11,7 @@ import urllib.error
 import urllib.request
 from urllib.parse import urljoin, urlsplit
 
-from arenad import Arena, ArenadError, AsyncArena, EpisodeVoid, NoSlot, Unreachable
+from arenad import Arena, ArenadError, AsyncArena, EpisodeEnded, EpisodeVoid, NoSlot, Unreachable
 
 
 def page(url: str) -> str:
@@ -92,6 +92,29 @@ class Resetting(unittest.TestCase):
             arena.reset("toy")
             self.assertEqual(arena.check(begun)["report"]["verdict"], "inconclusive")
 
+    def test_the_daemon_and_the_site_are_described(self) -> None:
+        with Arena() as arena:
+            serving(arena)
+            self.assertEqual(arena.version()["api"], "v1")
+            self.assertEqual([(found["name"], found["login"]) for found in arena.accounts("toy")], [("customer", None)])
+            self.assertIsInstance(arena.logs("toy", tail=5), str)
+            self.assertEqual([(site["site"], site["state"]) for site in arena.health("toy", limit=1)], [("toy", "ready")])
+            self.assertEqual(arena.certificate_key()["algorithm"], "ed25519")
+            self.assertIn("snapshots", arena.df())
+            self.assertTrue(arena.prune(trial=True)["is_trial"])
+            (operation,) = arena.reset("toy")
+            self.assertEqual(arena.find_reset(operation["reset"]["id"])["outcome"], operation["reset"]["outcome"])
+            self.assertEqual(arena.operation(operation["id"])["state"], "done")
+            with self.assertRaises(ArenadError) as caught:
+                arena.changes("toy")
+            self.assertEqual((caught.exception.code, caught.exception.status), ("cannot_verify", 409))
+            taken = arena.take_snapshot("toy", "to-remove")
+            self.assertEqual(arena.find_snapshot("to-remove")["id"], taken["id"])
+            with self.assertRaisesRegex(ArenadError, "its digest has not been taken"):
+                arena.snapshot_differences("to-remove", taken["id"])
+            arena.remove_snapshot("to-remove")
+            self.assertNotIn(taken["id"], [found["id"] for found in arena.snapshots()])
+
     def test_it_can_be_awaited(self) -> None:
         async def both() -> None:
             async with AsyncArena() as arena:
@@ -112,6 +135,20 @@ time.sleep(600)
 
 
 class Episodes(unittest.TestCase):
+    def test_an_episode_is_recorded_found_and_ended_by_its_id(self) -> None:
+        with Arena() as arena:
+            with arena.episode(["toy"], record="all") as episode:
+                page(episode.urls["toy"])
+            entries = arena.episode_har(episode.id)["log"]["entries"]
+            self.assertTrue(any("/cgi-bin/page" in entry["request"]["url"] for entry in entries))
+            serving(arena)
+            other = arena.episode(["toy"])
+            arena.end_episode(other.id)
+            with self.assertRaises(EpisodeEnded):
+                other.end()
+            seen = next(event for event in arena.episode_events(after=0) if event["episode"] == other.id)
+            self.assertEqual(seen["state"], "queued")
+
     def test_a_site_is_pristine_and_judged_and_given_back(self) -> None:
         with Arena() as arena:
             write(serving(arena), "people")
@@ -129,6 +166,14 @@ class Episodes(unittest.TestCase):
                 self.assertEqual((judged["verdict"], judged["reward"]), ("passed", 1.0))
                 self.assertEqual(judged["certificate"]["statement"]["episode"]["id"], episode.id)
                 self.assertNotIn("certificate", episode.evaluate(certificate=False))
+                located = episode.locate("toy", "http: GET /cgi-bin/page | status")
+                self.assertEqual((located["value"], located["evidence"]["site"]), (200, "toy"))
+                self.assertIn("pears", episode.value("toy", "http: GET /cgi-bin/page"))
+                self.assertEqual(episode.env["ARENAD_URL_TOY"], url)
+                with self.assertRaises(ArenadError) as caught:
+                    episode.login("toy")
+                self.assertEqual(caught.exception.code, "no_login")
+                self.assertEqual(arena.find_episode(episode.id)["state"], "active")
                 episode.freeze()
                 with self.assertRaises(ArenadError) as caught:
                     episode.storage_state("toy")
@@ -138,6 +183,9 @@ class Episodes(unittest.TestCase):
                 self.assertEqual([(site["site"], site["code"]) for site in changes["left_out"]], [("toy", "no_stores")])
                 episode.unfreeze()
                 self.assertGreater(episode.extend(1200), 1000)
+            with self.assertRaises(EpisodeEnded) as told:
+                episode.value("toy", "http: GET /cgi-bin/page")
+            self.assertEqual(told.exception.status, 410)
             states = [event["state"] for event in episode.events()]
             self.assertEqual((states[0], states[-1]), ("queued", "released"))
             with arena.episode(["toy"]) as episode:

@@ -150,6 +150,26 @@ pub fn canonical(site: &Site, environment_host: &str) -> String {
     authority(environment_host, site.public.port)
 }
 
+/// Returns a URL that a client of an episode saw as the site was made for it: `http://shopping.arena.test/a` becomes
+/// `http://localhost:7770/a`. `slot` returns the number of the episode's slot of a site. URLs of other hosts stay as they
+/// are.
+pub fn canonical_url(url: &str, environment: &Environment, slot: &dyn Fn(&Site) -> Option<u32>) -> String {
+    let Some(rest) = url.strip_prefix("http://") else { return url.to_owned() };
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let Ok((host, port)) = host_and_port(authority) else { return url.to_owned() };
+    let port = port.unwrap_or(HTTP_PORT);
+    let is_at_port = |site: &&Site| {
+        let is_here = matches!(host.as_str(), "localhost" | "127.0.0.1") || host == environment.host;
+        let number = slot(site).filter(|_| is_here || host.ends_with(".localhost"));
+        site.ports.zip(number).and_then(|(ports, number)| ports.of(number)) == Some(port)
+    };
+    let is_of = |site: &&Site| is_of_site(site, &environment.host, &host, port) || is_at_port(site);
+    match environment.sites.iter().find(is_of) {
+        Some(site) => format!("http://{}{path}", canonical(site, &environment.host)),
+        None => url.to_owned(),
+    }
+}
+
 /// Returns the host of a site through the episode proxy, such as `shopping.arena.test`.
 pub fn own_host(site: &Site) -> String {
     format!("{}.{ARENA_DOMAIN}", site.name)

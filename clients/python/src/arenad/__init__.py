@@ -5,11 +5,19 @@ from ._client import Arena, AsyncArena
 from ._episode import Episode
 from ._errors import ArenadError, EpisodeEnded, EpisodeVoid, NoSlot, OperationFailed, Unreachable
 
+Client = Arena
+"""Another name of `Arena`."""
+
+AsyncClient = AsyncArena
+"""Another name of `AsyncArena`."""
+
 __all__ = [
     "Arena",
     "ArenadError",
     "AsyncArena",
+    "AsyncClient",
     "AsyncEpisode",
+    "Client",
     "Episode",
     "EpisodeEnded",
     "EpisodeVoid",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import functools
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 from ._episode import Episode, EpisodeRequest
-from .types import EpisodeProxy, EpisodeSite, EpisodeStateEvent, RecordedRequests, ReportedEpisode
+from .types import EpisodeProxy, EpisodeSite, EpisodeStateEvent, Recording, ReportedEpisode
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -19,6 +19,7 @@ T = TypeVar("T")
 def threaded(method: Callable[P, T]) -> Callable[P, Awaitable[T]]:
     """Returns a method as a coroutine function, which runs it in a thread of asyncio's pool."""
 
+    @functools.wraps(method)
     async def call(*args: P.args, **kwargs: P.kwargs) -> T:
         return await asyncio.to_thread(method, *args, **kwargs)
 
@@ -54,19 +55,31 @@ async def in_own_thread(work: Callable[[], T]) -> T:
     return await done
 
 
+async def iterated(values: Iterator[T]) -> AsyncIterator[T]:
+    """Yields values, each of which may be waited for for long."""
+    nothing = object()
+    while (value := await in_own_thread(lambda: next(values, nothing))) is not nothing:
+        yield value  # type: ignore[misc]
+
+
 class AsyncEpisode:
     """An episode whose methods are coroutines; see `Episode`. Each call occupies a thread until it returns."""
 
     def __init__(self, episode: Episode) -> None:
         self._episode = episode
+        self.login = threaded(episode.login)
         self.storage_state = threaded(episode.storage_state)
+        self.locate = threaded(episode.locate)
+        self.value = threaded(episode.value)
         self.begin = threaded(episode.begin)
         self.evaluate = threaded(episode.evaluate)
         self.freeze = threaded(episode.freeze)
         self.unfreeze = threaded(episode.unfreeze)
+        self.confirm = threaded(episode.confirm)
         self.extend = threaded(episode.extend)
         self.changes = threaded(episode.changes)
         self.look = threaded(episode.look)
+        self.looks = threaded(episode.looks)
         self.har = threaded(episode.har)
         self.end = threaded(episode.end)
 
@@ -152,10 +165,14 @@ class AsyncEpisode:
         """The same variables with `port_urls`."""
         return self._episode.port_variables
 
+    @property
+    def env(self) -> dict[str, str]:
+        """The variables that the command of `arenad run` gets; see `Episode.env`."""
+        return self._episode.env
+
     async def events(self, *, after: int | None = None) -> AsyncIterator[EpisodeStateEvent]:
         """Yields the states of the episode, past and future, until its end."""
-        events = self._episode.events(after=after)
-        while (event := await in_own_thread(lambda: next(events, None))) is not None:
+        async for event in iterated(self._episode.events(after=after)):
             yield event
 
     async def fork(
@@ -163,13 +180,14 @@ class AsyncEpisode:
         children: int = 1,
         *,
         timeout: float = 60.0,
+        ttl: float | None = None,
         owner: str | None = None,
         labels: Mapping[str, str] | None = None,
-        record: RecordedRequests | None = None,
+        record: Recording | None = None,
     ) -> list[AsyncEpisode]:
         """Returns new episodes whose sites start in the present state of this one; see `Episode.fork`."""
         fork = functools.partial(
-            self._episode.fork, children, timeout=timeout, owner=owner, labels=labels, record=record
+            self._episode.fork, children, timeout=timeout, ttl=ttl, owner=owner, labels=labels, record=record
         )
         return [AsyncEpisode(episode) for episode in await in_own_thread(fork)]
 

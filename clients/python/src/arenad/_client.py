@@ -4,32 +4,31 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from types import TracebackType
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from . import _program
-from ._async import AsyncEpisodeStart, threaded
+from ._async import AsyncEpisodeStart, iterated, threaded
 from ._episode import Episode, EpisodeRequest
 from ._errors import ArenadError, OperationFailed
+from ._names import ambiguous, path_of
+from ._observe import Observation
 from ._tasks import published
-from ._transport import Transport
 from .types import (
     Begun,
     Checked,
-    Environment,
+    EpisodeStateEvent,
     Evaluation,
-    Event,
     Located,
     Operation,
+    Pruned,
     QueuedRequest,
-    RecordedRequests,
+    Recording,
     ReportedEpisode,
     Session,
-    Site,
     Snapshot,
-    Status,
     StorageState,
     Task,
     Verification,
@@ -39,7 +38,7 @@ HOLD = 30
 """Seconds that one request waits for an operation's end."""
 
 
-class Arena:
+class Arena(Observation):
     """A client of a daemon and its sites.
 
     `address` is `unix:///path` or `http://host:port`; without it, the client finds the daemon as the command line does.
@@ -47,34 +46,19 @@ class Arena:
 
     `environment`, here or in a call, is needed only if several environments that are up have the site or task. Without
     it such a call raises `ArenadError` with the code `which_environment`, and the error names the environments.
-    """
 
-    def __init__(
-        self,
-        address: str | None = None,
-        *,
-        token: str | None = None,
-        environment: str | None = None,
-        timeout: float = 120.0,
-    ) -> None:
-        self._transport = Transport(address, token, timeout)
-        self._given = (address, token)
-        self._environment = environment
+    >>> from arenad import Client
+    >>> with Client() as client:
+    ...     site = client.sites()[0]["name"]
+    ...     [reset["state"] for reset in client.reset(site)]
+    ['done']
+    """
 
     def __enter__(self) -> Arena:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         return None
-
-    def status(self) -> Status:
-        """Returns all sites that are up, with their states."""
-        status: Status = self._transport.request("GET", "/v1/status")
-        return status
-
-    def sites(self, *, environment: str | None = None) -> list[Site]:
-        """Returns the sites that are up, of all environments or of one."""
-        return [site for found in self._environments(environment) for site in found["sites"]]
 
     def urls(self, *, environment: str | None = None) -> dict[str, str]:
         """Returns the URL of each site, for browsers."""
@@ -130,7 +114,7 @@ class Arena:
         begun: list[Operation] = []
         for name, chosen in self._chosen(sites, environment).items():
             body = {"sites": chosen, "if_dirty": if_dirty, "to": to}
-            begun += self._transport.request("POST", f"{_path(name)}/resets", body)["operations"]
+            begun += self._transport.request("POST", f"{path_of(name)}/resets", body)["operations"]
         return self._ended(begun, timeout)
 
     def verify(self, site: str, *, environment: str | None = None) -> Verification:
@@ -180,9 +164,9 @@ class Arena:
         """
         chosen = self._chosen(sites, environment)
         if len(chosen) > 1:
-            raise _ambiguous(f"the sites belong to {' and '.join(chosen)}")
+            raise ambiguous(f"the sites belong to {' and '.join(chosen)}")
         ((name, names),) = chosen.items()
-        har: dict[str, Any] = self._transport.request("GET", f"{_path(name)}/har?sites={quote(','.join(names))}")
+        har: dict[str, Any] = self._transport.request("GET", f"{path_of(name)}/har?sites={quote(','.join(names))}")
         if all(site["records"] == "none" for site in har["log"]["_arenad"]["sites"]):
             hint = "set `public: { record: all }` for a site in the environment file to record its traffic"
             raise ArenadError("the gateway does not record the traffic of these sites", code="not_recorded", hint=hint)
@@ -213,37 +197,28 @@ class Arena:
         ttl: float | None = None,
         owner: str | None = None,
         labels: Mapping[str, str] | None = None,
+        record: Recording | None = None,
         key: str | None = None,
-        record: RecordedRequests | None = None,
         environment: str | None = None,
     ) -> Episode:
         """Starts an episode on these sites, on those of a native task, or on all, and returns when they can be reached.
 
         Use it as a context manager: `with arena.episode(["gitlab"]) as episode:`. Waits up to `timeout` seconds for
         slots, and then raises `NoSlot`. If the queue is full or the owner has too many episodes, it tries again when the
-        daemon says, within the same time. `ttl` counts only when the connection to the daemon is lost. Repetitions with
-        the same `key` get the same episode. `record` keeps `all` requests of the episode or the `writes` among them on
-        disk, for `har`; nothing is recorded without it.
+        daemon says, within the same time. `ttl` counts only when the connection to the daemon is lost. `record` keeps
+        `all` requests of the episode or the `writes` among them on disk, for `har`. Repetitions with the same `key` get the same episode.
+
+        >>> from arenad import Client
+        >>> client = Client()
+        >>> site = client.sites()[0]["name"]
+        >>> with client.episode([site], labels={"run": "7"}) as episode:
+        ...     episode.state, list(episode.urls) == [site]
+        ('active', True)
         """
         request = self._episode_request(
-            sites, task, snapshots, slots, timeout, ttl, owner, labels, key, record, environment
+            sites, task, snapshots, slots, timeout, ttl, owner, labels, record, key, environment
         )
         return request.start()
-
-    def episodes(
-        self, *, owner: str | None = None, labels: Mapping[str, str] | None = None, live: bool = False
-    ) -> list[ReportedEpisode]:
-        """Returns episodes in the order of their requests, including those that ended recently unless `live` is set."""
-        query = [("live", "true")] if live else []
-        query += [("owner", owner)] if owner is not None else []
-        query += [("label", f"{name}={value}") for name, value in (labels or {}).items()]
-        episodes: list[ReportedEpisode] = self._transport.request("GET", f"/v1/episodes?{urlencode(query)}")["episodes"]
-        return episodes
-
-    def queue(self) -> list[QueuedRequest]:
-        """Returns the requests for episodes that wait for slots, in the order of their arrival."""
-        requests: list[QueuedRequest] = self._transport.request("GET", "/v1/episodes/queue")["requests"]
-        return requests
 
     def begin(self, task: str, *, reset: bool = False, environment: str | None = None) -> Begun:
         """Begins an episode of a native task and captures the values that its check compares with.
@@ -269,7 +244,7 @@ class Arena:
         The environment is the one in which the episode began.
         """
         body = {"task": begun["task"], "begun": begun, "answer": answer, "url": url, "cdp": cdp}
-        path = _path(environment or begun["environment"])
+        path = path_of(environment or begun["environment"])
         checked: Checked = self._transport.request("POST", f"{path}/checks", body)
         return checked
 
@@ -301,22 +276,29 @@ class Arena:
         evaluation: Evaluation = self._transport.request("POST", f"{self._found(environment)}/evaluations", body)
         return evaluation
 
-    def snapshots(self, *, environment: str | None = None) -> list[Snapshot]:
-        """Returns the snapshots of all environments or of one, newest first."""
-        snapshots: list[Snapshot] = self._transport.request("GET", "/v1/snapshots")["snapshots"]
-        wanted = environment or self._environment
-        return [found for found in snapshots if wanted is None or found["environment"] == wanted]
-
     def take_snapshot(self, site: str, name: str, *, timeout: float = 600.0, environment: str | None = None) -> Snapshot:
         """Takes a snapshot of a site in its present state."""
         accepted = self._transport.request("POST", f"{self._site(site, environment)}/snapshots", {"name": name})
-        return self._ended(accepted["operations"], timeout)[0]["snapshot"]
+        (taken,) = self._ended(accepted["operations"], timeout)
+        return taken["snapshot"]  # pyright: ignore[reportTypedDictNotRequiredAccess] (it is done)
 
-    def events(self, *, after: int | None = None, limit: int = 100) -> list[Event]:
-        """Returns events, oldest first: those after a sequence number, or the newest ones."""
-        path = f"/v1/events?limit={limit}" + ("" if after is None else f"&after={after}")
-        events: list[Event] = self._transport.request("GET", path)["events"]
-        return events
+    def remove_snapshot(self, snapshot: str) -> None:
+        """Removes a snapshot by its name, its id, or the beginning of its id. Raises `ArenadError` with the code `in_use`
+        while a site or another snapshot needs it."""
+        self._transport.request("DELETE", f"/v1/snapshots/{quote(snapshot, safe='')}")
+
+    def prune(
+        self,
+        *only: str,
+        older: float | None = None,
+        keep_bytes: int | None = None,
+        trial: bool = False,
+    ) -> Pruned:
+        """Removes unused objects, or with `trial` only lists them. `only` names kinds, as in `arenad prune --only`;
+        `older` is the least age in seconds, and `keep_bytes` the size that may stay."""
+        body = {"only": list(only), "older_seconds": older and round(older), "keep_bytes": keep_bytes, "is_trial": trial}
+        pruned: Pruned = self._transport.request("POST", "/v1/prune", body)
+        return pruned
 
     def _episode_request(
         self,
@@ -328,8 +310,8 @@ class Arena:
         ttl: float | None,
         owner: str | None,
         labels: Mapping[str, str] | None,
+        record: Recording | None,
         key: str | None,
-        record: RecordedRequests | None,
         environment: str | None,
     ) -> EpisodeRequest:
         if isinstance(sites, str):
@@ -343,8 +325,8 @@ class Arena:
             "ttl_seconds": None if ttl is None else round(ttl),
             "owner": owner,
             "labels": dict(labels or {}),
+            "record": record,
         }
-        body |= {} if record is None else {"record": record}
         return EpisodeRequest(self._transport, body, timeout=timeout, key=key)
 
     def _run(self, words: list[str], variables: Mapping[str, str] | None = None) -> Any:
@@ -362,51 +344,6 @@ class Arena:
             raise ArenadError(f"no account of {site} can sign in", code="no_login", hint=hint)
         detail = f"{site} has several accounts: {', '.join(names)}"
         raise ArenadError(detail, code="which_account", hint="choose one with account=")
-
-    def _environments(self, environment: str | None) -> list[Environment]:
-        """Returns the named environment, or all that are up."""
-        wanted = environment or self._environment
-        up = self.status()["environments"]
-        found = [known for known in up if wanted is None or known["name"] == wanted]
-        if not found:
-            what = "nothing is up" if wanted is None else f"environment `{wanted}` is not up"
-            raise ArenadError(what, code="unknown_environment", hint=_up([known["name"] for known in up]))
-        return found
-
-    def _chosen(self, sites: tuple[str, ...], environment: str | None) -> dict[str, list[str]]:
-        """Returns the named sites by environment; without names, the only possible environment with an empty list."""
-        environments = self._environments(environment)
-        if not sites:
-            if len(environments) > 1:
-                names = ", ".join(known["name"] for known in environments)
-                raise _ambiguous(f"several environments are up: {names}")
-            return {environments[0]["name"]: []}
-        chosen: dict[str, list[str]] = {}
-        for name in sites:
-            site = self._one([site for known in environments for site in known["sites"]], name)
-            chosen.setdefault(site["environment"], []).append(name)
-        return chosen
-
-    def _one(self, sites: list[Site], name: str) -> Site:
-        """Returns the site with this name."""
-        found = [site for site in sites if site["name"] == name]
-        if not found:
-            hint = _up([site["name"] for site in sites])
-            raise ArenadError(f"site `{name}` is not up", code="unknown_site", hint=hint)
-        if len(found) > 1:
-            raise _ambiguous(f"`{name}` is a site of {' and '.join(site['environment'] for site in found)}")
-        return found[0]
-
-    def _site(self, site: str, environment: str | None) -> str:
-        wanted = environment or self._environment
-        if wanted is None:
-            wanted = self._one(self.sites(), site)["environment"]
-        return f"{_path(wanted)}/sites/{quote(site, safe='')}"
-
-    def _found(self, environment: str | None) -> str:
-        """Returns the path prefix of a task's environment; without a name, the daemon finds the environment by the task."""
-        wanted = environment or self._environment
-        return "/v1" if wanted is None else _path(wanted)
 
     def _ended(self, begun: Iterable[Operation], timeout: float) -> list[Operation]:
         deadline = time.monotonic() + timeout
@@ -427,24 +364,20 @@ class Arena:
         return operation
 
 
-def _path(environment: str) -> str:
-    return f"/v1/environments/{quote(environment, safe='')}"
-
-
-def _up(names: Iterable[str]) -> str:
-    """Returns the hint for a name that is not up."""
-    known = ", ".join(names)
-    return f"name one that is up: {known}" if known else "`arenad up` brings sites up"
-
-
-def _ambiguous(detail: str) -> ArenadError:
-    return ArenadError(detail, code="which_environment", hint="name one with environment=, in the call or for the Arena")
-
-
 class AsyncArena:
     """The same methods as coroutines. Each call occupies a thread until it returns.
 
     `episode` returns an object to use with `async with` or `await`, which gives an `AsyncEpisode`.
+
+    >>> import asyncio
+    >>> from arenad import AsyncClient
+    >>> async def state() -> str:
+    ...     async with AsyncClient() as client:
+    ...         site = (await client.sites())[0]["name"]
+    ...         async with client.episode([site]) as episode:
+    ...             return episode.state
+    >>> asyncio.run(state())
+    'active'
     """
 
     def __init__(
@@ -457,9 +390,12 @@ class AsyncArena:
     ) -> None:
         arena = Arena(address, token=token, environment=environment, timeout=timeout)
         self._arena = arena
+        self.version = threaded(arena.version)
         self.status = threaded(arena.status)
+        self.health = threaded(arena.health)
         self.sites = threaded(arena.sites)
         self.urls = threaded(arena.urls)
+        self.accounts = threaded(arena.accounts)
         self.up = threaded(arena.up)
         self.down = threaded(arena.down)
         self.tasks = threaded(arena.tasks)
@@ -467,17 +403,32 @@ class AsyncArena:
         self.verify = threaded(arena.verify)
         self.locate = threaded(arena.locate)
         self.value = threaded(arena.value)
+        self.logs = threaded(arena.logs)
+        self.changes = threaded(arena.changes)
+        self.look = threaded(arena.look)
+        self.looks = threaded(arena.looks)
         self.har = threaded(arena.har)
         self.login = threaded(arena.login)
         self.storage_state = threaded(arena.storage_state)
         self.episodes = threaded(arena.episodes)
+        self.find_episode = threaded(arena.find_episode)
+        self.end_episode = threaded(arena.end_episode)
+        self.episode_har = threaded(arena.episode_har)
         self.queue = threaded(arena.queue)
         self.begin = threaded(arena.begin)
         self.check = threaded(arena.check)
         self.evaluate = threaded(arena.evaluate)
         self.snapshots = threaded(arena.snapshots)
+        self.find_snapshot = threaded(arena.find_snapshot)
+        self.snapshot_differences = threaded(arena.snapshot_differences)
         self.take_snapshot = threaded(arena.take_snapshot)
+        self.remove_snapshot = threaded(arena.remove_snapshot)
+        self.operation = threaded(arena.operation)
+        self.find_reset = threaded(arena.find_reset)
         self.events = threaded(arena.events)
+        self.certificate_key = threaded(arena.certificate_key)
+        self.df = threaded(arena.df)
+        self.prune = threaded(arena.prune)
 
     async def __aenter__(self) -> AsyncArena:
         return self
@@ -486,6 +437,11 @@ class AsyncArena:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         return None
+
+    async def episode_events(self, *, after: int | None = None) -> AsyncIterator[EpisodeStateEvent]:
+        """Yields the states of all episodes, past and future, until the connection to the daemon ends."""
+        async for event in iterated(self._arena.episode_events(after=after)):
+            yield event
 
     def episode(
         self,
@@ -498,13 +454,13 @@ class AsyncArena:
         ttl: float | None = None,
         owner: str | None = None,
         labels: Mapping[str, str] | None = None,
+        record: Recording | None = None,
         key: str | None = None,
-        record: RecordedRequests | None = None,
         environment: str | None = None,
     ) -> AsyncEpisodeStart:
         """Starts an episode, as `Arena.episode` does: `async with arena.episode(["gitlab"]) as episode:`. If the task that
         waits is cancelled, the request is withdrawn."""
         request = self._arena._episode_request(
-            sites, task, snapshots, slots, timeout, ttl, owner, labels, key, record, environment
+            sites, task, snapshots, slots, timeout, ttl, owner, labels, record, key, environment
         )
         return AsyncEpisodeStart(request)

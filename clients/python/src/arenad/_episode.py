@@ -22,8 +22,11 @@ from .types import (
     EpisodeProxy,
     EpisodeSite,
     EpisodeStateEvent,
-    RecordedRequests,
+    Located,
+    Look,
+    Recording,
     ReportedEpisode,
+    Session,
     StartedEpisode,
     StorageState,
 )
@@ -47,6 +50,14 @@ class Episode:
     Methods raise `EpisodeVoid` if the environment failed the episode, and `EpisodeEnded` if it has ended otherwise. So
     does the end of the block, unless the episode was evaluated: what the block did after that end did not reach the
     sites.
+
+    >>> from arenad import Client, EpisodeVoid
+    >>> try:
+    ...     with Client().episode() as episode:
+    ...         ...                                     # the agent acts on episode.urls
+    ... except EpisodeVoid as void:
+    ...     print(f"repeat it: {void.reason}")
+    Ellipsis
     """
 
     def __init__(self, transport: Transport, started: StartedEpisode, events: ServerEvents | None = None) -> None:
@@ -163,17 +174,66 @@ class Episode:
         """The same variables with `port_urls`. Empty if a site cannot be reached without the proxy."""
         return self.reported.get("port_variables", {})
 
+    @property
+    def env(self) -> dict[str, str]:
+        """The variables that the command of `arenad run` gets: `variables`, `ARENAD_EPISODE`, `ARENAD_URL_SITE` for each
+        site, and `ARENAD_PROXY_URL` and its parts.
+
+        >>> import subprocess, os
+        >>> from arenad import Client
+        >>> with Client().episode() as episode:
+        ...     done = subprocess.run(["printenv", "ARENAD_EPISODE"], env={**os.environ, **episode.env}, stdout=-1)
+        ...     done.stdout.decode().strip() == episode.id
+        True
+        """
+        found = {**self.variables, "ARENAD_EPISODE": self.id, "ARENAD_EPISODE_TOKEN": self.token}
+        found |= {_variable("ARENAD_URL", site): url for site, url in self.urls.items()}
+        ports = {site["site"]: site.get("port_url") for site in self.sites}
+        found |= {_variable("ARENAD_PORT_URL", site): url for site, url in ports.items() if url is not None}
+        if self.proxy is not None and self.proxy_url is not None:
+            found |= {f"ARENAD_PROXY_{name.upper()}": str(value) for name, value in self.proxy.items()}
+            found["ARENAD_PROXY_URL"] = self.proxy_url
+        return found
+
+    def login(self, site: str, account: str | None = None) -> Session:
+        """Returns a session of an account on the episode's slot, with its cookies or its headers; without a name, of the
+        only account that can sign in."""
+        session: Session = self._ask("POST", f"/login/{quote(site, safe='')}{_account(account)}")
+        return session
+
+    def locate(
+        self, site: str, locator: str, *, page: str | None = None, cdp: str | None = None, **arguments: object
+    ) -> Located:
+        """Reads a value on the episode's slot of a site, with its evidence; see `Arena.locate`."""
+        texts = {name: str(value) for name, value in arguments.items()}
+        body = {"locator": locator, "arguments": texts, "page": page, "cdp": cdp}
+        located: Located = self._ask("POST", f"/locate/{quote(site, safe='')}", body)
+        return located
+
+    def value(
+        self, site: str, locator: str, *, page: str | None = None, cdp: str | None = None, **arguments: object
+    ) -> Any:
+        """Reads a value on the episode's slot of a site.
+
+        >>> from arenad import Client
+        >>> with Client().episode() as episode:
+        ...     site = episode.sites[0]["site"]
+        ...     type(episode.value(site, "http: GET / | status"))
+        <class 'int'>
+        """
+        return self.locate(site, locator, page=page, cdp=cdp, **arguments)["value"]
+
     def storage_state(self, site: str, account: str | None = None) -> StorageState:
         """Returns the session of an account in Playwright's format; without a name, of the only one that can sign in."""
-        query = "" if account is None else f"?account={quote(account, safe='')}"
-        state: StorageState = self._ask("GET", f"/storage-state/{quote(site, safe='')}{query}")
+        state: StorageState = self._ask("GET", f"/storage-state/{quote(site, safe='')}{_account(account)}")
         return state
 
     def begin(self, task: str | None = None) -> Begun:
         """Captures the values that the check of a native task compares with, by default of the task that the episode was
         started with. `evaluate` uses them."""
-        self._begun = self._ask("POST", "/evaluations/begin", {"task": task})
-        return self._begun
+        begun: Begun = self._ask("POST", "/evaluations/begin", {"task": task})
+        self._begun = begun
+        return begun
 
     def evaluate(
         self,
@@ -221,6 +281,20 @@ class Episode:
         """Ends the freeze."""
         self._ask("POST", "/unfreeze")
 
+    def confirm(self, within: float = 0.0) -> None:
+        """Asks the daemon whether the episode still runs, and raises `EpisodeVoid` or `EpisodeEnded` if it does not.
+
+        With `within`, an end that comes in these seconds counts as well: the daemon may learn later than the client that
+        a container has died. Call it before a result is trusted that the client has computed by itself.
+        """
+        if within > 0:
+            told = self._hold.ends_within(within)
+            if told is not None:
+                raise ended(told)
+        reported: ReportedEpisode = self._ask("GET", "")
+        if reported["ending"] is not None:
+            raise ended(reported["ending"])
+
     def extend(self, seconds: float | None = None) -> float:
         """Sets the time to live from now on, and returns the seconds that are left. It is suspended while the client holds
         the episode, which it does until the end."""
@@ -257,6 +331,11 @@ class Episode:
         number: int = self._ask("POST", "/looks")["number"]
         return number
 
+    def looks(self) -> list[Look]:
+        """Returns the kept states that all compared sites of the episode have."""
+        looks: list[Look] = self._ask("GET", "/looks")["looks"]
+        return looks
+
     def har(self) -> dict[str, Any]:
         """Returns the requests of an episode that is recorded (`record`), or else the traffic of its sites that the
         environment records, as a HAR without secrets."""
@@ -285,9 +364,10 @@ class Episode:
         children: int = 1,
         *,
         timeout: float = 60.0,
+        ttl: float | None = None,
         owner: str | None = None,
         labels: Mapping[str, str] | None = None,
-        record: RecordedRequests | None = None,
+        record: Recording | None = None,
     ) -> list[Episode]:
         """Returns new episodes whose sites start in the present state of this one, which goes on.
 
@@ -300,6 +380,7 @@ class Episode:
         body: dict[str, Any] = {"children": children, "wait_seconds": round(timeout), "detach": True}
         body |= {} if owner is None else {"owner": owner}
         body |= {} if labels is None else {"labels": dict(labels)}
+        body |= {} if ttl is None else {"ttl_seconds": round(ttl)}
         body |= {} if record is None else {"record": record}
         path, headers = f"{self._path}/fork", {"Idempotency-Key": f"python-{uuid.uuid4()}"}
         forked = self._transport.request("POST", path, body, headers, timeout=FORK_TIMEOUT)
@@ -436,3 +517,12 @@ def _release(transport: Transport, id: str) -> None:
         transport.request("DELETE", f"/v1/episodes/{id}", timeout=10.0)
     except ArenadError:
         pass
+
+
+def _account(name: str | None) -> str:
+    return "" if name is None else f"?account={quote(name, safe='')}"
+
+
+def _variable(prefix: str, site: str) -> str:
+    """Returns the name of a variable that has a URL of a site."""
+    return f"{prefix}_" + "".join(letter.upper() if letter.isascii() and letter.isalnum() else "_" for letter in site)

@@ -34,7 +34,7 @@ class Hold:
         self._transport = transport
         self._path = f"/v1/episodes/{episode['id']}/hold"
         self._changed = threading.Condition()
-        self._latest = episode
+        self._latest: ReportedEpisode = episode
         self._failure: ArenadError | None = None
         self._is_closed = False
         self._events: ServerEvents | None = events or transport.stream(self._path)
@@ -60,6 +60,12 @@ class Hold:
         """Returns how the episode ended, if the daemon told it. Waits until all that a stopped daemon sent is read."""
         with self._changed:
             self._changed.wait_for(lambda: self._latest["ending"] or self._events is None, READ_WITHIN)
+            return self._latest["ending"]
+
+    def ends_within(self, seconds: float) -> EpisodeEnding | None:
+        """Returns how the episode ended, if that is told within a time."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._latest["ending"] or self._failure, seconds)
             return self._latest["ending"]
 
     def close(self) -> None:
@@ -102,7 +108,9 @@ class Hold:
     def _fail(self, error: ArenadError) -> None:
         with self._changed:
             if isinstance(error, EpisodeEnded):
-                self._latest = {**self._latest, "state": error.ending["state"], "ending": error.ending}
+                ended = self._latest.copy()
+                ended["state"], ended["ending"] = error.ending["state"], error.ending
+                self._latest = ended
             self._failure = error
             self._changed.notify_all()
 

@@ -48,6 +48,26 @@ class Transport:
         timeout: float | None = None,
     ) -> Any:
         """Sends JSON and returns JSON, or `None` if the answer has no body."""
+        status, text = self._answered(method, path, body, headers, timeout)
+        try:
+            return json.loads(text) if text else None
+        except ValueError as error:
+            raise _foreign(self._address, status, text) from error
+
+    def text(self, method: str, path: str) -> str:
+        """Sends a request and returns the answer as text."""
+        _, text = self._answered(method, path, None, None, None)
+        return text.decode("utf-8", "replace")
+
+    def _answered(
+        self,
+        method: str,
+        path: str,
+        body: object,
+        headers: Mapping[str, str] | None,
+        timeout: float | None,
+    ) -> tuple[int, bytes]:
+        """Sends JSON and returns the status and the body of the answer."""
         connection = self._connection(timeout or self._timeout)
         try:
             answer = self._ask(connection, method, path, body, headers or {})
@@ -59,10 +79,7 @@ class Transport:
             connection.close()
         if answer.status >= 400:
             raise _refusal(self._address, answer, text)
-        try:
-            return json.loads(text) if text else None
-        except ValueError as error:
-            raise _foreign(self._address, answer.status, text) from error
+        return answer.status, text
 
     def stream(
         self, path: str, method: str = "GET", body: object = None, headers: Mapping[str, str] | None = None

@@ -5,6 +5,13 @@ from __future__ import annotations
 from typing import Any, Literal, TypedDict
 
 
+class Version(TypedDict):
+    """The version of the daemon and of its API."""
+
+    version: str
+    api: str
+
+
 class Stage(TypedDict):
     """One stage of a reset, with its duration."""
 
@@ -158,6 +165,15 @@ class Session(TypedDict):
     headers: dict[str, str]
 
 
+class ListedAccount(TypedDict):
+    """An account of a site."""
+
+    name: str
+    username: str
+    login: str | None
+    """How the account signs in: `form`, `headers` and others; `None` if the definition does not say."""
+
+
 class StorageState(TypedDict):
     """The argument of Playwright's `browser.new_context(storage_state=…)`."""
 
@@ -184,6 +200,67 @@ class Snapshot(_Snapshot, total=False):
 
     other_engine: str
     missing_since: str
+
+
+class SnapshotDifferences(TypedDict):
+    """The differences between two snapshots of a site; the daemon sends more fields."""
+
+    snapshot: str
+    """The id of the later snapshot."""
+    differences: list[dict[str, Any]]
+    omitted: int
+    """The number of differences that the list leaves out."""
+
+
+class Pruned(TypedDict):
+    """The objects that were removed, or in a trial those that would be."""
+
+    items: list[dict[str, Any]]
+    is_trial: bool
+
+
+class ProbeRound(TypedDict):
+    """One round of probes."""
+
+    at: str
+    generation: int
+    ok: bool
+    reason: str | None
+    duration_ms: float
+
+
+class ProbeRounds(TypedDict):
+    """The rounds of one kind of probes; the daemon sends more fields."""
+
+    kind: str
+    names: list[str]
+    failures: int
+    rounds: list[ProbeRound]
+
+
+class SiteHealth(TypedDict):
+    """The results of the probes of one instance."""
+
+    environment: str
+    site: str
+    instance: str
+    state: str
+    since: str
+    reason: str | None
+    probes: list[ProbeRounds]
+
+
+class CertificateKey(TypedDict):
+    """The public key of an installation."""
+
+    algorithm: str
+    key: str
+
+
+class Look(TypedDict):
+    """A kept state, for `since` and `until` of `changes`."""
+
+    number: int
 
 
 class Event(TypedDict):
@@ -286,7 +363,7 @@ class EpisodeEnding(TypedDict):
     slot: str | None
 
 
-RecordedRequests = Literal["all", "writes", "none"]
+Recording = Literal["all", "writes", "none"]
 """Which requests of an episode are recorded. Requests other than GET, HEAD and OPTIONS count as writes."""
 
 
@@ -300,6 +377,8 @@ class _EpisodeSite(TypedDict):
     """The public URL; `None` for a slot without a public port."""
     proxy_url: str | None
     """The URL through the episode proxy; `None` if the daemon offers none."""
+    port_url: str | None
+    """The URL at the slot's own port; `None` if it has none."""
 
 
 class EpisodeSite(_EpisodeSite, total=False):
@@ -329,9 +408,10 @@ class ReportedEpisode(_ReportedEpisode, total=False):
     """An episode at one moment. `variables` is left out of lists and of episodes without slots, and `port_variables` if a
     site cannot be reached without the proxy. Daemons that record no episodes leave out `record`."""
 
-    record: RecordedRequests | None
+    record: Recording | None
     variables: dict[str, str]
     port_variables: dict[str, str]
+    forked_from: str | None
 
 
 class EpisodeProxy(TypedDict):

@@ -32,24 +32,34 @@ pub(super) async fn locate(
     let request = body(request)?;
     let handles = api.environments.choose(&environment, &[site])?;
     let handle = handles.into_iter().next().ok_or_else(|| ApiError::not_found("this site"))?;
-    let host = api.environments.host(&environment).unwrap_or_default();
+    read(&api, &environment, &handle, request).await.map(Json)
+}
+
+/// Runs a locator or a helper on an instance, and returns its value with the evidence.
+pub(super) async fn read(
+    api: &Api,
+    environment: &str,
+    handle: &InstanceHandle,
+    request: wire::LocateRequest,
+) -> Result<wire::LocateResponse, ApiError> {
+    let host = api.environments.host(environment).unwrap_or_default();
     let traffic = request.har.map(|har| har.get().to_owned());
     let look = LocateOptions { page: request.page, live: request.cdp, traffic };
     if let Some(call) = request.locator.trim_start().strip_prefix(HELPER) {
-        let (helper, locator) = helper(&handle, call)?;
-        let lack = lack(&handle, &locator, &look, "");
-        let found = locate::locate(&api.shared, &handle, &host, &locator, look).await;
+        let (helper, locator) = helper(handle, call)?;
+        let lack = lack(handle, &locator, &look, "");
+        let found = locate::locate(&api.shared, handle, &host, &locator, look).await;
         let mut located = found.map_err(|error| refused(error, lack))?;
-        located.value = helper.gives(located.value, &answers::origin(&handle, &host));
-        return Ok(Json(shown(&handle, "helper", located)));
+        located.value = helper.gives(located.value, &answers::origin(handle, &host));
+        return Ok(shown(handle, "helper", located));
     }
     let unbound = without(&request.locator, &request.arguments);
     let parsed = locator::parse(&request.locator).map_err(|error| misread(&request.locator, &error))?;
     let locator = parsed.with(&Arguments(request.arguments.into_iter().collect()));
-    let lack = lack(&handle, &locator, &look, &unbound);
-    let found = locate::locate(&api.shared, &handle, &host, &locator, look).await;
+    let lack = lack(handle, &locator, &look, &unbound);
+    let found = locate::locate(&api.shared, handle, &host, &locator, look).await;
     let located = found.map_err(|error| refused(error, lack))?;
-    Ok(Json(shown(&handle, locator.kind.name(), located)))
+    Ok(shown(handle, locator.kind.name(), located))
 }
 
 /// Returns the first placeholder of a locator, such as `{sku}`, that has no argument; the empty string if there is

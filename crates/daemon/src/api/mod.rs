@@ -127,6 +127,11 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/v1/episodes/{id}/changes", get(episodes::changes))
         .route("/v1/episodes/{id}/looks", get(episodes::looks).post(episodes::keep_look))
         .route("/v1/episodes/{id}/storage-state/{site}", get(episodes::storage_state))
+        .route("/v1/episodes/{id}/login/{site}", post(episodes::log_in))
+        .route(
+            "/v1/episodes/{id}/locate/{site}",
+            post(episodes::locate).layer(DefaultBodyLimit::max(evaluations::SIZE_MAX)),
+        )
         .route("/v1/episodes/{id}/har", get(episodes::har))
         .route("/v1/certificates/key", get(certificates::key))
         .route("/v1/purge", post(environments::purge))

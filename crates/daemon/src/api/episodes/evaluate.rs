@@ -22,7 +22,8 @@ use arenad_model::episode::EpisodeRefusal;
 use arenad_model::episode::ending::EpisodeEnding;
 use arenad_model::episode::ids::EpisodeId;
 use arenad_model::error::describe;
-use arenad_model::site::{Environment, RecordedRequests};
+use arenad_model::proxy_address::canonical_url;
+use arenad_model::site::{Environment, RecordedRequests, Site};
 use arenad_store::NewEvaluation;
 use arenad_verdict::{Benchmark, Traffic, Verdict};
 
@@ -131,6 +132,10 @@ async fn judge(
     let view = &api.episodes.get(&view.id)?;
     let (definition, handles) = sites(api, view)?;
     let is_certified = request.certificate.unwrap_or(true);
+    // Rules and tasks have the addresses that the sites were made for, and the agent's browser may have others.
+    let number =
+        |site: &Site| view.slots.iter().find(|slot| slot.instance.site == site.name).map(|it| it.instance.number);
+    let as_made = |url: &str| canonical_url(url, &definition, &number);
     let (check, evaluation, certificate) = match request.benchmark {
         Some(benchmark) => {
             if request.task.is_some() || request.begun.is_some() || !request.answer.is_empty() {
@@ -139,6 +144,7 @@ async fn judge(
                 ));
             }
             let environment = definition.name.as_str();
+            let benchmark = EvaluationRequest { url: as_made(&benchmark.url), ..benchmark };
             let benchmark = with_record(api, view, benchmark).await?;
             let profiles = evaluations::profiles(&benchmark.profiles);
             let (mut evaluation, day) = evaluations::evaluated_on(api, environment, &handles, benchmark).await?;
@@ -160,7 +166,7 @@ async fn judge(
                 file: request.file,
                 begun: request.begun,
                 answer: request.answer,
-                url: request.url,
+                url: request.url.as_deref().map(as_made),
                 cdp: request.cdp,
                 evidence: request.evidence,
             };

@@ -12,7 +12,7 @@
 //! | `evaluate` | evaluations, on the episode's own slots |
 //! | `certify` | the certificates of evaluations |
 //! | `changes` | the changes that the episode made, and looks to compare with |
-//! | `slots` | storage states and traffic of the episode's slots; how other files find those slots |
+//! | `slots` | sessions, values and traffic of the episode's slots; how other files find those slots |
 //! | `token` | the endpoints that an episode's token opens over TCP |
 //! | `refusal`, `shown` | errors and episodes in their JSON |
 
@@ -32,7 +32,7 @@ pub(super) use self::changes::{changes, keep_look, looks};
 pub(super) use self::evaluate::{begin, evaluate};
 pub(super) use self::fork::fork;
 pub(super) use self::life::{end, freeze, heartbeat, list, one, queue, unfreeze};
-pub(super) use self::slots::{har, storage_state};
+pub(super) use self::slots::{har, locate, log_in, storage_state};
 pub(super) use self::start::start;
 pub(super) use self::streams::{all_events, events, hold};
 pub(super) use self::token::opens;

@@ -1,4 +1,4 @@
-//! The slots of an episode: how they are found, and the endpoints that read sessions and traffic of them.
+//! The slots of an episode: how they are found, and the endpoints that read sessions, values and traffic of them.
 
 use std::sync::Arc;
 
@@ -9,10 +9,12 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::{id, refusal, shown};
+use crate::api::environments::{JsonRequest, body};
 use crate::api::error::ApiError;
-use crate::api::{Api, accounts, har as recorded};
+use crate::api::{Api, accounts, har as recorded, locate};
 use crate::traffic::SiteTraffic;
 use arenad_api::episodes::StorageState;
+use arenad_api::{AccountSession, LocateRequest, LocateResponse, StorageCookie};
 use arenad_episodes::{EpisodeError, EpisodeView};
 use arenad_instance::InstanceHandle;
 use arenad_model::episode::fence::FenceDecision;
@@ -20,7 +22,8 @@ use arenad_model::episode::ids::EpisodeId;
 use arenad_model::episode::{EpisodeRefusal, EpisodeState};
 use arenad_model::error::describe;
 use arenad_model::ids::SiteId;
-use arenad_model::site::RecordedRequests;
+use arenad_model::proxy_address::{ARENA_DOMAIN, own_host};
+use arenad_model::site::{RecordedRequests, Site};
 
 /// Returns an episode whose client can reach its sites.
 ///
@@ -89,17 +92,74 @@ pub(in crate::api) async fn storage_state(
     Path((text, site)): Path<(String, String)>,
     Query(query): Query<StorageQuery>,
 ) -> Result<Json<StorageState>, ApiError> {
-    let view = served(&api, &text)?;
-    let handles = instances(&api, &view)?;
-    let handle = self::site(&view, &handles, &site)?;
-    let account = match query.account {
+    let session = session(&api, &text, &site, query.account).await?;
+    Ok(Json(StorageState { cookies: session.cookies, origins: Vec::new() }))
+}
+
+/// `POST /v1/episodes/{id}/login/{site}?account=NAME`: returns the session of an account on the slot of the episode, with
+/// the headers of an account that signs in with headers.
+pub(in crate::api) async fn log_in(
+    State(api): State<Arc<Api>>,
+    Path((text, site)): Path<(String, String)>,
+    Query(query): Query<StorageQuery>,
+) -> Result<Json<AccountSession>, ApiError> {
+    session(&api, &text, &site, query.account).await.map(Json)
+}
+
+async fn session(api: &Api, text: &str, site: &str, account: Option<String>) -> Result<AccountSession, ApiError> {
+    let view = served(api, text)?;
+    let handles = instances(api, &view)?;
+    let handle = self::site(&view, &handles, site)?;
+    let account = match account {
         Some(account) => account,
         None => only_account(handle)?,
     };
-    let session = accounts::session(&api, shown::environment(&view), handle, &account).await?;
+    let environment = shown::environment(&view);
+    let session = accounts::session(api, environment, handle, &account).await;
     // The episode may have ended while the account signed in, and the session would be of its successor.
-    served(&api, &text)?;
-    Ok(Json(StorageState { cookies: session.cookies, origins: Vec::new() }))
+    served(api, text)?;
+    let session = session?;
+    let host = api.environments.host(environment).unwrap_or_default();
+    let cookies = at_all_hosts(session.cookies, &host, &arena_hosts(&handle.site));
+    Ok(AccountSession { cookies, ..session })
+}
+
+/// Returns the cookies of a session for all hosts by which the clients of episodes reach a site. Signing in happens at the
+/// canonical host, and a browser sends its cookies to no other one.
+fn at_all_hosts(cookies: Vec<StorageCookie>, canonical: &str, others: &[String]) -> Vec<StorageCookie> {
+    let signed = cookies.iter().filter(|cookie| cookie.domain.trim_start_matches('.') == canonical);
+    let copies = signed.flat_map(|cookie| {
+        let others = others.iter().filter(|host| *host != canonical);
+        others.map(|host| StorageCookie { domain: host.clone(), ..cookie.clone() })
+    });
+    let copies: Vec<StorageCookie> = copies.collect();
+    cookies.into_iter().chain(copies).collect()
+}
+
+/// Returns the hosts of a site in the arena, and its aliases.
+fn arena_hosts(site: &Site) -> Vec<String> {
+    let aliases = site.public.aliases.iter().map(|alias| alias.host.clone());
+    let mut hosts: Vec<String> = [own_host(site), ARENA_DOMAIN.to_owned()].into_iter().chain(aliases).collect();
+    hosts.sort();
+    hosts.dedup();
+    hosts
+}
+
+/// `POST /v1/episodes/{id}/locate/{site}`: runs a locator or a helper on the slot of the episode, and returns its value
+/// with the evidence.
+pub(in crate::api) async fn locate(
+    State(api): State<Arc<Api>>,
+    Path((text, site)): Path<(String, String)>,
+    request: JsonRequest<LocateRequest>,
+) -> Result<Json<LocateResponse>, ApiError> {
+    let request = body(request)?;
+    let view = served(&api, &text)?;
+    let handles = instances(&api, &view)?;
+    let handle = self::site(&view, &handles, &site)?;
+    let read = locate::read(&api, shown::environment(&view), handle, request).await;
+    // The episode may have ended meanwhile, and the value would be of its successor.
+    instances(&api, &served(&api, &text)?)?;
+    read.map(Json)
 }
 
 /// Returns the only account of a site that can sign in.
@@ -167,4 +227,37 @@ async fn traffic_of_slots(api: &Api, text: &str) -> Result<String, ApiError> {
     // The recording may have changed hands between the look at the generation and that at the traffic.
     instances(api, &served(api, text)?)?;
     recorded::text(traffic).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_valid_at_each_host_of_the_site_and_foreign_cookies_stay_where_they_are() {
+        let cookie = |name: &str, domain: &str| StorageCookie {
+            name: name.to_owned(),
+            value: "v".to_owned(),
+            domain: domain.to_owned(),
+            path: "/".to_owned(),
+            expires: -1,
+            http_only: true,
+            secure: false,
+            same_site: "Lax".to_owned(),
+        };
+        let others = ["shop.arena.test", "arena.test", "localhost"].map(str::to_owned);
+        let given = vec![cookie("session", "localhost"), cookie("wide", ".localhost"), cookie("other", "tracker.test")];
+        let found = at_all_hosts(given, "localhost", &others);
+        let found: Vec<(&str, &str)> = found.iter().map(|it| (it.name.as_str(), it.domain.as_str())).collect();
+        let expected = [
+            ("session", "localhost"),
+            ("wide", ".localhost"),
+            ("other", "tracker.test"),
+            ("session", "shop.arena.test"),
+            ("session", "arena.test"),
+            ("wide", "shop.arena.test"),
+            ("wide", "arena.test"),
+        ];
+        assert_eq!(found, expected);
+    }
 }

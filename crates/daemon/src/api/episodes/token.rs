@@ -58,6 +58,8 @@ mod tests {
             (Method::POST, "/v1/episodes/ID/freeze"),
             (Method::POST, "/v1/episodes/ID/fork"),
             (Method::GET, "/v1/episodes/ID/storage-state/shop"),
+            (Method::POST, "/v1/episodes/ID/login/shop"),
+            (Method::POST, "/v1/episodes/ID/locate/shop"),
             (Method::GET, "/v1/episodes/ID/changes"),
             (Method::POST, "/v1/episodes/ID/looks"),
             (Method::GET, "/v1/episodes/ID/hold/"),
