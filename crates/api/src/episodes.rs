@@ -469,6 +469,7 @@ mod tests {
             ended_at: None,
             ending: None,
             forked_from: None,
+            evaluations: Vec::new(),
             variables: BTreeMap::new(),
             port_variables: BTreeMap::new(),
         };

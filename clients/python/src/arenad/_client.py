@@ -206,7 +206,8 @@ class Arena(Observation):
         Use it as a context manager: `with arena.episode(["gitlab"]) as episode:`. Waits up to `timeout` seconds for
         slots, and then raises `NoSlot`. If the queue is full or the owner has too many episodes, it tries again when the
         daemon says, within the same time. `ttl` counts only when the connection to the daemon is lost. `record` keeps
-        `all` requests of the episode or the `writes` among them on disk, for `har`. Repetitions with the same `key` get the same episode.
+        `all` requests of the episode or the `writes` among them on disk, for `har`. Repetitions with the same `key` get
+        the same episode.
 
         >>> from arenad import Client
         >>> client = Client()
