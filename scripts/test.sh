@@ -92,7 +92,7 @@ if [ "$left_out" != 0 ]; then
     echo "webarena/test.raw.json (config_files/ of github.com/web-arena-x/webarena) and visualwebarena/test_*.raw.json (config_files/vwa/"
     echo "of github.com/web-arena-x/visualwebarena)"
 fi
-# What the failed tests said last, where it is easily found: their panics, ten lines of each.
+# The panics of the failed tests, ten lines of each, at the end of the output.
 awk '
     /^---- .* stdout ----$/ { name = $2; next }
     /^failures:$/ || /^test result:/ { name = ""; left = 0 }

@@ -34,7 +34,7 @@ use super::writes::is_safe;
 /// Interval at which the gateway checks whether the client of a held request is still connected.
 const HELD_TICK: Duration = Duration::from_millis(250);
 
-/// What is wrong with a request whose body cannot be read.
+/// The reason for refusing a request whose body cannot be read.
 const BROKEN_BODY: &str = "a body that ends too early or is badly framed";
 
 /// The client's connection was cut, so no response can be sent.

@@ -234,7 +234,7 @@ mod tests {
         for kind in ["multipart/form-data; boundary=x", "application/octet-stream", "image/png", "application/grpc"] {
             assert!(!is_mapped(&[(CONTENT_TYPE, kind)]), "{kind}");
         }
-        assert!(!is_mapped(&[]), "nobody says what it is");
+        assert!(!is_mapped(&[]), "a body without a type");
     }
 
     #[test]

@@ -27,7 +27,7 @@ const BASE_ARGUMENT: &str = "BASE_IMAGE";
 pub(super) struct DaemonListener<'a> {
     /// The id of its process, if it runs.
     pub(super) pid: Option<u32>,
-    /// Its ports.
+    /// The ports that the daemon listens on, or would listen on.
     pub(super) ports: &'a DaemonPorts,
 }
 
