@@ -245,9 +245,7 @@ async fn no_door_leads_to_the_slot_of_a_frozen_episode() {
     assert_eq!(stored(), written.trim_end());
     // A new daemon knows that it is frozen, and the end of the freeze opens all doors.
     world.signal_daemon(rustix::process::Signal::KILL);
-    let mut command = super::proxied::serve(&world);
-    command.env("ARENAD_PROXY", through("server").strip_prefix("http://").unwrap());
-    let _daemon = world.start_command(command);
+    let _daemon = world.start_command(super::proxied::serve_at(&world, &through("server")));
     until("the site", PATIENCE, || world.state(), |state| state == "ready");
     refused().await;
     assert_eq!(stored(), written.trim_end());

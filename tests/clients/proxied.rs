@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{EpisodeClient, id};
 use crate::evaluations::browser::HeadlessBrowser;
 use crate::support::wait::PATIENCE;
-use crate::support::{World, until};
+use crate::support::{World, until, within};
 
 /// The site's text, before anybody writes to it.
 pub(super) const BASELINE: &str = "toy\nconfigured\n";
@@ -33,6 +33,16 @@ fn world(label: &str) -> World {
 pub(super) fn serve(world: &World) -> Command {
     let mut command = world.command(&["serve", "--engine", "unix:///var/run/docker.sock", "--state-dir"]);
     command.arg(world.state_dir());
+    command
+}
+
+/// Returns the command of a daemon whose episode proxy has the address of an earlier daemon that was killed. The kernel
+/// releases the lock of a killed process before its sockets.
+pub(super) fn serve_at(world: &World, proxy: &str) -> Command {
+    let address = proxy.strip_prefix("http://").unwrap();
+    drop(within("the port of the proxy", PATIENCE, || std::net::TcpListener::bind(address).ok()));
+    let mut command = serve(world);
+    command.env("ARENAD_PROXY", address);
     command
 }
 
@@ -218,11 +228,8 @@ async fn an_episode_goes_on_through_the_proxy_after_a_kill_of_the_daemon() {
     let one = ProxiedEpisode::start(&api).await;
     one.write("of-one").await;
     // The port stays the same, as it does unless an operator chooses a free one.
-    let address = one.server.strip_prefix("http://").unwrap().to_owned();
     world.signal_daemon(Signal::KILL);
-    let mut serve = serve(&world);
-    serve.env("ARENAD_PROXY", &address);
-    let _daemon = world.start_command(serve);
+    let _daemon = world.start_command(serve_at(&world, &one.server));
     let page = || {
         let (client, server) = (one.client.clone(), one.server.clone());
         async move {

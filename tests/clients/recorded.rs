@@ -12,7 +12,7 @@ use reqwest::{Client, Proxy};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::proxied::serve;
+use super::proxied::{serve, serve_at};
 use super::{EpisodeClient, id};
 use crate::support::wait::{PATIENCE, within};
 use crate::support::{World, until};
@@ -165,10 +165,8 @@ async fn no_response_that_a_client_has_read_is_missing_after_a_kill_of_the_daemo
     torn.extend_from_slice(b"{\"entry\":{\"startedDateTime\":\"2026");
     fs::write(&file, torn).unwrap();
 
-    let address = started["proxy"]["server"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
-    let mut command = serve(&world);
-    command.env("ARENAD_PROXY", address);
-    let _daemon = world.start_command(command);
+    let proxy = started["proxy"]["server"].as_str().unwrap();
+    let _daemon = world.start_command(serve_at(&world, proxy));
     until("the site", PATIENCE, || world.state(), |state| state == "ready");
     let client = proxied(&started);
     let after = async || match client.get("http://toy.arena.test/cgi-bin/page?after").send().await {

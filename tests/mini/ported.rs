@@ -11,7 +11,7 @@ use url::Url;
 use crate::arena::Arena;
 
 /// The number of pages of each site that are read.
-const PAGES: usize = 40;
+const PAGES: usize = 15;
 
 /// A reader of the pages of one site, who follows links like a person.
 struct SiteReader {

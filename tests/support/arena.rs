@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,9 @@ const STANDBY_LIMIT: Duration = Duration::from_secs(120);
 
 /// Held while an environment is brought up.
 static TURN: Mutex<()> = Mutex::new(());
+
+/// The number of the next arena's range of own ports of slots.
+static NEXT_SHIFT: AtomicU16 = AtomicU16::new(0);
 
 /// The arenas that are up at the same time: any number of them, or a single one that is alone.
 struct Presence {
@@ -366,9 +370,10 @@ fn with_free_slot_ports(definition: &str) -> String {
         let ports = bases.iter().flat_map(|base| (0..10).map(move |slot| base + shift + 10 * slot));
         ports.into_iter().all(|port| TcpListener::bind(("127.0.0.1", port)).is_ok())
     };
-    // Each process begins elsewhere, so that two that choose at the same time seldom choose the same ports.
+    // Each process begins elsewhere, so that two that choose at the same time seldom choose the same ports. Within a process
+    // each arena has others, because their ports are open only once they are up.
     let begin = u16::try_from(std::process::id() % 100).expect("small");
-    let mut shifts = (0..100).map(|step| (begin + step) % 100 * 100);
+    let mut shifts = (0..100).map(|_| (begin + NEXT_SHIFT.fetch_add(1, Ordering::Relaxed)) % 100 * 100);
     let shift = shifts.find(is_free).expect("free ports");
     let moved = |found: &regex::Captures<'_>| {
         let base: u16 = found[1].parse().expect("a port");

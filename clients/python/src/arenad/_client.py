@@ -326,8 +326,8 @@ class Arena(Observation):
             "ttl_seconds": None if ttl is None else round(ttl),
             "owner": owner,
             "labels": dict(labels or {}),
-            "record": record,
         }
+        body |= {} if record is None else {"record": record}
         return EpisodeRequest(self._transport, body, timeout=timeout, key=key)
 
     def _run(self, words: list[str], variables: Mapping[str, str] | None = None) -> Any:

@@ -367,7 +367,9 @@ Recording = Literal["all", "writes", "none"]
 """Which requests of an episode are recorded. Requests other than GET, HEAD and OPTIONS count as writes."""
 
 
-class _EpisodeSite(TypedDict):
+class EpisodeSite(TypedDict):
+    """A site of an episode. `slot` is `None` for a site that all episodes share."""
+
     site: str
     slot: int | None
     instance: str | None
@@ -377,13 +379,6 @@ class _EpisodeSite(TypedDict):
     """The public URL; `None` for a slot without a public port."""
     proxy_url: str | None
     """The URL through the episode proxy; `None` if the daemon offers none."""
-    port_url: str | None
-    """The URL at the slot's own port; `None` if it has none."""
-
-
-class EpisodeSite(_EpisodeSite, total=False):
-    """A site of an episode. `slot` is `None` for a site that all episodes share."""
-
     port_url: str | None
     """The URL at the own port of the slot, for clients that take no proxy; `None` if it has none."""
 
@@ -404,6 +399,16 @@ class _ReportedEpisode(TypedDict):
     ending: EpisodeEnding | None
 
 
+class ReportedEvaluation(TypedDict):
+    """An evaluation of an episode, without its evidence."""
+
+    at: str
+    task: str
+    """The native task by name, or the benchmark and the number of its task."""
+    verdict: str
+    reward: float | None
+
+
 class ReportedEpisode(_ReportedEpisode, total=False):
     """An episode at one moment. `variables` is left out of lists and of episodes without slots, and `port_variables` if a
     site cannot be reached without the proxy. Daemons that record no episodes leave out `record`."""
@@ -412,6 +417,8 @@ class ReportedEpisode(_ReportedEpisode, total=False):
     variables: dict[str, str]
     port_variables: dict[str, str]
     forked_from: str | None
+    evaluations: list[ReportedEvaluation]
+    """The newest hundred evaluations, oldest first. Left out of lists."""
 
 
 class EpisodeProxy(TypedDict):

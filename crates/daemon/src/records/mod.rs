@@ -43,6 +43,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -71,6 +72,10 @@ const RECORD_MAX: u64 = 64 << 20;
 
 /// The longest wait for the last requests of an episode that has just ended.
 const CLOSE_LIMIT: Duration = Duration::from_secs(3);
+
+/// The time for which the record of an episode that has just begun is waited for, and the pause between two looks.
+const OPEN_LIMIT: Duration = Duration::from_secs(3);
+const OPEN_PAUSE: Duration = Duration::from_millis(20);
 
 /// The records of all episodes.
 pub(crate) struct EpisodeRecords(Arc<SharedRecords>);
@@ -247,26 +252,33 @@ impl EpisodeRecords {
         if let Some(closed) = closing {
             let _ = tokio::time::timeout(CLOSE_LIMIT, closed.cancelled()).await;
         }
-        // Before the file is read: a request that is written in between is found in both and shown once.
-        let live = {
-            let live = self.0.live();
-            live.get(episode).map(|live| (live.recorder.under_way(), live.missed.load(Ordering::Relaxed)))
-        };
-        let is_live = live.is_some();
-        let (under_way, missed) = live.unwrap_or_default();
-        let path = self.0.path(episode);
-        let read = tokio::task::spawn_blocking(move || {
-            let mut content = RecordContent::read(&path)?;
-            content.add_missed(missed);
-            Ok::<_, RecordError>(content.har(&under_way, RECORD_MAX))
-        });
-        match read.await {
-            Ok(Ok(har)) => Ok(Some(har)),
-            // The first line may not be written yet.
-            Ok(Err(RecordError::Head)) if is_live => Ok(None),
-            Ok(Err(RecordError::Io(error))) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Ok(Err(error)) => Err(error),
-            Err(panic) => Err(RecordError::Io(std::io::Error::other(panic))),
+        let deadline = Instant::now() + OPEN_LIMIT;
+        loop {
+            // Before the file is read: a request that is written in between is found in both and shown once.
+            let live = {
+                let live = self.0.live();
+                live.get(episode).map(|live| (live.recorder.under_way(), live.missed.load(Ordering::Relaxed)))
+            };
+            let is_live = live.is_some();
+            let (under_way, missed) = live.unwrap_or_default();
+            let path = self.0.path(episode);
+            let read = tokio::task::spawn_blocking(move || {
+                let mut content = RecordContent::read(&path)?;
+                content.add_missed(missed);
+                Ok::<_, RecordError>(content.har(&under_way, RECORD_MAX))
+            });
+            match read.await {
+                Ok(Ok(har)) => return Ok(Some(har)),
+                // The first line of an episode that has just begun may not be written yet.
+                Ok(Err(RecordError::Head)) if is_live => {}
+                Ok(Err(RecordError::Io(error))) if error.kind() == ErrorKind::NotFound => {}
+                Ok(Err(error)) => return Err(error),
+                Err(panic) => return Err(RecordError::Io(std::io::Error::other(panic))),
+            }
+            if !is_live || Instant::now() >= deadline {
+                return Ok(None);
+            }
+            tokio::time::sleep(OPEN_PAUSE).await;
         }
     }
 
