@@ -137,9 +137,9 @@ pub fn the_browser_is_nobody(arena: &Arena) {
 pub fn the_pages_proxies_know_the_browser(arena: &Arena) {
     assert_eq!(value(arena, "shopping", "js: 1 + 1 @ /"), json!(2));
     let daemon = procfs::process::Process::new(arena.daemon().as_raw_nonzero().get()).expect("its process");
-    // The sites' public ports and the reset server's are open, and so are the proxies of two pages that are kept for the
-    // next locators; the proxy of the last page closes.
-    let (others, pages) = (super::PAGED.len() + 1, 2);
+    // The sites' public ports, the own ports of their first slots and the reset server's port are open, and so are the
+    // proxies of two pages that are kept for the next locators; the proxy of the last page closes.
+    let (others, pages) = (2 * super::PAGED.len() + 1, 2);
     let deadline = Instant::now() + Duration::from_secs(60);
     let answers = loop {
         let open = listening(&daemon);
@@ -153,8 +153,8 @@ pub fn the_pages_proxies_know_the_browser(arena: &Arena) {
     assert_eq!(answers.iter().filter(|answers| **answers).count(), others, "{answers:?} on {:?}", listening(&daemon));
 }
 
-/// Sends a request that a page would send to its proxy, and returns whether the port answers; a site's public port
-/// and the reset server do, with an error. `None` means that the port is closed.
+/// Sends a request that a page would send to its proxy, and returns whether the port answers; the ports of sites and of
+/// the reset server do, with an error. `None` means that the port is closed.
 fn answers_a_stranger(address: std::net::SocketAddr) -> Option<bool> {
     let mut client = std::net::TcpStream::connect(address).ok()?;
     client.set_read_timeout(Some(Duration::from_secs(20))).expect("set");
