@@ -56,8 +56,9 @@ if [ "$failed" -gt 0 ] && [ "$failed" -le "${ARENAD_TEST_AGAIN:-3}" ] &&
     [ "$(echo "$targets" | wc -l)" = "$(grep -c '^test result: FAILED' "$out")" ]; then
     again=$(mktemp)
     echo "$targets" | while read -r target; do
+        # With the package instead of the workspace, dependencies would be built again with other features.
         # shellcheck disable=SC2086 # several words
-        RUST_TEST_THREADS=1 cargo test --locked $target -- --exact $with_data $failed_tests 2>&1 || true
+        RUST_TEST_THREADS=1 cargo test --workspace --locked ${target#-p * } -- --exact $with_data $failed_tests 2>&1 || true
     done | tee "$again"
     if [ "$(count 4 "$again")" = "$failed" ] && [ "$(count 6 "$again")" = 0 ]; then
         flaky=$failed_tests
