@@ -49,7 +49,7 @@ code=$(cat "$status_file")
 # A few failed tests run once more, one at a time. Those that pass then depend on the load of the machine, which is a
 # defect of the test or of arenad: their names and panics are printed, and they do not fail the run.
 flaky=
-failed_tests=$(sed -n 's/^test \([^ ]*\) .*\.\.\. FAILED$/\1/p; s/^test \([^ ]*\) \.\.\. FAILED$/\1/p' "$out" | sort -u)
+failed_tests=$(sed -n 's/^test \([^ ]*\) .*\.\.\. FAILED$/\1/p' "$out" | sort -u)
 # A program that crashed, or does not compile, has no result.
 targets=$(sed -n 's/^    `\(-p .*\)`$/\1/p' "$out")
 if [ "$failed" -gt 0 ] && [ "$failed" -le "${ARENAD_TEST_AGAIN:-3}" ] &&

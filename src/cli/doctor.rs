@@ -93,7 +93,7 @@ async fn daemon(global: &Global, environment: Option<&str>) -> Result<ExaminedDa
 /// Returns the ports that a running daemon uses for something else than the environment.
 fn ports(status: &wire::Status, environment: Option<&str>) -> DaemonPorts {
     let wire::DaemonStatus { proxy, compat, .. } = &status.daemon;
-    let servers = [(proxy, serve::PROXY_PURPOSE), (compat, serve::COMPAT_PURPOSE)];
+    let servers = [(proxy, serve::PROXY.purpose), (compat, serve::COMPAT.purpose)];
     let servers =
         servers.into_iter().filter_map(|(url, purpose)| Some((port_of(url.as_deref()?)?, purpose.to_owned())));
     let mut others: BTreeMap<u16, String> = servers.collect();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::args::{EpisodeQuota, Global, PortAddress, ServeArgs};
+use super::args::{EpisodeQuota, Global, PortAddress, ServeArgs, port_address};
 use super::failure::CommandFailure;
 use super::{client, exit_code, secrets};
 use arenad_daemon::port::ChosenPort;
@@ -26,22 +26,15 @@ const DEFAULT_PROXY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST
 /// prints by default.
 const DEFAULT_COMPAT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7565);
 
-/// The uses of the two ports, for people.
-pub(super) const PROXY_PURPOSE: &str = "the episode proxy";
-pub(super) const COMPAT_PURPOSE: &str = "the reset server of harnesses";
-
 /// Returns the ports that a daemon would use besides those of sites if it were started from here, with their uses.
 pub(super) fn expected_ports() -> BTreeMap<u16, String> {
-    let chosen = |variable: &str, default: SocketAddr| match std::env::var(variable).ok().map(|text| text.parse()) {
-        None => Some(default),
-        // `none`, or a value with which the daemon does not start.
-        Some(address) => address.ok(),
+    let listens = |kind: PortKind| {
+        let chosen = std::env::var(kind.variable).ok().map(|text| port_address(&text)).transpose();
+        // With a malformed value, the daemon does not start.
+        let port = port(&kind, chosen.ok()?, true).ok().flatten()?;
+        Some((port.address.port(), kind.purpose.to_owned()))
     };
-    let ports = [("ARENAD_PROXY", DEFAULT_PROXY, PROXY_PURPOSE), ("ARENAD_COMPAT", DEFAULT_COMPAT, COMPAT_PURPOSE)];
-    let listens = |(variable, default, purpose): (&str, SocketAddr, &str)| {
-        Some((chosen(variable, default)?.port(), purpose.to_owned()))
-    };
-    ports.into_iter().filter_map(listens).collect()
+    [PROXY, COMPAT].into_iter().filter_map(listens).collect()
 }
 
 /// Runs the daemon until a signal or `arenad down` stops it.
@@ -124,18 +117,34 @@ fn offered(
 }
 
 /// A port that the daemon offers besides the API.
-struct PortKind {
+pub(super) struct PortKind {
     /// The option that chooses the address.
     option: &'static str,
+    /// The environment variable that chooses it.
+    variable: &'static str,
     /// The server behind the port, for messages.
     server: &'static str,
+    /// The use of the port, for people who do not know the server.
+    pub(super) purpose: &'static str,
     /// The address unless the operator chooses another one.
     default: SocketAddr,
 }
 
-const PROXY: PortKind = PortKind { option: "--proxy", server: "the proxy", default: DEFAULT_PROXY };
+pub(super) const PROXY: PortKind = PortKind {
+    option: "--proxy",
+    variable: "ARENAD_PROXY",
+    server: "the proxy",
+    purpose: "the episode proxy",
+    default: DEFAULT_PROXY,
+};
 
-const COMPAT: PortKind = PortKind { option: "--compat", server: "the reset server", default: DEFAULT_COMPAT };
+pub(super) const COMPAT: PortKind = PortKind {
+    option: "--compat",
+    variable: "ARENAD_COMPAT",
+    server: "the reset server",
+    purpose: "the reset server of harnesses",
+    default: DEFAULT_COMPAT,
+};
 
 /// Returns a port that the daemon offers besides the API.
 ///

@@ -20,9 +20,7 @@ tasks:
 #[test]
 fn the_python_client_does_what_it_says() {
     let world = World::single("python");
-    let tasks = world.root().join("environments").join(&world.name).join("tasks");
-    std::fs::create_dir_all(&tasks).unwrap();
-    std::fs::write(tasks.join("toy.yaml"), TASKS.replace("@NAME@", &world.name)).unwrap();
+    world.write_tasks(TASKS);
     world.up();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients/python");
     let output = Command::new("python3")

@@ -72,8 +72,8 @@ fn a_site_of_two_environments_is_not_meant_by_its_bare_name() {
 fn an_episode_is_checked_in_the_environment_that_it_is_of() {
     let world = World::single("tasks");
     let second = Second::of(&world);
-    second.write_tasks(&world.name, COMMON);
-    second.write_tasks(&second.name, &(OWN.to_owned() + COMMON.split_once("tasks:\n").unwrap().1));
+    world.write_tasks(COMMON);
+    world.write_tasks_of(&second.name, &(OWN.to_owned() + COMMON.split_once("tasks:\n").unwrap().1));
     second.up();
 
     // One environment has the task, and the begun check names it.

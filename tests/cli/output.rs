@@ -50,9 +50,7 @@ fn the_main_commands_print_what_was_written_down() {
         "    baseline:\n",
         "    stores: { notes: { kind: directory, path: /srv/state } }\n    baseline:\n",
     );
-    let tasks = world.root().join("environments").join(&world.name).join("tasks");
-    std::fs::create_dir_all(&tasks).unwrap();
-    std::fs::write(tasks.join("toy.yaml"), TASKS.replace("@NAME@", &world.name)).unwrap();
+    world.write_tasks(TASKS);
     check_output(&world, "validate", &["validate", &world.name], 0);
     check_output(&world, "env", &["env", &world.name], 0);
     check_output(&world, "up-dry-run", &["up", &world.name, "--dry-run"], 0);

@@ -34,13 +34,6 @@ impl<'a> Second<'a> {
     pub fn page(&self) -> Option<String> {
         crate::support::http::get(self.port, "/cgi-bin/page").map(|answer| answer.body)
     }
-
-    /// Writes a task file of an environment.
-    pub fn write_tasks(&self, environment: &str, text: &str) {
-        let folder = self.world.root().join("environments").join(environment).join("tasks");
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("toy.yaml"), text.replace("@NAME@", environment)).unwrap();
-    }
 }
 
 impl Drop for Second<'_> {

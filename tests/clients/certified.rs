@@ -29,9 +29,7 @@ const NOWHERE: &str = "unix:///nowhere/arenad.sock";
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_certificate_is_verified_here_and_elsewhere_and_no_change_of_it_is() {
     let world = World::single("certified");
-    let folder = world.root().join("environments").join(&world.name).join("tasks");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("toy.yaml"), TASKS.replace("@NAME@", &world.name)).unwrap();
+    world.write_tasks(TASKS);
     world.edit(
         "environment",
         "    baseline:\n",

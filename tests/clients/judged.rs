@@ -24,9 +24,7 @@ tasks:
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_episode_is_judged_by_its_own_slot_and_only_while_it_has_it() {
     let world = World::single("judged");
-    let folder = world.root().join("environments").join(&world.name).join("tasks");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("toy.yaml"), TASKS.replace("@NAME@", &world.name)).unwrap();
+    world.write_tasks(TASKS);
     world.edit("environment", "variable: SHOPPING", "variable: SHOPPING, record: all");
     world.up();
     let api = EpisodeClient::of(&world);

@@ -32,9 +32,7 @@ tasks:
 /// A world whose site has up to three slots with own ports, and two native tasks.
 fn world(label: &str) -> World {
     let (world, _) = ported::world(label, "unchanged");
-    let tasks = world.root().join("environments").join(&world.name).join("tasks");
-    std::fs::create_dir_all(&tasks).unwrap();
-    std::fs::write(tasks.join("toy.yaml"), TASKS.replace("@NAME@", &world.name)).unwrap();
+    world.write_tasks(TASKS);
     world
 }
 

@@ -34,9 +34,7 @@ fn world() -> World {
     let script = world.root().join("compose/toy/root/srv/www/cgi-bin/echo");
     std::fs::write(&script, ECHO).unwrap();
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let folder = world.root().join("environments").join(&world.name).join("tasks");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("toy.yaml"), TASKS.replace("@NAME@", &world.name)).unwrap();
+    world.write_tasks(TASKS);
     let task = json!([{
         "sites": ["shopping"], "task_id": 1, "intent_template_id": 1, "start_urls": ["__SHOPPING__"], "intent": "?",
         "intent_template": "?", "instantiation_dict": {}, "revision": 1,

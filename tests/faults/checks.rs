@@ -42,9 +42,7 @@ tasks:
 /// A world whose environment has tasks.
 fn world_with_tasks(label: &str) -> World {
     let world = World::single(label);
-    let folder = world.root().join("environments").join(&world.name).join("tasks");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("toy.yaml"), TASKS.replace("@NAME@", &world.name)).unwrap();
+    world.write_tasks(TASKS);
     world
 }
 

@@ -260,6 +260,18 @@ impl World {
         self.start_command(self.command(args))
     }
 
+    /// Writes the task file of this world's environment, whose name stands for `@NAME@`.
+    pub fn write_tasks(&self, text: &str) {
+        self.write_tasks_of(&self.name, text);
+    }
+
+    /// Writes the task file of an environment of this folder, whose name stands for `@NAME@`.
+    pub fn write_tasks_of(&self, environment: &str, text: &str) {
+        let folder = self.root().join("environments").join(environment).join("tasks");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join("toy.yaml"), text.replace("@NAME@", environment)).expect("a file");
+    }
+
     /// Starts a command. The daemon that it starts stops at the fault points that have a file in `faults`.
     pub fn start_with_faults(&self, args: &[&str], faults: &Path) -> RunningCommand {
         let mut command = self.command(args);

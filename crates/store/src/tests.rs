@@ -73,15 +73,21 @@ fn times_sort_as_text_the_way_they_follow_each_other() {
     assert!(written.iter().all(|text| text.len() == 30), "{written:?}");
 }
 
+/// Creates a database with the schema before a migration.
+pub(super) async fn with_schema_before(version: i64, path: &std::path::Path) -> sqlx::SqlitePool {
+    let options = SqliteConnectOptions::new().filename(path).create_if_missing(true);
+    let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await.expect("a database");
+    let mut earlier = sqlx::migrate!("src/migrations");
+    earlier.migrations.to_mut().retain(|migration| migration.version < version);
+    earlier.run(&pool).await.expect("the earlier schema");
+    pool
+}
+
 #[tokio::test]
 async fn a_database_of_an_earlier_version_keeps_its_rows_in_order() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("arenad.db");
-    let options = SqliteConnectOptions::new().filename(&path).create_if_missing(true);
-    let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await.expect("a database");
-    let mut earlier = sqlx::migrate!("src/migrations");
-    earlier.migrations.to_mut().retain(|migration| migration.version < 13);
-    earlier.run(&pool).await.expect("the earlier schema");
+    let pool = with_schema_before(13, &path).await;
     let fill = "\
         INSERT INTO installation VALUES ('0123456789ab', '2026-01-01T00:00:00Z');
         INSERT INTO environments VALUES ('mini', '/', 'e', '', 'c', '', NULL, NULL, '{}', '2026-01-01T00:00:00.1Z');
@@ -327,11 +333,7 @@ const MANIFEST: &str = r#"{"id":"0123456789abcdef","environment":"mini","site":"
 async fn what_imports_await_is_known_without_their_manifests() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("arenad.db");
-    let options = SqliteConnectOptions::new().filename(&path).create_if_missing(true);
-    let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await.expect("a database");
-    let mut earlier = sqlx::migrate!("src/migrations");
-    earlier.migrations.to_mut().retain(|migration| migration.version < 25);
-    earlier.run(&pool).await.expect("the earlier schema");
+    let pool = with_schema_before(25, &path).await;
     let insert = "INSERT INTO imports (snapshot, manifest, touched_at) VALUES \
                   ('0123456789abcdef', ?, '2026-01-01T00:00:00.000000000Z')";
     sqlx::query(insert).bind(MANIFEST).execute(&pool).await.expect("a row");
@@ -360,11 +362,7 @@ async fn what_imports_await_is_known_without_their_manifests() {
 async fn further_slots_of_an_earlier_version_are_made_anew_with_numbers_of_their_site() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("arenad.db");
-    let options = SqliteConnectOptions::new().filename(&path).create_if_missing(true);
-    let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await.expect("a database");
-    let mut earlier = sqlx::migrate!("src/migrations");
-    earlier.migrations.to_mut().retain(|migration| migration.version < 31);
-    earlier.run(&pool).await.expect("the earlier schema");
+    let pool = with_schema_before(31, &path).await;
     // Each slot numbered its own generations, so both slots serve a generation 2.
     let fill = "\
         INSERT INTO installation (id, created_at) VALUES ('0123456789ab', '2026-01-01T00:00:00.000000000Z');

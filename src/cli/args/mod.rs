@@ -30,7 +30,7 @@ pub use host::{CompleteArgs, CompletionsArgs, DoctorArgs, EpisodeQuota, ServeArg
 pub use images::{ImagesChoice, ImagesCommand, ImagesWriteArgs};
 pub use reading::{HarArgs, LocateArgs, LoginArgs, SessionFormat};
 pub(crate) use shared::Malformed;
-pub use shared::{DaemonArgs, DefinitionArgs, EngineArgs, PortAddress};
+pub use shared::{DaemonArgs, DefinitionArgs, EngineArgs, PortAddress, port_address};
 pub use sites::{
     ChangesArgs, ContainerArgs, DownArgs, ExecArgs, LookArgs, OpenArgs, ResetArgs, ShellArgs, StorageChoice, UpArgs,
     VerifyArgs,

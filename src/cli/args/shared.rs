@@ -92,7 +92,8 @@ impl std::fmt::Display for PortAddress {
     }
 }
 
-fn port_address(text: &str) -> Result<PortAddress, Malformed> {
+/// Parses an address to listen on, or `none`.
+pub fn port_address(text: &str) -> Result<PortAddress, Malformed> {
     if text == "none" {
         return Ok(PortAddress::Nothing);
     }

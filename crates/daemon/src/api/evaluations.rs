@@ -115,19 +115,25 @@ pub(super) async fn evaluated_on(
     Ok((Evaluation { evaluated, evidence, duration_ms: begun.elapsed().as_secs_f64() * 1e3 }, day))
 }
 
+/// Returns the id of a task that is sent as its file has it, or by its number; an empty one if the task has none. `None`
+/// for anything else.
+pub(super) fn task_id(given: &Value) -> Option<String> {
+    match given {
+        Value::Object(task) => Some(task.get("task_id").map(ToString::to_string).unwrap_or_default()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::String(id) => Some(id.clone()),
+        _ => None,
+    }
+}
+
 /// Returns the id of the task and the task itself, as sent or from the benchmark's files.
 async fn task(benchmark: Benchmark, given: Value) -> Result<(String, Value), ApiError> {
-    let id = match &given {
-        Value::Object(task) => {
-            let id = task.get("task_id").map(ToString::to_string).unwrap_or_default();
-            return Ok((id, given));
-        }
-        Value::Number(number) => number.to_string(),
-        Value::String(id) => id.clone(),
-        _ => {
-            return Err(bad_task("the task is neither an object nor a number").hint("send the task as its file has it"));
-        }
+    let Some(id) = task_id(&given) else {
+        return Err(bad_task("the task is neither an object nor a number").hint("send the task as its file has it"));
     };
+    if given.is_object() {
+        return Ok((id, given));
+    }
     let Some(folder) = std::env::var_os("ARENAD_BENCHMARK_DATA") else {
         return Err(bad_task(format!("find task {id} of {benchmark}: this daemon knows no task files"))
             .hint("send the task itself, or start the daemon with ARENAD_BENCHMARK_DATA"));

@@ -43,7 +43,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -70,12 +69,9 @@ const FILE: &str = "exchanges.jsonl";
 /// The maximum size of a record, in bytes.
 const RECORD_MAX: u64 = 64 << 20;
 
-/// The longest wait for the last requests of an episode that has just ended.
-const CLOSE_LIMIT: Duration = Duration::from_secs(3);
-
-/// The time for which the record of an episode that has just begun is waited for, and the pause between two looks.
-const OPEN_LIMIT: Duration = Duration::from_secs(3);
-const OPEN_PAUSE: Duration = Duration::from_millis(20);
+/// The longest wait for the first line of an episode that has just begun, and for the last requests of one that has just
+/// ended.
+const WRITE_LIMIT: Duration = Duration::from_secs(3);
 
 /// The records of all episodes.
 pub(crate) struct EpisodeRecords(Arc<SharedRecords>);
@@ -99,6 +95,8 @@ struct LiveRecord {
     beginning: Option<RecordBeginningId>,
     /// Cancelled when the episode has ended.
     end: CancellationToken,
+    /// Cancelled when the first line is written.
+    opened: CancellationToken,
     /// Cancelled when nothing is written any more.
     closed: CancellationToken,
 }
@@ -153,6 +151,7 @@ impl EpisodeRecords {
             missed,
             beginning: beginning.cloned(),
             end: end.clone(),
+            opened: writer.opened().clone(),
             closed: closed.clone(),
         };
         let mut table = shared.live();
@@ -243,42 +242,38 @@ impl EpisodeRecords {
         blocking(move || unneeded.iter().try_for_each(|id| kept.remove(id))).await
     }
 
-    /// Returns the record of an episode as the text of a HAR, or `None` if there is none. An episode that has just ended
-    /// is waited for until its last requests are written.
+    /// Returns the record of an episode as the text of a HAR, or `None` if there is none. An episode that has just
+    /// begun is waited for until its first line is written, and one that has just ended until its last requests are.
     ///
     /// Errors: the file cannot be read.
     pub(crate) async fn har(&self, episode: &EpisodeId) -> Result<Option<String>, RecordError> {
-        let closing = self.0.live().get(episode).filter(|live| live.end.is_cancelled()).map(|live| live.closed.clone());
-        if let Some(closed) = closing {
-            let _ = tokio::time::timeout(CLOSE_LIMIT, closed.cancelled()).await;
+        let due = self.0.live().get(episode).map(|live| {
+            let due = if live.end.is_cancelled() { &live.closed } else { &live.opened };
+            due.clone()
+        });
+        if let Some(due) = due {
+            let _ = tokio::time::timeout(WRITE_LIMIT, due.cancelled()).await;
         }
-        let deadline = Instant::now() + OPEN_LIMIT;
-        loop {
-            // Before the file is read: a request that is written in between is found in both and shown once.
-            let live = {
-                let live = self.0.live();
-                live.get(episode).map(|live| (live.recorder.under_way(), live.missed.load(Ordering::Relaxed)))
-            };
-            let is_live = live.is_some();
-            let (under_way, missed) = live.unwrap_or_default();
-            let path = self.0.path(episode);
-            let read = tokio::task::spawn_blocking(move || {
-                let mut content = RecordContent::read(&path)?;
-                content.add_missed(missed);
-                Ok::<_, RecordError>(content.har(&under_way, RECORD_MAX))
-            });
-            match read.await {
-                Ok(Ok(har)) => return Ok(Some(har)),
-                // The first line of an episode that has just begun may not be written yet.
-                Ok(Err(RecordError::Head)) if is_live => {}
-                Ok(Err(RecordError::Io(error))) if error.kind() == ErrorKind::NotFound => {}
-                Ok(Err(error)) => return Err(error),
-                Err(panic) => return Err(RecordError::Io(std::io::Error::other(panic))),
-            }
-            if !is_live || Instant::now() >= deadline {
-                return Ok(None);
-            }
-            tokio::time::sleep(OPEN_PAUSE).await;
+        // Before the file is read: a request that is written in between is found in both and shown once.
+        let live = {
+            let live = self.0.live();
+            live.get(episode).map(|live| (live.recorder.under_way(), live.missed.load(Ordering::Relaxed)))
+        };
+        let is_live = live.is_some();
+        let (under_way, missed) = live.unwrap_or_default();
+        let path = self.0.path(episode);
+        let read = tokio::task::spawn_blocking(move || {
+            let mut content = RecordContent::read(&path)?;
+            content.add_missed(missed);
+            Ok::<_, RecordError>(content.har(&under_way, RECORD_MAX))
+        });
+        match read.await {
+            Ok(Ok(har)) => Ok(Some(har)),
+            // The first line could not be written yet.
+            Ok(Err(RecordError::Head)) if is_live => Ok(None),
+            Ok(Err(RecordError::Io(error))) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Ok(Err(error)) => Err(error),
+            Err(panic) => Err(RecordError::Io(std::io::Error::other(panic))),
         }
     }
 

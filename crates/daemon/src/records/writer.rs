@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use tokio_util::sync::CancellationToken;
+
 use super::beginning::{self, BEGINNING};
 use super::file::RecordFile;
 use super::line::{LeftOut, LeftOutReason, RecordHead, RecordLine, of_entry};
@@ -30,6 +32,8 @@ pub(super) struct RecordWriter {
     clock: WallClock,
     /// `None` until the file can be opened.
     file: Option<RecordFile>,
+    /// Cancelled when the file is open, with its first line.
+    opened: CancellationToken,
     /// The size of the beginning, in bytes, once the file is open.
     taken_over: u64,
     /// The exchanges that could not be written, and that no line mentions yet.
@@ -47,13 +51,18 @@ impl RecordWriter {
         limit: u64,
         clock: WallClock,
     ) -> Self {
-        let (file, taken_over, missed) = (None, 0, Arc::default());
-        Self { path, beginning, head, limit, clock, file, taken_over, missed, refused: 0, is_full_noted: false }
+        let (file, opened, taken_over, missed) = (None, CancellationToken::new(), 0, Arc::default());
+        Self { path, beginning, head, limit, clock, file, opened, taken_over, missed, refused: 0, is_full_noted: false }
     }
 
     /// Returns the number of exchanges that could not be written, which others count as well.
     pub(super) fn missed(&self) -> &Arc<AtomicU64> {
         &self.missed
+    }
+
+    /// Returns the token that is cancelled when the file is open.
+    pub(super) fn opened(&self) -> &CancellationToken {
+        &self.opened
     }
 
     /// Opens the file, and writes its first line or one that says that the record is continued.
@@ -75,7 +84,10 @@ impl RecordWriter {
             Ok((file, taken_over))
         });
         match opened {
-            Ok((file, taken_over)) => (self.file, self.taken_over) = (Some(file), taken_over),
+            Ok((file, taken_over)) => {
+                (self.file, self.taken_over) = (Some(file), taken_over);
+                self.opened.cancel();
+            }
             Err(error) => {
                 tracing::warn!(episode.id = self.head.episode, %error, "{} cannot be opened", self.path.display());
             }

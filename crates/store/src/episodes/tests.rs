@@ -266,12 +266,7 @@ async fn events_have_numbers_without_gaps_and_are_pruned() {
 #[tokio::test]
 async fn a_database_of_an_earlier_version_has_no_episodes() {
     let database = TestDatabase::new();
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(database.path()).create_if_missing(true);
-    let pool = sqlx::sqlite::SqlitePoolOptions::new().max_connections(1).connect_with(options).await.expect("a pool");
-    let mut earlier = sqlx::migrate!("src/migrations");
-    earlier.migrations.to_mut().retain(|migration| migration.version < 26);
-    earlier.run(&pool).await.expect("the earlier schema");
-    pool.close().await;
+    crate::tests::with_schema_before(26, &database.path()).await.close().await;
     assert_same(&database.live().await, &[]);
     database.record(writing(vec![(EpisodePart::Everything, queued(1))])).await;
     assert_same(&database.live().await, &[queued(1)]);

@@ -86,8 +86,8 @@ pub(in crate::api) async fn evaluate(
 fn recorded_task(view: &EpisodeView, request: &EpisodeEvaluationRequest) -> String {
     match &request.benchmark {
         Some(EvaluationRequest { benchmark, task, .. }) => {
-            let number = task.get("task_id").unwrap_or(task);
-            number.as_u64().map_or(benchmark.to_string(), |number| format!("{benchmark}/{number}"))
+            let id = evaluations::task_id(task).filter(|id| !id.is_empty());
+            id.map_or(benchmark.to_string(), |id| format!("{benchmark}/{id}"))
         }
         None => task_name(view, request.task.clone()).unwrap_or_default(),
     }
