@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
@@ -26,40 +25,76 @@ pub fn run(arena: &Arena, runtime: &Runtime, api: &EpisodeApi, parallel: usize, 
         println!("{site:16} {megabytes:>7.0} MB");
     }
     let (before, disk) = (Held::by(arena), disk_used(arena));
-    let (begun, busy) = (Instant::now(), busy_seconds());
-    let limit = Duration::from_secs(seconds as u64);
-    let number = Arc::new(AtomicUsize::new(0));
-    let waits = runtime.block_on(async {
-        let mut tasks = JoinSet::new();
-        for _ in 0..parallel {
-            let (api, number) = (api.clone(), Arc::clone(&number));
-            tasks.spawn(async move {
-                let mut waits = Vec::new();
-                while begun.elapsed() < limit {
-                    let grant = api.start(&FIVE, 600).await;
-                    waits.push(grant.took);
-                    EpisodeVisitor::of(&grant).visit(REQUESTS).await;
-                    api.end(&grant.id).await;
-                    number.fetch_add(1, Ordering::Relaxed);
-                }
-                waits
-            });
-        }
-        tasks.join_all().await.concat()
-    });
-    let (took, used) = (begun.elapsed().as_secs_f64(), busy_seconds() - busy);
-    runtime.block_on(api.await_rest(&FIVE));
-    let episodes = number.load(Ordering::Relaxed);
-    println!("\n{parallel} episodes at once on five sites, {REQUESTS} requests each with writes, for {took:.0} s");
     println!(
-        "{episodes} episodes, {:.1} a minute; from the request to the grant p50 {:.0} ms, p99 {:.0} ms",
-        episodes as f64 * 60.0 / took,
-        quantile(&waits, 0.5),
-        quantile(&waits, 0.99)
+        "\n{parallel} episodes at once on five sites, {REQUESTS} requests each with writes, for {seconds} s\n\n{ROW_HEAD}"
     );
-    println!("processor seconds of the machine an episode, clients included: {:.2}", used / episodes as f64);
+    let limit = Duration::from_secs(seconds as u64);
+    let all = runtime.block_on(async {
+        let (grants, begun) = (Arc::new(Mutex::new(Vec::new())), Instant::now());
+        let mut clients = JoinSet::new();
+        for _ in 0..parallel {
+            clients.spawn(client(api.clone(), Arc::clone(&grants), begun + limit));
+        }
+        let mut all = Measured::default();
+        for number in 1..=SECTIONS {
+            let (from, busy) = (Instant::now(), busy_seconds());
+            tokio::time::sleep_until((begun + limit * number / SECTIONS).into()).await;
+            let waits = std::mem::take(&mut *grants.lock().expect("no panic"));
+            let section = Measured { waits, took: from.elapsed(), busy: busy_seconds() - busy };
+            println!("{:>5.0} s {}", begun.elapsed().as_secs_f64(), section.row());
+            all.add(section);
+        }
+        while let Some(ended) = clients.join_next().await {
+            ended.expect("a client fails");
+        }
+        api.await_rest(&FIVE).await;
+        all
+    });
+    println!("  whole {}", all.row());
     println!("held before and after: {before} / {}", Held::by(arena));
     println!("disk of the stores before and after: {disk:.0} MB / {:.0} MB", disk_used(arena));
+}
+
+/// The number of sections of the run that are reported alone.
+const SECTIONS: u32 = 6;
+const ROW_HEAD: &str = "         episodes  a minute  grant p50 (ms)  p99 (ms)  processor s an episode";
+
+/// The episodes of a section of the run.
+#[derive(Default)]
+struct Measured {
+    /// The time from each request to its grant, in milliseconds.
+    waits: Vec<f64>,
+    took: Duration,
+    /// The processor time of the whole machine in seconds, clients included.
+    busy: f64,
+}
+
+impl Measured {
+    fn add(&mut self, other: Self) {
+        self.waits.extend(other.waits);
+        self.took += other.took;
+        self.busy += other.busy;
+    }
+
+    fn row(&self) -> String {
+        let episodes = self.waits.len() as f64;
+        let (p50, p99) = match self.waits.is_empty() {
+            true => (f64::NAN, f64::NAN),
+            false => (quantile(&self.waits, 0.5), quantile(&self.waits, 0.99)),
+        };
+        let a_minute = episodes * 60.0 / self.took.as_secs_f64();
+        format!("{episodes:>9} {a_minute:>9.1} {p50:>15.0} {p99:>9.0} {:>23.2}", self.busy / episodes)
+    }
+}
+
+/// Uses one episode after the other until a time.
+async fn client(api: EpisodeApi, grants: Arc<Mutex<Vec<f64>>>, until: Instant) {
+    while Instant::now() < until {
+        let grant = api.start(&FIVE, 600).await;
+        grants.lock().expect("no panic").push(grant.took);
+        EpisodeVisitor::of(&grant).visit(REQUESTS).await;
+        api.end(&grant.id).await;
+    }
 }
 
 /// The memory of the containers of slot 2 of each site, in megabytes.
