@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::fmt;
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -14,11 +15,22 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 
 use super::address_table::AddressMapper;
 use super::client::ClientConnection;
+use super::decoder::BodyDecoder;
 use super::episode_recorder::KeptReceipt;
 use super::gather::Gather;
 use super::link::ExchangeLink;
 use super::local::{InFlight, LocalRoute};
+use super::mapped_body::BodyMapper;
 use super::pool::TargetConnection;
+
+/// The reason why a body ends early.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BodyError {
+    #[error(transparent)]
+    Http(#[from] hyper::Error),
+    #[error("the compressed body is damaged: {0}")]
+    Damaged(#[from] io::Error),
+}
 
 /// Progress of a client's body; it outlives the body, which hyper owns.
 #[derive(Debug, Default)]
@@ -83,6 +95,7 @@ impl StreamedBody {
         gather: Option<Box<Gather>>,
         mapper: Option<Box<AddressMapper>>,
     ) -> Self {
+        let mapper = mapper.map(|addresses| BodyMapper { addresses, decoder: None });
         Self { incoming, progress, route, gather, mapped: mapper.map(MappedFrames::new) }
     }
 
@@ -90,7 +103,7 @@ impl StreamedBody {
         self.incoming.is_end_stream() && !self.mapped.as_ref().is_some_and(MappedFrames::has_more)
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let polled = ready!(self.poll_mapped(cx));
         match &polled {
             Some(Ok(frame)) => {
@@ -109,9 +122,9 @@ impl StreamedBody {
         Poll::Ready(polled)
     }
 
-    fn poll_mapped(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    fn poll_mapped(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let Self { incoming, mapped, .. } = self;
-        let Some(mapped) = mapped else { return Pin::new(incoming).poll_frame(cx) };
+        let Some(mapped) = mapped else { return Pin::new(incoming).poll_frame(cx).map_err(BodyError::Http) };
         loop {
             if let Some(trailers) = mapped.trailers.take() {
                 return Poll::Ready(Some(Ok(trailers)));
@@ -119,7 +132,7 @@ impl StreamedBody {
             if mapped.mapper.is_none() {
                 return Poll::Ready(None);
             }
-            let polled = ready!(Pin::new(&mut *incoming).poll_frame(cx));
+            let polled = ready!(Pin::new(&mut *incoming).poll_frame(cx).map_err(BodyError::Http));
             let is_last = incoming.is_end_stream() || polled.is_none();
             match mapped.map(polled, is_last) {
                 // The bytes of the chunk depend on the next one.
@@ -143,9 +156,9 @@ impl RequestBody {
 
 impl Body for RequestBody {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = BodyError;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         match self.get_mut() {
             Self::None => Poll::Ready(None),
             Self::Streamed(body) => body.poll(cx),
@@ -200,13 +213,17 @@ pub(super) struct PassedBody {
 struct MappedFrames {
     /// `None` once the last bytes have been mapped.
     mapper: Option<Box<AddressMapper>>,
+    /// Decompresses the body first, if it is compressed.
+    decoder: Option<Box<BodyDecoder>>,
+    /// The end of the body, with its trailers, while bytes that precede it are being decompressed.
+    end: Option<Option<Frame<Bytes>>>,
     /// The trailers, while the last bytes precede them.
     trailers: Option<Frame<Bytes>>,
 }
 
 impl MappedFrames {
-    fn new(mapper: Box<AddressMapper>) -> Self {
-        Self { mapper: Some(mapper), trailers: None }
+    fn new(BodyMapper { addresses, decoder }: BodyMapper) -> Self {
+        Self { mapper: Some(addresses), decoder, end: None, trailers: None }
     }
 
     /// Returns whether something follows the frames that have been read.
@@ -214,8 +231,13 @@ impl MappedFrames {
         self.mapper.is_some() || self.trailers.is_some()
     }
 
+    /// Whether the next frame can be had without another one of the body.
+    fn is_decompressing(&self) -> bool {
+        self.end.is_some() || self.decoder.as_ref().is_some_and(|decoder| decoder.has_input())
+    }
+
     /// Maps the next frame of the body.
-    fn map(&mut self, frame: Option<Result<Frame<Bytes>, hyper::Error>>, is_last: bool) -> MappedFrame {
+    fn map(&mut self, frame: Option<Result<Frame<Bytes>, BodyError>>, is_last: bool) -> MappedFrame {
         let (data, after) = match frame {
             Some(Err(error)) => return MappedFrame::Next(Err(error)),
             Some(Ok(frame)) => match frame.into_data() {
@@ -225,14 +247,42 @@ impl MappedFrames {
             None => (Bytes::new(), None),
         };
         let is_last = is_last || after.is_some();
-        let text = match is_last {
-            true => self.mapper.take().map(|mut mapper| mapper.last(&data)),
-            false => self.mapper.as_mut().map(|mapper| mapper.next(&data)),
+        match &mut self.decoder {
+            None => self.replace(&data, is_last.then_some(after)),
+            Some(decoder) => {
+                decoder.add(data);
+                self.end = is_last.then_some(after);
+                self.decompress()
+            }
+        }
+    }
+
+    /// Decompresses and maps the next piece of the frame that was read last.
+    fn decompress(&mut self) -> MappedFrame {
+        let Some(decoder) = &mut self.decoder else { return MappedFrame::End(None) };
+        if decoder.has_input() {
+            return match decoder.decompress() {
+                Ok(text) => self.replace(&text, None),
+                Err(error) => MappedFrame::Next(Err(error.into())),
+            };
+        }
+        match self.end.take() {
+            None => MappedFrame::Next(Ok(Frame::data(Bytes::new()))),
+            Some(after) => match decoder.finish() {
+                Ok(text) => self.replace(&text, Some(after)),
+                Err(error) => MappedFrame::Next(Err(error.into())),
+            },
+        }
+    }
+
+    /// Replaces the addresses in bytes, which the end of the body may follow, with its trailers.
+    fn replace(&mut self, data: &[u8], end: Option<Option<Frame<Bytes>>>) -> MappedFrame {
+        let text = match end {
+            Some(_) => self.mapper.take().map(|mut mapper| mapper.last(data)),
+            None => self.mapper.as_mut().map(|mapper| mapper.next(data)),
         };
         let text = text.unwrap_or_default();
-        if !is_last {
-            return MappedFrame::Next(Ok(Frame::data(text.into())));
-        }
+        let Some(after) = end else { return MappedFrame::Next(Ok(Frame::data(text.into()))) };
         match (text.is_empty(), after) {
             (true, after) => MappedFrame::End(after),
             (false, Some(after)) => {
@@ -247,7 +297,7 @@ impl MappedFrames {
 /// A frame of a mapped body.
 enum MappedFrame {
     /// A frame that others follow, or an error.
-    Next(Result<Frame<Bytes>, hyper::Error>),
+    Next(Result<Frame<Bytes>, BodyError>),
     /// The end of the body, with the frame that it comes with.
     End(Option<Frame<Bytes>>),
 }
@@ -268,7 +318,7 @@ impl PassedBody {
         attached: Option<Arc<ExchangeLink>>,
         visit: InFlight,
         gather: Option<Box<Gather>>,
-        mapper: Option<Box<AddressMapper>>,
+        mapper: Option<BodyMapper>,
     ) -> Self {
         let mapped = mapper.map(MappedFrames::new);
         let (connection, visit) = (Some(connection), Some(visit));
@@ -296,7 +346,7 @@ impl PassedBody {
         &mut self,
         cx: &mut Context<'_>,
         frame: Option<Frame<Bytes>>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         // Before the last bytes leave, so that a client that has read the response finds it recorded.
         let receipt = self.gather.take().and_then(|mut gather| {
             gather.end();
@@ -314,7 +364,7 @@ impl PassedBody {
         }
     }
 
-    fn poll_withheld(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    fn poll_withheld(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         if let Some(withheld) = &mut self.withheld {
             // A keeper that fails drops its end, which resolves the receipt as well.
             let _ = ready!(Pin::new(&mut withheld.receipt).poll(cx));
@@ -337,7 +387,7 @@ impl PassedBody {
         }
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         if self.withheld.is_some() {
             return self.poll_withheld(cx);
         }
@@ -345,17 +395,22 @@ impl PassedBody {
             if let Some(trailers) = self.mapped.as_mut().and_then(|mapped| mapped.trailers.take()) {
                 return self.end(cx, Some(trailers));
             }
-            match &self.mapped {
+            let mapped = match &mut self.mapped {
                 None => return self.poll_incoming(cx),
                 Some(MappedFrames { mapper: None, .. }) => return Poll::Ready(None),
-                Some(MappedFrames { mapper: Some(_), .. }) => {}
-            }
-            let polled = ready!(self.poll_incoming(cx));
-            let is_last = self.incoming.is_end_stream() || polled.is_none();
-            let mapped = match &mut self.mapped {
-                Some(mapped) => mapped.map(polled, is_last),
-                None => return Poll::Ready(polled),
+                Some(mapped) if mapped.is_decompressing() => mapped.decompress(),
+                Some(_) => {
+                    let polled = ready!(self.poll_incoming(cx));
+                    let is_last = self.incoming.is_end_stream() || polled.is_none();
+                    match &mut self.mapped {
+                        Some(mapped) => mapped.map(polled, is_last),
+                        None => return Poll::Ready(polled),
+                    }
+                }
             };
+            if let MappedFrame::Next(Err(BodyError::Damaged(_))) = &mapped {
+                self.cut();
+            }
             match mapped {
                 // The bytes of the chunk depend on the next one.
                 MappedFrame::Next(Ok(frame)) if frame.data_ref().is_some_and(Bytes::is_empty) => {}
@@ -365,8 +420,22 @@ impl PassedBody {
         }
     }
 
+    /// Cuts the client because the body cannot be completed. hyper would close the connection in order, which a client that
+    /// reads until the end takes for a complete body.
+    fn cut(&self) {
+        self.client.link.cut_telling(|| {
+            if let (Some(visit), Some(connection)) = (&self.visit, &self.connection) {
+                let shared = &visit.route().shared;
+                // A switch also breaks the target's connection before it visits the client's; that is not a failure of the
+                // target.
+                let is_current = connection.is_current(shared);
+                if is_current { shared.counters.target_failed() } else { shared.counters.cut_by_switch() }
+            }
+        });
+    }
+
     /// Returns the next frame of the target. A mapped body may have bytes left after it, and is ended with them.
-    fn poll_incoming(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    fn poll_incoming(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let incoming = &mut self.incoming;
         let polled = match &mut self.connection {
             Some(connection) => connection.drive(cx, |cx| Pin::new(&mut *incoming).poll_frame(cx)),
@@ -387,18 +456,8 @@ impl PassedBody {
                 Poll::Ready(Some(Ok(frame)))
             }
             Poll::Ready(Some(Err(error))) => {
-                // hyper would close the connection in order, which a client that reads until the end takes for a
-                // complete body.
-                self.client.link.cut_telling(|| {
-                    if let (Some(visit), Some(connection)) = (&self.visit, &self.connection) {
-                        let shared = &visit.route().shared;
-                        // A switch also breaks the target's connection before it visits the client's; that is not a
-                        // failure of the target.
-                        let is_current = connection.is_current(shared);
-                        if is_current { shared.counters.target_failed() } else { shared.counters.cut_by_switch() }
-                    }
-                });
-                Poll::Ready(Some(Err(error)))
+                self.cut();
+                Poll::Ready(Some(Err(error.into())))
             }
             Poll::Ready(None) if self.mapped.is_none() => self.end(cx, None),
             Poll::Ready(None) => Poll::Ready(None),
@@ -408,9 +467,9 @@ impl PassedBody {
 
 impl Body for AnswerBody {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = BodyError;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         match self.get_mut() {
             Self::Own(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
             Self::Passed(body) => body.poll(cx),

@@ -28,7 +28,7 @@
 //! | `slot_port`, `slotted` | the own port of a slot, for clients without a proxy; one request to it |
 //! | `guests` | the connections of clients that belong to no route: of the proxy and of slots' own ports |
 //! | `authority`, `alias` | hosts and credentials as clients write them; sites under other addresses |
-//! | `address_table`, `mapped_body` | addresses of sites in text; responses in whose bodies they are replaced |
+//! | `address_table`, `mapped_body`, `decoder` | addresses of sites in text; bodies in which they are replaced; compressed bodies |
 //! | `egress` | hosts outside of the arena: which of their addresses may be reached |
 //! | `phase` | the state of a route as a value: serving, holding, refusing, closed |
 //! | `route` | the switch, and the registers and counters that it needs |
@@ -63,6 +63,7 @@ mod client;
 mod client_io;
 mod connection;
 mod direct;
+mod decoder;
 mod directory;
 mod egress;
 mod episode_recorder;

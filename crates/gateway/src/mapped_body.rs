@@ -8,6 +8,7 @@
 //! | `Accept-Encoding` of the request | `identity`: the site is asked for a body that is not compressed |
 //! | `Range`, `If-Range` of the request | removed: a part of the site's body is not a part of the mapped one |
 //! | `Content-Length`, `Accept-Ranges`, digests | removed from mapped responses |
+//! | `Content-Encoding` | removed from mapped responses, which are decompressed (gzip and deflate) |
 //! | `ETag` | gets a suffix that names the addresses, which `If-Match` and `If-None-Match` lose on their way back |
 //! | `Last-Modified` | removed from mapped responses, because it says nothing about the addresses |
 //!
@@ -16,8 +17,8 @@
 //! not know which of their parts are text. A body of a known length of up to [`WHOLE_BODY_MAX`] bytes is read to its end
 //! before it is sent, so that its `Content-Length` is right; a longer one is sent in chunks.
 //!
-//! A client that keeps pages for a later episode therefore gets the later episode's addresses. A site that compresses a
-//! text although it was asked not to cannot be mapped, so its response is refused.
+//! A client that keeps pages for a later episode therefore gets the later episode's addresses. Some sites compress text
+//! although they were asked not to. Their responses are decompressed, or refused if the coding is another one.
 
 use std::rc::Rc;
 
@@ -28,6 +29,7 @@ use http::header::{
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, response};
 
 use super::address_table::{AddressDirection, AddressMapper, AddressTable};
+use super::decoder::BodyDecoder;
 
 static DIGESTS: [HeaderName; 4] = [
     HeaderName::from_static("content-md5"),
@@ -42,12 +44,20 @@ pub(super) const WHOLE_BODY_MAX: u64 = 1 << 20;
 /// The reason why the addresses in a body cannot be replaced.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum BodyMapError {
-    #[error("its answer is compressed ({0}) although it was asked not to, so its addresses cannot be replaced")]
+    #[error("its answer is compressed ({0}, which is neither gzip nor deflate) although it was asked not to, so its addresses \
+         cannot be replaced")]
     Compressed(String),
     #[error("its answer is a part of a page although it was asked for the whole, so its addresses cannot be replaced")]
     Partial,
     #[error("its answer is text in {0}, in which addresses cannot be replaced")]
     Charset(String),
+}
+
+/// The replacement of the addresses in one body.
+pub(super) struct BodyMapper {
+    pub(super) addresses: Box<AddressMapper>,
+    /// Decompresses the body first, if it is compressed.
+    pub(super) decoder: Option<Box<BodyDecoder>>,
 }
 
 /// The replacement of the addresses in the response to one request.
@@ -108,8 +118,8 @@ impl BodyMap {
             let value = parts.headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()));
             value.unwrap_or_default().to_ascii_lowercase()
         };
-        let coding = text(&CONTENT_ENCODING);
-        if !coding.is_empty() && coding != "identity" {
+        let coding = coding(&parts.headers);
+        if let Some(coding) = coding.filter(|coding| BodyDecoder::of(coding).is_none()) {
             return Err(BodyMapError::Compressed(coding));
         }
         let wide = ["utf-16", "utf-32", "ucs-2", "ucs-4"];
@@ -123,7 +133,7 @@ impl BodyMap {
     }
 
     /// Changes the head of a response that has been checked, and returns the mapper of its body, if it is mapped.
-    pub(super) fn map_response(&self, parts: &mut response::Parts) -> Option<Box<AddressMapper>> {
+    pub(super) fn map_response(&self, parts: &mut response::Parts) -> Option<BodyMapper> {
         let headers = &mut parts.headers;
         // The answer that a body has not changed need not name its media type.
         let is_unchanged = parts.status == StatusCode::NOT_MODIFIED;
@@ -138,14 +148,26 @@ impl BodyMap {
         if let Some(tag) = headers.get(ETAG).and_then(|tag| self.marked(tag)) {
             headers.insert(ETAG, tag);
         }
-        let mapper = || Box::new(AddressMapper::new(Rc::clone(&self.table), AddressDirection::ToClient));
-        has_body(parts.status).then(mapper)
+        let decoder = coding(headers).and_then(|coding| BodyDecoder::of(&coding)).map(Box::new);
+        if decoder.is_some() {
+            headers.remove(CONTENT_ENCODING);
+        }
+        let addresses = || Box::new(AddressMapper::new(Rc::clone(&self.table), AddressDirection::ToClient));
+        has_body(parts.status).then(|| BodyMapper { addresses: addresses(), decoder })
     }
 
     fn marked(&self, tag: &HeaderValue) -> Option<HeaderValue> {
         let opaque = tag.to_str().ok()?.strip_suffix('"')?;
         HeaderValue::try_from(format!("{opaque}{}\"", self.suffix)).ok()
     }
+}
+
+/// Returns the coding of a compressed body, in lower case.
+fn coding(headers: &HeaderMap) -> Option<String> {
+    let mut codings = headers.get_all(CONTENT_ENCODING).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
+    let first = codings.next()?.trim().to_ascii_lowercase();
+    let coding = codings.fold(first, |all, next| format!("{all}, {}", next.to_ascii_lowercase()));
+    (!coding.is_empty() && coding != "identity").then_some(coding)
 }
 
 fn has_body(status: StatusCode) -> bool {
@@ -238,10 +260,23 @@ mod tests {
     }
 
     #[test]
+    fn compressed_text_is_decompressed() {
+        for (coding, is_compressed) in [("gzip", true), ("X-GZip", true), ("deflate", true), ("identity", false)] {
+            let mut page = parts(200, &[("content-type", "text/html"), ("content-encoding", coding)]);
+            assert_eq!(map(1).check(&page), Ok(()), "{coding}");
+            let mapper = map(1).map_response(&mut page).expect("a mapper");
+            assert_eq!(mapper.decoder.is_some(), is_compressed, "{coding}");
+            assert_eq!(page.headers.contains_key("content-encoding"), !is_compressed, "{coding}");
+        }
+    }
+
+    #[test]
     fn text_that_cannot_be_mapped_is_refused() {
         let html = ("content-type", "text/html; charset=UTF-8");
-        let compressed = map(1).check(&parts(200, &[html, ("content-encoding", "gzip")]));
-        assert_eq!(compressed, Err(BodyMapError::Compressed("gzip".to_owned())));
+        let compressed = map(1).check(&parts(200, &[html, ("content-encoding", "br")]));
+        assert_eq!(compressed, Err(BodyMapError::Compressed("br".to_owned())));
+        let twice = map(1).check(&parts(200, &[html, ("content-encoding", "gzip"), ("content-encoding", "gzip")]));
+        assert_eq!(twice, Err(BodyMapError::Compressed("gzip, gzip".to_owned())));
         assert_eq!(map(1).check(&parts(200, &[html, ("content-encoding", "Identity")])), Ok(()));
         assert_eq!(map(1).check(&parts(206, &[html])), Err(BodyMapError::Partial));
         let wide = map(1).check(&parts(200, &[("content-type", "text/html; charset=\"UTF-16LE\"")]));
