@@ -66,6 +66,26 @@ impl EpisodeApi {
         answer
     }
 
+    /// Starts children of an episode, and waits until all are granted. Returns their ids.
+    pub async fn fork(&self, id: &str, children: usize) -> Vec<String> {
+        let request = json!({ "children": children, "wait_seconds": 600 });
+        let answer = self.client.post(format!("http://arenad/v1/episodes/{id}/fork")).json(&request).send().await;
+        let answer = answer.expect("an answer");
+        let (status, text) = (answer.status(), answer.text().await.expect("a body"));
+        assert_eq!(status, 201, "{text}");
+        let forked: Value = serde_json::from_str(&text).expect("JSON");
+        let children = forked["children"].as_array().cloned().unwrap_or_default();
+        children.iter().map(|child| child["episode"]["id"].as_str().expect("an id").to_owned()).collect()
+    }
+
+    /// Lists what an episode has changed; returns the time in milliseconds.
+    pub async fn changes(&self, id: &str) -> f64 {
+        let begun = Instant::now();
+        let changes = self.get(&format!("/v1/episodes/{id}/changes")).await;
+        assert!(changes.to_string().contains("added"), "{changes:#}");
+        begun.elapsed().as_secs_f64() * 1e3
+    }
+
     /// Returns an episode as the API reports it.
     pub async fn episode(&self, id: &str) -> Value {
         self.get(&format!("/v1/episodes/{id}")).await

@@ -1,9 +1,11 @@
 //! Measures episodes: how long the grant of five sites takes beside removing and starting their containers, when slots
-//! are free after the death of a client, many clients that wait, and a long run of parallel episodes with its cost.
+//! are free after the death of a client, many clients that wait, forks, and a long run of parallel episodes with its
+//! cost.
 //!
 //! Run with `cargo bench --bench episodes` or `make bench`. ARENAD_BENCH_GRANTS: grants of each kind (100).
 //! ARENAD_BENCH_ROUNDS: rounds of the docker loop (3). ARENAD_BENCH_WAITING: clients that wait at once (200).
 //! ARENAD_BENCH_EPISODES: episodes at once in the long run (8). ARENAD_BENCH_SECONDS: its duration (3600).
+//! ARENAD_BENCH_FORKS: forks of an episode (5).
 
 #[expect(dead_code, reason = "the tests use the rest")]
 #[path = "../../tests/support/arena.rs"]
@@ -16,6 +18,7 @@ mod cost;
 mod docker_loop;
 #[path = "../reset/figures.rs"]
 mod figures;
+mod forks;
 mod grants;
 mod parallel;
 #[expect(dead_code, reason = "the benchmark of resets uses the rest")]
@@ -43,6 +46,7 @@ fn main() {
     let clients = setting("ARENAD_BENCH_WAITING", 200);
     let parallel = setting("ARENAD_BENCH_EPISODES", 8);
     let seconds = setting("ARENAD_BENCH_SECONDS", 3600);
+    let forks = setting("ARENAD_BENCH_FORKS", 5);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.expect("a runtime");
 
@@ -54,10 +58,12 @@ fn main() {
 
     // All slots exist before the first request.
     let declared = "slots: { min: 1, max: \"${ARENAD_SLOTS:-1}\" }";
-    let slots = format!("slots: {{ min: {parallel}, max: {parallel} }}");
+    let number = parallel.max(forks::CHILDREN + 1);
+    let slots = format!("slots: {{ min: {number}, max: {number} }}");
     let edit = |definition: String| definition.replace(declared, &slots);
     let arena = Arena::prepared_with(&VARIABLES, own_disk, edit);
     let api = EpisodeApi::of(&arena.state_dir());
+    runtime.block_on(forks::measure(&arena, &api, forks));
     parallel::run(&arena, &runtime, &api, parallel, seconds);
     end(arena);
 }

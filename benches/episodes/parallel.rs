@@ -126,7 +126,7 @@ fn docker(args: &[&str]) -> String {
 }
 
 /// The space that the file system of the stores uses, in megabytes.
-fn disk_used(arena: &Arena) -> f64 {
+pub fn disk_used(arena: &Arena) -> f64 {
     let output = Command::new("df").args(["--output=used", "-B1"]).arg(arena.state_dir().join("stores")).output();
     let text = String::from_utf8_lossy(&output.expect("df runs").stdout).into_owned();
     text.lines().last().and_then(|line| line.trim().parse::<f64>().ok()).unwrap_or(f64::NAN) / 1e6
