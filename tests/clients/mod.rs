@@ -12,6 +12,7 @@ mod judged;
 mod leases;
 mod limits;
 mod numbered;
+mod openapi;
 mod ported;
 mod proxied;
 mod python;

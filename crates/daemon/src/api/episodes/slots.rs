@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{id, refusal, shown};
@@ -79,7 +80,7 @@ pub(super) fn site<'a>(
     })
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub(in crate::api) struct StorageQuery {
     /// The name of the account; by default the only one that can sign in.
     account: Option<String>,
