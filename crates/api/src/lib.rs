@@ -9,6 +9,7 @@
 use serde::{Deserialize, Serialize};
 
 mod accounts;
+pub mod browser;
 mod changes;
 pub mod checks;
 mod doctor;

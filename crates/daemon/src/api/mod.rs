@@ -40,6 +40,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::error::ApiError;
+use super::browsers::EpisodeBrowsers;
 use super::certificates::Certifier;
 use super::environments::EnvironmentRegistry;
 use super::host::HostReport;
@@ -57,6 +58,8 @@ pub struct Api {
     pub environments: Arc<EnvironmentRegistry>,
     /// The episodes, and the queue of those that wait.
     pub episodes: EpisodeHandle,
+    /// The browsers of the episodes.
+    pub browsers: Arc<EpisodeBrowsers>,
     /// Signs certificates of verdicts.
     pub certifier: Certifier,
     /// The limits of the episodes.
@@ -133,6 +136,9 @@ pub fn router(api: Arc<Api>) -> Router {
             post(episodes::locate).layer(DefaultBodyLimit::max(evaluations::SIZE_MAX)),
         )
         .route("/v1/episodes/{id}/har", get(episodes::har))
+        .route("/v1/episodes/{id}/browser", get(episodes::browser).delete(episodes::close_browser))
+        .route("/v1/episodes/{id}/browser/reset", post(episodes::browser_reset))
+        .route("/v1/episodes/{id}/browser/step", post(episodes::browser_step))
         .route("/v1/certificates/key", get(certificates::key))
         .route("/v1/purge", post(environments::purge))
         .route("/v1/df", get(space::df))
