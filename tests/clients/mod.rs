@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod browsed;
 mod certified;
 mod changed;
 mod command;

@@ -94,6 +94,10 @@ EPISODE_CALLS: dict[str, Callable[[Episode], Any]] = {
     "POST /v1/episodes/{id}/login/{site}": lambda it: it.login("shop", "ann"),
     "POST /v1/episodes/{id}/locate/{site}": lambda it: it.locate("shop", "sql(shop): SELECT {id}", id=3),
     "GET /v1/episodes/{id}/har": lambda it: it.har(),
+    "GET /v1/episodes/{id}/browser": lambda it: it.observe(),
+    "DELETE /v1/episodes/{id}/browser": lambda it: it.close_browser(),
+    "POST /v1/episodes/{id}/browser/reset": lambda it: it.open_browser("http://shop.arena.test/", viewport=(800, 600)),
+    "POST /v1/episodes/{id}/browser/step": lambda it: it.act("click [12]"),
 }
 
 

@@ -371,10 +371,11 @@ pub struct EpisodeEvaluationRequest {
     /// The record of how the episode began. Required if the task captures values.
     #[serde(default)]
     pub begun: Option<Begun>,
-    /// The agent's final answer.
+    /// The agent's final answer. Default: that of `stop` in the browser of the episode.
     #[serde(default)]
     pub answer: String,
-    /// The URL at which the episode ended. Default: the URL of the agent's browser, if `cdp` is given.
+    /// The URL at which the episode ended. Default: the URL of the agent's browser, if `cdp` is given, or else of the
+    /// browser of the episode, if it has one.
     #[serde(default)]
     pub url: Option<String>,
     /// The CDP address of the agent's browser.

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mod accounts;
+pub mod browser;
 mod changes;
 pub mod checks;
 mod doctor;

@@ -44,6 +44,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use self::error::ApiError;
 pub use self::openapi::openapi;
 use self::routes::{DescribedRoutes, RouteOptions};
+use super::browsers::EpisodeBrowsers;
 use super::certificates::Certifier;
 use super::environments::EnvironmentRegistry;
 use super::host::HostReport;
@@ -63,6 +64,8 @@ pub struct Api {
     pub environments: Arc<EnvironmentRegistry>,
     /// The episodes, and the queue of those that wait.
     pub episodes: EpisodeHandle,
+    /// The browsers of the episodes.
+    pub browsers: Arc<EpisodeBrowsers>,
     /// Signs certificates of verdicts.
     pub certifier: Certifier,
     /// The limits of the episodes.
@@ -109,7 +112,7 @@ fn media(media: &'static [&'static str]) -> RouteOptions {
     RouteOptions { media, ..RouteOptions::default() }
 }
 
-/// Server-sent events.
+/// The type of answers that are server-sent events.
 const EVENTS: &[&str] = &["text/event-stream"];
 
 /// Returns all routes with their descriptions.
@@ -326,6 +329,18 @@ fn of_episodes(routes: DescribedRoutes) -> DescribedRoutes {
             "Returns the record of an episode as a HAR",
             media(&["application/json"]),
             episodes::har,
+        )
+        .get("/v1/episodes/{id}/browser", "Observes the page in the browser of an episode", episodes::browser)
+        .delete("/v1/episodes/{id}/browser", "Closes the browser of an episode", episodes::close_browser)
+        .post(
+            "/v1/episodes/{id}/browser/reset",
+            "Opens a browser for an episode, in place of the one that it has, and observes it",
+            episodes::browser_reset,
+        )
+        .post(
+            "/v1/episodes/{id}/browser/step",
+            "Performs an action in the browser of an episode, and observes the page",
+            episodes::browser_step,
         )
 }
 

@@ -150,6 +150,7 @@ pub(super) fn find<'a>(known: &'a [Snapshot], id: &str) -> Result<&'a Snapshot, 
 /// The query that selects the snapshot to compare with.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct From {
+    /// The id of the earlier snapshot, the beginning of one, or its name.
     from: String,
 }
 

@@ -107,7 +107,13 @@ pub(in crate::api) async fn log_in(
     session(&api, &text, &site, query.account).await.map(Json)
 }
 
-async fn session(api: &Api, text: &str, site: &str, account: Option<String>) -> Result<AccountSession, ApiError> {
+/// Returns the session of an account on the slot of an episode.
+pub(super) async fn session(
+    api: &Api,
+    text: &str,
+    site: &str,
+    account: Option<String>,
+) -> Result<AccountSession, ApiError> {
     let view = served(api, text)?;
     let handles = instances(api, &view)?;
     let handle = self::site(&view, &handles, site)?;
