@@ -1,4 +1,4 @@
-"""What the tests of both harnesses do in a sandbox, and to an episode."""
+"""The actions in a sandbox, and on an episode, that the tests of both harnesses share."""
 
 from __future__ import annotations
 

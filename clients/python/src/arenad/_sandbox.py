@@ -101,5 +101,5 @@ def _is_loopback(host: str) -> bool:
 
 
 def behind(work: Callable[[], Any]) -> None:
-    """Runs a call that nobody waits for."""
+    """Runs a call in a thread, without waiting for it."""
     threading.Thread(target=work, daemon=True).start()

@@ -102,7 +102,7 @@ fn rename(schema: &mut Value, names: &[String]) {
     }
 }
 
-/// What the signature of a handler says about an operation.
+/// The parts of an operation that the signature of its handler determines.
 #[derive(Default)]
 pub(super) struct Signature {
     /// The parameters of the query.

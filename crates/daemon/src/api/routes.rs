@@ -59,7 +59,7 @@ impl DescribedRoutes {
         self.with("get", path, summary, RouteOptions::default(), handler)
     }
 
-    /// Adds `POST path`.
+    /// Adds `POST path`, as `get` does.
     pub(super) fn post<H, A, B>(self, path: &'static str, summary: &'static str, handler: H) -> Self
     where
         H: Handler<A, Arc<Api>> + DescribedHandler<B>,
@@ -68,7 +68,7 @@ impl DescribedRoutes {
         self.with("post", path, summary, RouteOptions::default(), handler)
     }
 
-    /// Adds `PUT path`.
+    /// Adds `PUT path`, as `get` does.
     pub(super) fn put<H, A, B>(self, path: &'static str, summary: &'static str, handler: H) -> Self
     where
         H: Handler<A, Arc<Api>> + DescribedHandler<B>,
@@ -77,7 +77,7 @@ impl DescribedRoutes {
         self.with("put", path, summary, RouteOptions::default(), handler)
     }
 
-    /// Adds `DELETE path`.
+    /// Adds `DELETE path`, as `get` does.
     pub(super) fn delete<H, A, B>(self, path: &'static str, summary: &'static str, handler: H) -> Self
     where
         H: Handler<A, Arc<Api>> + DescribedHandler<B>,
