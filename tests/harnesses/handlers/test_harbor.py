@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,7 @@ class ScriptedAgent(BaseAgent):
 
     async def run(self, instruction: str, environment: Any, context: Any) -> None:
         # A shell of /bin/sh has no /dev/tcp.
-        fetched = await environment.exec(f"bash -c {json.dumps(FETCH).replace('$', chr(92) + '$')}")
+        fetched = await environment.exec(f"bash -c {shlex.quote(FETCH)}")
         lines = (fetched.stdout or "").strip().splitlines()
         assert fetched.return_code == 0 and lines, fetched
         assert_fetched(lines[-1], environment.episode)
