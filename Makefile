@@ -6,7 +6,7 @@ CARGO ?= cargo
 PROFILE ?= quick
 ARENAD = target/$(PROFILE)/arenad
 
-.PHONY: simulation soak fuzz up down test test-differential test-harnesses check bench build release wheel deb schemas docs browser prepare help
+.PHONY: simulation soak fuzz up demo down test test-differential test-harnesses check bench build release wheel deb schemas docs browser prepare help
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -35,6 +35,9 @@ up: ## Build arenad and the images, bring the mini environment up
 	@scripts/toolchain.sh
 	@PROFILE=$(PROFILE) scripts/up.sh
 
+demo: up ## Let a scripted agent do three tasks on `mini`, and record it: DEMO=--headed shows the browser
+	@scripts/demo.sh $(DEMO)
+
 down: ## Take everything down that `make up` brought up
 	@if [ -x $(ARENAD) ]; then $(ARENAD) down; else echo "nothing was built, so nothing is up"; fi
 
@@ -62,7 +65,7 @@ test-differential: ## Compare the evaluators with the benchmarks' own code, from
 	@scripts/toolchain.sh
 	scripts/differential.sh
 
-test-harnesses: prepare ## Run BrowserGym and AgentLab themselves, from PyPI, with scripted agents on sites of `mini`
+test-harnesses: prepare ## Run the harnesses themselves, from PyPI, with scripted agents on sites of `mini`
 	@scripts/toolchain.sh
 	@scripts/test-tools.sh
 	scripts/test-harnesses.sh

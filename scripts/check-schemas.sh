@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compares the JSON Schemas in schemas/ with those that the types generate; --write updates them.
+# Compares the JSON Schemas and the OpenAPI document in schemas/ with those that the types generate; --write updates them.
 set -eu
 
 cd "$(dirname -- "$0")/.."
@@ -9,7 +9,7 @@ bad=0
 # test program.
 cargo test --quiet --locked --no-run --test scripts
 arenad=${CARGO_TARGET_DIR:-target}/debug/arenad
-for file in environment compose tasks; do
+for file in environment compose tasks openapi; do
     "$arenad" schema "$file" >"schemas/$file.json.new"
     if [ "${1:-}" = --write ]; then
         mv "schemas/$file.json.new" "schemas/$file.json"

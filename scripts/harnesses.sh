@@ -2,7 +2,8 @@
 # Installs packages of harnesses from PyPI, and prints the Python program that has them.
 #
 # Without an argument: what tests/harnesses uses, in a minute. With --full: BrowserGym and AgentLab complete enough to
-# run their own loops (tests/harnesses/full), without the models and training frameworks that they depend on too.
+# run their own loops (tests/harnesses/full), without the models and training frameworks that they depend on too. With
+# --handlers: Inspect AI and Harbor (tests/harnesses/handlers), which need Python 3.12.
 #
 # Each set of versions has a folder of its own in target/harnesses. ARENAD_HARNESSES_DIR names another folder than that.
 set -eu
@@ -11,9 +12,24 @@ cd "$(dirname -- "$0")/.."
 case ${1:-} in
     '') lists=tests/harnesses; name= ;;
     --full) lists=tests/harnesses/full; name=full- ;;
-    *) echo "usage: scripts/harnesses.sh [--full]" >&2; exit 2 ;;
+    --handlers) lists=tests/harnesses/handlers; name=handlers- ;;
+    *) echo "usage: scripts/harnesses.sh [--full|--handlers]" >&2; exit 2 ;;
 esac
 python=${ARENAD_HARNESSES_PYTHON:-python3}
+if [ "$name" = handlers- ]; then
+    python=
+    # pyenv has a program for each version that it knows, which fails if the version is not chosen.
+    for known in "${ARENAD_HARNESSES_PYTHON:-}" python3 python3.13 python3.12 "$HOME"/.pyenv/versions/3.1[23].*/bin/python; do
+        if [ -n "$known" ] && "$known" -c 'import sys, venv; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then
+            python=$known
+            break
+        fi
+    done
+    if [ -z "$python" ]; then
+        echo "harnesses: Harbor needs Python 3.12; install it, or set ARENAD_HARNESSES_PYTHON to one" >&2
+        exit 2
+    fi
+fi
 version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 pins=$(cat $lists/requirements.txt $lists/packages.txt | sha256sum | cut -c 1-12)
 folder=${ARENAD_HARNESSES_DIR:-${CARGO_TARGET_DIR:-target}/harnesses}
@@ -29,8 +45,8 @@ if [ ! -e "$dir/.ready" ]; then
     pip="$dir/bin/pip --quiet --disable-pip-version-check"
     $pip install -r $lists/requirements.txt >&2
     # Their other dependencies (models, training frameworks, ray) have nothing to do with resets and episodes.
-    $pip install --no-deps -r $lists/packages.txt >&2
-    if [ -n "$name" ]; then
+    [ ! -s $lists/packages.txt ] || $pip install --no-deps -r $lists/packages.txt >&2
+    if [ "$name" = full- ]; then
         $pip download --no-deps --dest "$dir" llama-index-core==0.12.52 >&2
         "$dir/bin/python" $lists/data.py "$dir"/llama_index_core-*.whl "$dir/data" >&2
         rm "$dir"/llama_index_core-*.whl

@@ -1,6 +1,6 @@
 #!/bin/sh
-# `make test-harnesses`: checks the types of the Python client, and runs BrowserGym and AgentLab themselves, from PyPI, with
-# scripted agents on sites of `mini`. Arguments are passed to pytest.
+# `make test-harnesses`: checks the types of the Python client, and runs BrowserGym, AgentLab, Inspect AI and Harbor
+# themselves, from PyPI, with scripted agents on sites of `mini`. Arguments are passed to pytest.
 #
 # Environment: ARENAD_BIN, the program to test (default: a debug build); ARENAD_STORAGE (default: plain).
 set -eu
@@ -33,5 +33,13 @@ ln -sf "$chromium" "$PLAYWRIGHT_BROWSERS_PATH/chromium-$revision/chrome-linux/ch
 export NLTK_DATA="$dir/data/nltk_cache" TIKTOKEN_CACHE_DIR="$dir/data/tiktoken_cache"
 export AGENTLAB_EXP_ROOT="$dir/results" PYTHONDONTWRITEBYTECODE=1
 root=$(pwd)
-export PYTHONPATH="$root/clients/python/src:$root/tests/harnesses/full"
-exec "$dir/bin/pytest" -c tests/harnesses/full/pytest.ini tests/harnesses/full "$@"
+source=$root/clients/python/src:$root/tests/harnesses
+
+handlers=$(dirname -- "$(scripts/harnesses.sh --handlers)")
+# Containers reach the episode proxy only at an address of Docker's bridge.
+bridge=$(docker network inspect bridge --format '{{(index .IPAM.Config 0).Gateway}}')
+ARENAD_TEST_PROXY=$bridge PYTHONPATH="$source:$root/tests/harnesses/handlers" \
+    "$handlers/pytest" -c tests/harnesses/handlers/pytest.ini tests/harnesses/handlers "$@"
+
+PYTHONPATH="$source:$root/tests/harnesses/full" \
+    exec "$dir/bin/pytest" -c tests/harnesses/full/pytest.ini tests/harnesses/full "$@"

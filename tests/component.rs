@@ -3,6 +3,7 @@
 mod accounts;
 #[path = "support/alone.rs"]
 mod alone;
+mod browsers;
 mod definitions;
 mod evaluators;
 mod gateway;

@@ -62,6 +62,7 @@ pub fn schema(args: &SchemaArgs) -> Result<u8, CommandFailure> {
         SchemaFile::Environment => arenad_definition::environment_schema(),
         SchemaFile::Compose => arenad_definition::compose_schema(),
         SchemaFile::Tasks => arenad_definition::tasks_schema(),
+        SchemaFile::Openapi => arenad_daemon::api::openapi().clone(),
     })?;
     Ok(exit_code::OK)
 }

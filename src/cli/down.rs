@@ -212,7 +212,7 @@ fn remove_files(client: &ApiClient) -> Result<(), CommandFailure> {
             _ => {}
         }
     }
-    for name in ["volumes", "locators", "copies", "pristine", "episodes", "looks", "records"] {
+    for name in ["volumes", "locators", "copies", "pristine", "episodes", "looks", "records", "browsers"] {
         match std::fs::remove_dir_all(folder.join(name)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}

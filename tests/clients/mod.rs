@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod browsed;
 mod certified;
 mod changed;
 mod command;
@@ -12,6 +13,7 @@ mod judged;
 mod leases;
 mod limits;
 mod numbered;
+mod openapi;
 mod ported;
 mod proxied;
 mod python;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use arenad_api::{Condition, SourceText, UpRequest};
 use arenad_baseline::Turns;
 use arenad_daemon::api::{self, Api};
+use arenad_daemon::browsers::EpisodeBrowsers;
 use arenad_daemon::certificates::Certifier;
 use arenad_daemon::environments::{self, EnvironmentRegistry};
 use arenad_daemon::host::HostReport;
@@ -294,10 +295,13 @@ impl SimulatedWorld {
         let environments = Arc::new(EnvironmentRegistry::new(shared.clone(), slots.clone(), episodes.clone()));
         let report = HostReport { engine: condition(), disk: condition() };
         let (host, listener) = watch::channel(report);
+        let directory = EpisodeDirectory::of_own_ports(environments.clone(), episodes.clone());
+        let browsers = EpisodeBrowsers::new(shared.clone(), episodes.clone(), directory);
         let api = Arc::new(Api {
             shared: shared.clone(),
             environments: environments.clone(),
             episodes: episodes.clone(),
+            browsers,
             certifier: Certifier::unkept().expect("random numbers"),
             episode_settings: EpisodeSettings::default(),
             proxy: OfferedPort::default(),

@@ -1,6 +1,6 @@
 """Every operation of the API is sent by a method of the client, or is listed here with the reason why it is not.
 
-The operations are those of the OpenAPI document if the project has one, else those of the daemon's router.
+The operations are those of the OpenAPI document, which is generated from the daemon's router.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ import re
 import unittest
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, is_typeddict
+from urllib.parse import parse_qs, urlsplit
 
-from arenad import Arena, ArenadError, AsyncArena, AsyncEpisode, Episode
+from arenad import Arena, ArenadError, AsyncArena, AsyncEpisode, Episode, types
 from scripted import Reply, ScriptedDaemon, episode, started
 
 ROOT = Path(__file__).resolve().parents[3]
-DOCUMENT = ROOT / "docs/reference/openapi.json"
-ROUTER = ROOT / "crates/daemon/src/api/mod.rs"
+DOCUMENT = ROOT / "schemas/openapi.json"
 
 WITHOUT_METHOD = {
+    "GET /v1/openapi.json": "describes the API for generators of clients",
     "PUT /v1/environments/{environment}": "`up` runs the program: the definition consists of files that it resolves",
     "POST /v1/environments/{environment}/down": "`down` runs the program, which also stops a daemon that `up` started",
     "POST /v1/environments/{environment}/sites/{site}/entries": "only the program runs commands in containers",
@@ -93,19 +94,32 @@ EPISODE_CALLS: dict[str, Callable[[Episode], Any]] = {
     "POST /v1/episodes/{id}/login/{site}": lambda it: it.login("shop", "ann"),
     "POST /v1/episodes/{id}/locate/{site}": lambda it: it.locate("shop", "sql(shop): SELECT {id}", id=3),
     "GET /v1/episodes/{id}/har": lambda it: it.har(),
+    "GET /v1/episodes/{id}/browser": lambda it: it.observe(),
+    "DELETE /v1/episodes/{id}/browser": lambda it: it.close_browser(),
+    "POST /v1/episodes/{id}/browser/reset": lambda it: it.open_browser("http://shop.arena.test/", viewport=(800, 600)),
+    "POST /v1/episodes/{id}/browser/step": lambda it: it.act("click [12]"),
 }
 
 
 def operations() -> set[str]:
     """Returns the operations as `METHOD /path/{parameter}`."""
-    if DOCUMENT.exists():
-        paths = json.loads(DOCUMENT.read_text())["paths"]
-        verbs = ("get", "put", "post", "delete", "patch")
-        return {f"{verb.upper()} {path}" for path, known in paths.items() for verb in verbs if verb in known}
-    found = set()
-    for path, handlers in re.findall(r'\.route\(\s*"(/v1/[^"]*)",\s*((?:.(?!\.route|\.fallback))*)', ROUTER.read_text(), re.S):
-        found |= {f"{verb.upper()} {path}" for verb in re.findall(r"\b(get|put|post|delete|patch)\(", handlers)}
-    return found
+    paths = document()["paths"]
+    return {f"{verb.upper()} {path}" for path, known in paths.items() for verb in known}
+
+
+def document() -> dict[str, Any]:
+    parsed: dict[str, Any] = json.loads(DOCUMENT.read_text())
+    return parsed
+
+
+def resolved(schema: dict[str, Any]) -> dict[str, Any]:
+    """Returns the schema that a reference leads to."""
+    found = document()
+    if "$ref" in schema:
+        for word in schema["$ref"].removeprefix("#/").split("/"):
+            found = found[word]
+        return found
+    return schema
 
 
 def pattern(operation: str) -> re.Pattern[str]:
@@ -148,6 +162,47 @@ class Operations(unittest.TestCase):
                 pass
             self.assertTrue(any(pattern(operation).fullmatch(line) for line in self.sent()), operation)
         granted.end()
+
+
+    def test_each_request_has_only_parameters_and_fields_of_its_operation(self) -> None:
+        granted = Episode(Arena(self.daemon.address)._transport, started(state="active"))
+        calls = [(it, Arena(self.daemon.address), call) for it, call in CALLS.items()]
+        calls += [(it, granted, call) for it, call in EPISODE_CALLS.items()]  # type: ignore[misc, list-item]
+        checked = 0
+        for operation, subject, call in calls:
+            before = len(self.daemon.requests)
+            try:
+                call(subject)
+            except (ArenadError, StopIteration, KeyError, TypeError):
+                pass
+            verb, path = operation.split()
+            described = document()["paths"][path][verb.lower()]
+            known = {each["name"] for each in described.get("parameters", []) if each["in"] == "query"}
+            for method, sent, body, _ in self.daemon.requests[before:]:
+                if not pattern(operation).fullmatch(f"{method} {sent}"):
+                    continue
+                self.assertLessEqual(set(parse_qs(urlsplit(sent).query)), known, operation)
+                if body is not None:
+                    schema = resolved(described["requestBody"]["content"]["application/json"]["schema"])
+                    self.assertLessEqual(set(body), set(schema["properties"]), operation)
+                    self.assertLessEqual(set(schema.get("required", [])), set(body), operation)
+                    checked += 1
+        self.assertGreaterEqual(checked, 15)
+        granted.end()
+
+
+class Types(unittest.TestCase):
+    def test_the_fields_of_each_type_are_those_of_the_document(self) -> None:
+        schemas = document()["components"]["schemas"]
+        compared = 0
+        for name, kind in inspect.getmembers(types, is_typeddict):
+            known = schemas.get({"Site": "SiteStatus", "Environment": "EnvironmentStatus"}.get(name, name))
+            if known is not None and "properties" in known:
+                self.assertLessEqual(set(kind.__annotations__), set(known["properties"]), name)
+                always = set(kind.__required_keys__)
+                self.assertLessEqual(always, set(known.get("required", [])), f"{name}: fields that can be left out")
+                compared += 1
+        self.assertGreater(compared, 25)
 
 
 class Asynchronous(unittest.TestCase):

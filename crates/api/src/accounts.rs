@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `GET /v1/environments/{environment}/sites/{site}/accounts`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Accounts {
     /// The site's accounts, in the definition's order.
     pub accounts: Vec<ListedAccount>,
 }
 
 /// An account of a site, without its password.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ListedAccount {
     /// The account's name in the definition, such as `customer`.
     pub name: String,
@@ -23,7 +24,7 @@ pub struct ListedAccount {
 }
 
 /// The answer to `POST /v1/environments/{environment}/sites/{site}/accounts/{account}/login`: a new session.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AccountSession {
     /// The name of the environment.
     pub environment: String,
@@ -49,7 +50,7 @@ pub struct AccountSession {
 }
 
 /// A cookie, in the form of Playwright's storage state.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StorageCookie {
     /// The cookie's name, as the browser sends it.

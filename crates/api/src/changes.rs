@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::words::{ItemChange, LeftOutReason};
 
 /// The answer to `GET /v1/environments/{environment}/sites/{site}/changes`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SiteChanges {
     /// The name of the environment.
     pub environment: String,
@@ -34,7 +35,7 @@ pub struct SiteChanges {
 }
 
 /// The answer to `GET /v1/episodes/{id}/changes`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EpisodeChanges {
     /// The id of the episode.
     pub episode: String,
@@ -57,7 +58,7 @@ pub struct EpisodeChanges {
 }
 
 /// A site whose changes cannot be told.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOutSite {
     /// The name of the site.
     pub site: String,
@@ -68,7 +69,7 @@ pub struct LeftOutSite {
 }
 
 /// A store that differs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedStore {
     /// The name of the store.
     pub name: String,
@@ -87,7 +88,7 @@ pub struct ChangedStore {
 }
 
 /// A table with other rows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedTable {
     /// The name of the table.
     pub name: String,
@@ -102,7 +103,7 @@ pub struct ChangedTable {
 }
 
 /// The rows of a table that differ.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedRows {
     /// The columns of the primary key. It is empty if the table has none; then no row counts as changed.
     pub key: Vec<String>,
@@ -119,7 +120,7 @@ pub struct ChangedRows {
 }
 
 /// A row that differs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedRow {
     /// How the row differs.
     pub change: ItemChange,
@@ -134,7 +135,7 @@ pub struct ChangedRow {
 }
 
 /// A sequence with another number.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedSequence {
     /// The name of the sequence, or of the table.
     pub name: String,
@@ -145,7 +146,7 @@ pub struct ChangedSequence {
 }
 
 /// A definition or key that differs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedItem {
     /// The name. That of a definition includes its kind: `index posts_pkey`.
     pub name: String,
@@ -154,7 +155,7 @@ pub struct ChangedItem {
 }
 
 /// A file or folder that differs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedFile {
     /// The path relative to the store.
     pub path: String,
@@ -173,14 +174,14 @@ pub struct ChangedFile {
 }
 
 /// A look: the state of a site at one time, which later changes can be compared with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Look {
     /// The number of the look; it counts from 1 in each generation.
     pub number: u64,
 }
 
 /// The answer to `GET /v1/episodes/{id}/looks`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EpisodeLooks {
     /// The id of the episode.
     pub episode: String,
@@ -189,7 +190,7 @@ pub struct EpisodeLooks {
 }
 
 /// The answer to `GET /v1/environments/{environment}/sites/{site}/looks`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Looks {
     /// The generation that the looks belong to.
     pub generation: u64,

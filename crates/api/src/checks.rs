@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -9,7 +10,7 @@ use super::{SourceText, ValueKind};
 use arenad_verdict::Report;
 
 /// The body of `POST /v1/environments/{environment}/checks/begin`, which begins an episode of a task.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BeginRequest {
     /// The name of the task.
@@ -23,7 +24,7 @@ pub struct BeginRequest {
 }
 
 /// The record of how an episode began, which a check takes as input.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Begun {
     /// The name of the task.
     pub task: String,
@@ -44,7 +45,7 @@ pub struct Begun {
 }
 
 /// The state of a site when an episode began.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BegunSite {
     /// The name of the site.
     pub site: String,
@@ -57,7 +58,7 @@ pub struct BegunSite {
 }
 
 /// A value that was captured when an episode began.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BegunValue {
     /// The type of the value, as in [`super::LocateResponse`].
     #[serde(rename = "type")]
@@ -71,7 +72,7 @@ pub struct BegunValue {
 }
 
 /// The body of `POST /v1/environments/{environment}/checks`, which judges an episode.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CheckRequest {
     /// The name of the task.
@@ -98,7 +99,7 @@ pub struct CheckRequest {
 }
 
 /// The outcome of an episode.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Checked {
     /// The name of the task.
     pub task: String,
@@ -120,7 +121,7 @@ pub struct Checked {
 }
 
 /// The complete evidence of a check: with the task, it suffices to repeat the check without the sites.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CheckEvidence {
     /// The name of the task.
@@ -140,7 +141,7 @@ pub struct CheckEvidence {
 }
 
 /// One reading of a site.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SeenReading {
     /// The name of the site.
@@ -160,7 +161,7 @@ pub struct SeenReading {
 }
 
 /// The outcome of one reading.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sighted {
     /// A value: `{"type", "value"}`.

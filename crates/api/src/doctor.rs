@@ -1,11 +1,12 @@
 //! The JSON of the doctor's findings about this host.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{FindingArea, FindingLevel};
 
 /// The output of `arenad doctor --json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Doctor {
     /// The environment whose requirements were examined; null if only the host was examined.
     pub environment: Option<String>,
@@ -16,7 +17,7 @@ pub struct Doctor {
 }
 
 /// One finding about the host.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReportedFinding {
     /// The name of the check, such as `port` or `reflinks`.
     pub id: String,

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ConditionKind, ConditionStatus, InstanceState, Reset, SlotOccupation, SourceText, StandbyState};
 
 /// The body of `PUT /v1/environments/{environment}`: the definition, and the sites to bring up.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpRequest {
     /// The folder that holds `environments/` and `compose/`.
@@ -35,7 +36,7 @@ pub struct UpRequest {
 }
 
 /// A selection of an environment's sites.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SitesRequest {
     /// The names of the sites; empty means all.
@@ -44,7 +45,7 @@ pub struct SitesRequest {
 }
 
 /// The body of `POST /v1/environments/{environment}/down`.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DownRequest {
     /// The names of the sites; empty means all.
@@ -56,7 +57,7 @@ pub struct DownRequest {
 }
 
 /// One aspect of an object's status, modeled on the conditions of Kubernetes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Condition {
     /// The type of the condition: `Ready`, `EngineReachable` or `DiskSpace`.
     #[serde(rename = "type")]
@@ -72,7 +73,7 @@ pub struct Condition {
 }
 
 /// The answer to `GET /v1/status`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Status {
     /// The daemon that answers.
     pub daemon: DaemonStatus,
@@ -83,7 +84,7 @@ pub struct Status {
 }
 
 /// The process and the settings of a daemon.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DaemonStatus {
     /// The version of the daemon.
     pub version: String,
@@ -114,7 +115,7 @@ pub struct DaemonStatus {
 }
 
 /// The limits of episodes that a daemon was started with.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EpisodeLimitStatus {
     /// The most episodes at once of each owner without a quota of its own.
     pub quota: usize,
@@ -129,7 +130,7 @@ pub struct EpisodeLimitStatus {
 }
 
 /// The status of an environment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EnvironmentStatus {
     /// The name of the environment.
     pub name: String,
@@ -142,7 +143,7 @@ pub struct EnvironmentStatus {
 }
 
 /// A site and its serving instance.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SiteStatus {
     /// The name of the environment.
     pub environment: String,
@@ -201,7 +202,7 @@ pub struct SiteStatus {
 }
 
 /// One of several slots of a site, and the state of its instance.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SlotStatus {
     /// The number among the slots of the site, from 1. Slot 1 is at the public port.
     pub number: u32,
@@ -230,7 +231,7 @@ pub struct SlotStatus {
 }
 
 /// Writes to a read-only site.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadOnlyWrites {
     /// The number of requests that may have written; a search may be one.
     pub requests: u64,
@@ -242,7 +243,7 @@ pub struct ReadOnlyWrites {
 }
 
 /// The standbys of a site, wanted and present. All of its slots share them.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Standbys {
     /// The number of standbys that the definition asks for, for the number of slots that the site has.
     pub wanted: usize,
@@ -254,7 +255,7 @@ pub struct Standbys {
 }
 
 /// A generation that can take over at a reset.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Standby {
     /// The generation on its containers' labels.
     pub generation: u64,
@@ -263,7 +264,7 @@ pub struct Standby {
 }
 
 /// A container of a site.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SiteContainer {
     /// The name of the service.
     pub service: String,
@@ -275,7 +276,7 @@ pub struct SiteContainer {
 
 /// The body of `POST /v1/environments/{environment}/sites/{site}/entries`, which announces a command that a person runs
 /// in a container.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EntryRequest {
     /// The name of the service; the default is the service of the site's entry point.
@@ -284,7 +285,7 @@ pub struct EntryRequest {
 }
 
 /// The container in which the command is to run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContainerEntry {
     /// The name of the environment.
     pub environment: String,

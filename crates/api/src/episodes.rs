@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -23,7 +24,7 @@ pub const DEFAULT_WAIT_SECONDS: u64 = 60;
 pub const DEFAULT_OWNER: &str = "default";
 
 /// The body of `POST /v1/episodes`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EpisodeStartRequest {
     /// The name of the environment. Default: the only one that is up, or that has the sites or the task.
@@ -77,7 +78,7 @@ pub struct EpisodeStartRequest {
 pub const MOST_CHILDREN: u32 = 64;
 
 /// The body of `POST /v1/episodes/{id}/fork`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EpisodeForkRequest {
     /// The number of children, from 1 to 64. Default: 1.
@@ -104,7 +105,7 @@ pub struct EpisodeForkRequest {
 }
 
 /// The answer to an [`EpisodeForkRequest`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ForkedEpisodes {
     /// The id of the episode whose state was copied.
     pub parent: String,
@@ -113,7 +114,7 @@ pub struct ForkedEpisodes {
 }
 
 /// The answer to an [`EpisodeStartRequest`].
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StartedEpisode {
     /// The episode. It is `active`, or `queued` or `preparing` if the request was detached.
     pub episode: ReportedEpisode,
@@ -134,7 +135,7 @@ impl std::fmt::Debug for StartedEpisode {
 }
 
 /// The episode proxy, in the form of Playwright's option `proxy`.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EpisodeProxy {
     /// The address of the proxy, such as `http://127.0.0.1:7500`.
     pub server: String,
@@ -164,7 +165,7 @@ impl std::fmt::Debug for EpisodeProxy {
 }
 
 /// An episode at one moment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReportedEpisode {
     /// The id of the episode. It is not a secret.
     pub id: String,
@@ -212,7 +213,7 @@ pub struct ReportedEpisode {
 }
 
 /// An evaluation of an episode, without its evidence.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReportedEvaluation {
     /// The time of the verdict.
     pub at: String,
@@ -239,7 +240,7 @@ impl ReportedEpisode {
 }
 
 /// A site of an episode.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EpisodeSite {
     /// The name of the site.
     pub site: String,
@@ -272,7 +273,7 @@ impl EpisodeSite {
 }
 
 /// How an episode ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReportedEnding {
     /// The state: `released`, `expired` or `void`.
     pub state: EpisodeStatus,
@@ -285,21 +286,21 @@ pub struct ReportedEnding {
 }
 
 /// The answer to `GET /v1/episodes`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EpisodeList {
     /// The episodes, in the order of their requests.
     pub episodes: Vec<ReportedEpisode>,
 }
 
 /// The answer to `GET /v1/episodes/queue`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EpisodeQueueList {
     /// The requests that wait for slots, in the order of their arrival.
     pub requests: Vec<QueuedRequest>,
 }
 
 /// A request that waits for slots.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QueuedRequest {
     /// The id of the episode that the request becomes.
     pub id: String,
@@ -322,7 +323,7 @@ pub struct QueuedRequest {
 }
 
 /// The body of `POST /v1/episodes/{id}/heartbeat`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HeartbeatRequest {
     /// The time from now on after which the episode ends without a further heartbeat. Default: its time to live.
@@ -331,7 +332,7 @@ pub struct HeartbeatRequest {
 }
 
 /// A change of an episode's state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EpisodeStateEvent {
     /// The event's sequence number among the events of all episodes.
     pub seq: i64,
@@ -346,7 +347,7 @@ pub struct EpisodeStateEvent {
 }
 
 /// The body of `POST /v1/episodes/{id}/evaluations/begin`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EpisodeBeginRequest {
     /// The name of the native task. Default: the label `task`.
@@ -358,7 +359,7 @@ pub struct EpisodeBeginRequest {
 }
 
 /// The body of `POST /v1/episodes/{id}/evaluations`: a native task, or `benchmark` alone.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EpisodeEvaluationRequest {
     /// The name of the native task. Default: the label `task`.
@@ -370,10 +371,11 @@ pub struct EpisodeEvaluationRequest {
     /// The record of how the episode began. Required if the task captures values.
     #[serde(default)]
     pub begun: Option<Begun>,
-    /// The agent's final answer.
+    /// The agent's final answer. Default: that of `stop` in the browser of the episode.
     #[serde(default)]
     pub answer: String,
-    /// The URL at which the episode ended. Default: the URL of the agent's browser, if `cdp` is given.
+    /// The URL at which the episode ended. Default: the URL of the agent's browser, if `cdp` is given, or else of the
+    /// browser of the episode, if it has one.
     #[serde(default)]
     pub url: Option<String>,
     /// The CDP address of the agent's browser.
@@ -391,7 +393,7 @@ pub struct EpisodeEvaluationRequest {
 }
 
 /// The answer to an [`EpisodeEvaluationRequest`].
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct EpisodeEvaluation {
     /// The id of the episode.
     pub episode: String,
@@ -414,7 +416,7 @@ pub struct EpisodeEvaluation {
 }
 
 /// The answer to `GET /v1/certificates/key`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CertificateKey {
     /// The algorithm of the signatures: `ed25519`.
     pub algorithm: String,
@@ -423,7 +425,7 @@ pub struct CertificateKey {
 }
 
 /// The answer to `GET /v1/episodes/{id}/storage-state/{site}`, in the form of Playwright's `storageState`.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StorageState {
     /// The cookies of the session.
     pub cookies: Vec<StorageCookie>,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use arenad_verdict::Profile;
@@ -9,7 +10,7 @@ use arenad_verdict::question::KnownAnswers;
 use arenad_verdict::{Benchmark, EpisodeEvidence, EpisodeReports, Traffic, Urls};
 
 /// The body of `POST /v1/environments/{environment}/evaluations`: a task, and the results of an agent.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EvaluationRequest {
     /// The benchmark that the task belongs to.
@@ -44,7 +45,7 @@ pub struct EvaluationRequest {
 }
 
 /// The answer to an [`EvaluationRequest`].
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Evaluation {
     /// The reports, one for each profile.
     pub evaluated: EpisodeReports,

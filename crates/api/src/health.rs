@@ -1,18 +1,19 @@
 //! The JSON of the health-check history.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{InstanceState, ProbeKind};
 
 /// The answer to `GET /v1/health`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Health {
     /// The sites that are up, by environment and in the definition's order, each with all of its slots by number.
     pub sites: Vec<SiteHealth>,
 }
 
 /// The health-check history of a site, or of one of its slots.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SiteHealth {
     /// The name of the environment.
     pub environment: String,
@@ -31,7 +32,7 @@ pub struct SiteHealth {
 }
 
 /// The rounds of one kind of probe.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeRounds {
     /// The kind of probe: `shallow` or `deep`.
     pub kind: ProbeKind,
@@ -56,7 +57,7 @@ pub struct ProbeRounds {
 }
 
 /// One round of probes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Round {
     /// The time at which the round began.
     pub at: String,

@@ -1,11 +1,12 @@
 //! The JSON of the images and data that are fetched instead of built.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ImageItemKind, ImageOrigin, ImageOutcome, ImageState};
 
 /// The output of `arenad images ls|pull|load|verify --json`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ImageList {
     /// The name of the environment.
     pub environment: String,
@@ -14,7 +15,7 @@ pub struct ImageList {
 }
 
 /// An image or a piece of data that an environment needs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ImageItem {
     /// The reference of an image, or the name of data.
     pub name: String,
@@ -47,7 +48,7 @@ pub struct ImageItem {
 }
 
 /// The archive that contains an image or data.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ImageArchive {
     /// The archive's file name.
     pub file: String,

@@ -6,9 +6,11 @@
 //! The only other crate here is `verdict`, whose shapes are part of the API. Start reading at [`Operation`] and
 //! `environments.rs`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mod accounts;
+pub mod browser;
 mod changes;
 pub mod checks;
 mod doctor;
@@ -56,7 +58,7 @@ pub use self::words::{
 };
 
 /// A file as text, with the path that it was read from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceText {
     /// The absolute path of the file.
     pub path: String,
@@ -65,7 +67,7 @@ pub struct SourceText {
 }
 
 /// The operations that a request started or joined.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Accepted {
     /// One operation for each site.
     pub operations: Vec<Operation>,
@@ -75,7 +77,7 @@ pub struct Accepted {
 }
 
 /// Work on one site, in progress or ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Operation {
     /// The operation's id; `GET /v1/operations/{id}` returns its progress.
     pub id: String,
@@ -110,7 +112,7 @@ pub struct Operation {
 }
 
 /// A recorded event of the daemon.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DaemonEvent {
     /// The event's sequence number, which increases with each event.
     pub seq: i64,
@@ -125,7 +127,7 @@ pub struct DaemonEvent {
 }
 
 /// The answer to `GET /v1/events`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventList {
     /// The events, oldest first.
     pub events: Vec<DaemonEvent>,
@@ -135,7 +137,7 @@ pub struct EventList {
 pub const GONE: &str = "arenad.gone";
 
 /// The last item of a stream of events if the events that follow are no longer available.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventsGone {
     /// The last event that was sent; a stream with `after` set to this number continues as soon as possible.
     pub after: i64,
@@ -146,7 +148,7 @@ pub struct EventsGone {
 }
 
 /// The answer to `GET /v1/version`, and the output of `arenad version --json`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Version {
     /// The version of arenad.
     pub version: String,
@@ -155,7 +157,7 @@ pub struct Version {
 }
 
 /// An error of the API, in the form of RFC 9457 (`application/problem+json`).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
     /// Always `about:blank`; `code` is more specific.
     #[serde(rename = "type")]

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::ValueKind;
 
 /// The body of `POST /v1/environments/{environment}/sites/{site}/locate`, which reads one value.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LocateRequest {
     /// The locator, such as `sql(shop): SELECT count(*) FROM order_order`.
@@ -24,11 +25,12 @@ pub struct LocateRequest {
     pub cdp: Option<String>,
     /// The traffic of the agent's browser as a HAR, for `trace: …`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<serde_json::Value>")]
     pub har: Option<Box<RawValue>>,
 }
 
 /// The answer to a [`LocateRequest`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LocateResponse {
     /// `null`, `bool`, `integer`, `decimal`, `float`, `text`, `bytes`, `timestamp`, `json` or `rows`.
     #[serde(rename = "type")]
@@ -41,7 +43,7 @@ pub struct LocateResponse {
 }
 
 /// The circumstances under which a value was read.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LocateEvidence {
     /// The kind of locator: `sql`, `http`, `js`, `exec`, `file`, `trace` or `helper`.
     pub locator: String,

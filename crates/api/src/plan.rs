@@ -2,10 +2,11 @@
 //!
 //! Lists are in the order in which the steps happen; sites come up in parallel.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The steps that `arenad up` would take.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UpPlan {
     /// The name of the environment.
     pub environment: String,
@@ -20,7 +21,7 @@ pub struct UpPlan {
 }
 
 /// An image that services need.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedImage {
     /// The image's reference in the Compose file.
     pub reference: String,
@@ -37,7 +38,7 @@ pub struct PlannedImage {
 }
 
 /// The action that makes an image available.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ImageAction {
     /// No action: the image is present.
@@ -51,7 +52,7 @@ pub enum ImageAction {
 }
 
 /// A folder of the host that a service mounts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedData {
     /// The folder's absolute path.
     pub path: String,
@@ -66,7 +67,7 @@ pub struct PlannedData {
 }
 
 /// The steps for one site. Network, volumes and containers are created twice: for the baseline, and from its snapshot.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedSite {
     /// The name of the site.
     pub name: String,
@@ -89,14 +90,14 @@ pub struct PlannedSite {
 }
 
 /// The network of a planned site.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedNetwork {
     /// The services that reach outside hosts through a network of their own.
     pub egress: Vec<String>,
 }
 
 /// A container that is to be created.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedContainer {
     /// The name of the service.
     pub service: String,
@@ -113,7 +114,7 @@ pub struct PlannedContainer {
 }
 
 /// One step of the configuration.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedStep {
     /// The display name of the step.
     pub name: String,

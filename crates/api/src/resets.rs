@@ -1,11 +1,12 @@
 //! The JSON of resets and of the comparisons that prove them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{DifferenceKind, Extent, ResetOutcome, ResetWay};
 
 /// The body of `POST /v1/environments/{environment}/resets`.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResetRequest {
     /// The names of the sites; empty means all.
@@ -20,7 +21,7 @@ pub struct ResetRequest {
 }
 
 /// The answer to `POST /v1/environments/{environment}/sites/{site}/verify`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verification {
     /// The name of the environment.
     pub environment: String,
@@ -45,7 +46,7 @@ pub struct Verification {
 }
 
 /// One difference between an instance and its snapshot.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StoreDifference {
     /// The name of the store.
     pub store: String,
@@ -62,7 +63,7 @@ pub struct StoreDifference {
 }
 
 /// A store that was compared.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VerifiedStore {
     /// The name of the store.
     pub name: String,
@@ -71,7 +72,7 @@ pub struct VerifiedStore {
 }
 
 /// The course and the outcome of a reset.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reset {
     /// The id of the reset.
     pub id: String,
@@ -102,7 +103,7 @@ pub struct Reset {
 }
 
 /// The declared stores that a reset compared with the snapshot.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Compared {
     /// The number of stores that the definition declares.
     pub declared: usize,
@@ -113,7 +114,7 @@ pub struct Compared {
 }
 
 /// A store, or a part of one, that was not compared.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UncomparedPart {
     /// The name of the store.
     pub store: String,
@@ -138,7 +139,7 @@ impl Compared {
 }
 
 /// One stage of a reset.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResetStage {
     /// The stage's name: `queue`, `thaw`, `knock`, `record`; `hold`, `wait`, `remove`, `create`, `start`, `ready`,
     /// `switch`.

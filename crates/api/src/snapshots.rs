@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{SnapshotKind, StoreDifference};
 
 /// The answer to `GET /v1/snapshots/{id}/differences?from={id}`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SnapshotDifferences {
     /// The id of the snapshot that serves as reference.
     pub from: String,
@@ -20,7 +21,7 @@ pub struct SnapshotDifferences {
 }
 
 /// The body of `POST /v1/environments/{environment}/sites/{site}/snapshots`.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TakeRequest {
     /// The name for the new snapshot.
@@ -28,7 +29,7 @@ pub struct TakeRequest {
 }
 
 /// A snapshot that the daemon has stored.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StoredSnapshot {
     /// The snapshot's id, which is derived from its content.
     pub id: String,
@@ -60,7 +61,7 @@ pub struct StoredSnapshot {
 pub const SIZE_HEADER: &str = "x-arenad-about-bytes";
 
 /// The output of `arenad snapshot export --json`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Exported {
     /// The path of the exported file.
     pub file: String,
@@ -69,10 +70,12 @@ pub struct Exported {
 }
 
 /// The body of `POST /v1/imports`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "ImportRequest", bound = "")]
 pub struct ImportRequest<Manifest> {
     /// The manifest of the file, as `arenad-export` parses it.
+    #[schemars(with = "serde_json::Value")]
     pub manifest: Manifest,
     /// The name for the snapshot, which overrides the manifest's.
     #[serde(default)]
@@ -80,7 +83,7 @@ pub struct ImportRequest<Manifest> {
 }
 
 /// The answer to an [`ImportRequest`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ImportBegun {
     /// The id of the snapshot.
     pub snapshot: String,
@@ -91,7 +94,7 @@ pub struct ImportBegun {
 }
 
 /// The answer to `GET /v1/snapshots`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Snapshots {
     /// The snapshots, newest first.
     pub snapshots: Vec<StoredSnapshot>,

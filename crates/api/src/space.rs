@@ -1,11 +1,12 @@
 //! The JSON of disk usage and of pruning.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::PrunedKind;
 
 /// The output of `arenad storage status`: the place that holds the sites' state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StorageStatus {
     /// The path of the state root.
     pub path: String,
@@ -24,7 +25,7 @@ pub struct StorageStatus {
 }
 
 /// A disk that `arenad storage init` created.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StorageDisk {
     /// The file that holds the disk's file system.
     pub file: String,
@@ -37,7 +38,7 @@ pub struct StorageDisk {
 }
 
 /// The disk usage of a part of the state root.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Space {
     /// The sum of the lengths of all files, including holes.
     pub apparent_bytes: u64,
@@ -48,7 +49,7 @@ pub struct Space {
 }
 
 /// The answer to `GET /v1/df`: disk usage by object.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Df {
     /// The place that holds the sites' state; null if there is none.
     pub state_root: Option<DfRoot>,
@@ -68,7 +69,7 @@ pub struct Df {
 }
 
 /// The place that holds the sites' state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DfRoot {
     /// The path of the folder.
     pub path: String,
@@ -85,7 +86,7 @@ pub struct DfRoot {
 }
 
 /// A snapshot and its disk usage.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DfSnapshot {
     /// The id of the snapshot.
     pub id: String,
@@ -106,7 +107,7 @@ pub struct DfSnapshot {
 }
 
 /// A generation of a site, and the disk usage of its state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DfGeneration {
     /// The site, as `environment/site`.
     pub site: String,
@@ -119,7 +120,7 @@ pub struct DfGeneration {
 }
 
 /// An image that was built on this host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DfImage {
     /// The image's name; `<none>` if a newer build has taken the name.
     pub name: String,
@@ -130,7 +131,7 @@ pub struct DfImage {
 }
 
 /// A file and its size.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DfFile {
     /// The path of the file.
     pub file: String,
@@ -139,7 +140,7 @@ pub struct DfFile {
 }
 
 /// The body of `POST /v1/prune`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PruneRequest {
     /// Prunes, in addition, unused baselines older than this number of seconds.
@@ -157,7 +158,7 @@ pub struct PruneRequest {
 }
 
 /// The items that were removed, or would be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pruned {
     /// The items: snapshots, then kept containers, then images.
     pub items: Vec<PrunedItem>,
@@ -166,7 +167,7 @@ pub struct Pruned {
 }
 
 /// An object that nothing needs any more.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PrunedItem {
     /// The kind of object: `snapshot`, `container` (kept from a failed build) or `image`.
     pub kind: PrunedKind,

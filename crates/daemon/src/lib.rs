@@ -15,6 +15,7 @@
 mod answers;
 pub mod api;
 mod bounded;
+pub mod browsers;
 pub mod certificates;
 mod checks;
 mod closed;
@@ -56,6 +57,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::api::Api;
+use self::browsers::EpisodeBrowsers;
 use self::certificates::{Certifier, CertifierError};
 use self::compat::AskedResets;
 use self::environments::EnvironmentRegistry;
@@ -271,6 +273,7 @@ pub async fn take_up(shared: &Arc<SharedParts>, environments: &Arc<EnvironmentRe
 pub struct Daemon {
     shared: Arc<SharedParts>,
     episodes: EpisodeHandle,
+    browsers: Arc<EpisodeBrowsers>,
     stop: CancellationToken,
     /// The lock file, locked until the process ends; the kernel releases the lock even after `kill -9`.
     _lock: File,
@@ -283,6 +286,7 @@ impl Daemon {
         let lock = lock(&state_dir, settings.socket_group)?;
         closed::close_content(&state_dir);
         locators::end_remains(&state_dir.locators());
+        arenad_agent_browser::end_remains(&state_dir.browsers());
         let clock = WallClock::system();
         let store = DaemonStore::open(&state_dir.database(), clock.clone()).await?;
         let certifier = Certifier::open(&state_dir.certificate_key())?;
@@ -317,11 +321,14 @@ impl Daemon {
         let engine_root = shared.engine.version().await.ok().map(|version| version.root);
         let folders: Vec<PathBuf> = [shared.state_dir.path().to_owned()].into_iter().chain(engine_root).collect();
         let host = watch::Sender::new(host::look(shared.engine.as_ref(), &folders, None).await);
+        let directory = EpisodeDirectory::of_own_ports(environments.clone(), episodes.clone());
+        let browsers = EpisodeBrowsers::new(shared.clone(), episodes.clone(), directory);
         let stop = CancellationToken::new();
         let api = Arc::new(Api {
             shared: shared.clone(),
             environments: environments.clone(),
             episodes: episodes.clone(),
+            browsers: browsers.clone(),
             certifier,
             episode_settings: settings.episodes,
             proxy,
@@ -351,7 +358,7 @@ impl Daemon {
         shared.events.note(EventKind::DaemonStarted, None, &message).await;
         shared.tasks.spawn(service_manager::answer_watchdog(environments, shared.shutdown.clone()));
         service_manager::notify_ready();
-        Ok(Self { shared, episodes, stop, _lock: lock })
+        Ok(Self { shared, episodes, browsers, stop, _lock: lock })
     }
 
     /// Returns the handle of the daemon's episodes.
@@ -375,6 +382,7 @@ impl Daemon {
         if tokio::time::timeout(STOP_PATIENCE, self.shared.tasks.wait()).await.is_err() {
             tracing::warn!("some tasks did not come to their end in time");
         }
+        self.browsers.close_all().await;
         self.shared.locators.close().await;
         // The socket is removed before the lock is released, so that a missing socket means that no daemon runs.
         if let Err(error) = std::fs::remove_file(self.shared.state_dir.socket()) {

@@ -254,6 +254,14 @@ impl EpisodeHandle {
         self.report(|reply| Message::Withdraw { scope: WithdrawalScope::Site(site), reply }).await
     }
 
+    /// Ends an episode that the environment failed by something else than a slot, such as its browser. Returns when the
+    /// end is recorded and its connections are cut.
+    ///
+    /// Errors: the episode has ended already, or the end takes effect later ([`EpisodeError::Store`]).
+    pub async fn fail(&self, id: &EpisodeId, reason: VoidReason) -> Result<(), EpisodeError> {
+        self.report(|reply| Message::Fail { id: id.clone(), reason, reply }).await
+    }
+
     /// Reports that the instance of a slot failed. An episode that has the slot becomes void, and the slot is recycled.
     pub async fn slot_failed(&self, slot: InstanceId, reason: VoidReason) -> Result<(), EpisodeError> {
         self.report(|reply| Message::SlotFailed { slot, reason, reply }).await

@@ -68,6 +68,7 @@ pub(crate) enum Message {
     Hold { id: EpisodeId, reply: Reply<HoldGuard> },
     BeginEvaluation { id: EpisodeId, limit: Duration, reply: Reply<EvaluationGuard> },
     Release { id: EpisodeId, reply: Reply<()> },
+    Fail { id: EpisodeId, reason: VoidReason, reply: Reply<()> },
     Places(Reply<Vec<QueuePlace>>),
     Demand { site: SiteId, reply: Reply<SlotDemand> },
     OfferSite { site: SiteId, capacity: SiteCapacity, reply: Reply<()> },

@@ -30,6 +30,10 @@ impl EpisodeKeeper {
                 let released = self.end(&id, EndCause::Release).map_err(EpisodeError::from);
                 self.pending.replies.push(deferred(reply, released));
             }
+            Message::Fail { id, reason, reply } => {
+                let failed = self.end(&id, EndCause::Failed(reason)).map_err(EpisodeError::from);
+                self.pending.replies.push(deferred(reply, failed));
+            }
             // The answers to these depend on nothing that must be recorded. A caller that has gone away needs none.
             Message::Places(reply) => drop(reply.send(Ok(self.registry.places()))),
             Message::Demand { site, reply } => drop(reply.send(Ok(self.registry.demand(&site)))),

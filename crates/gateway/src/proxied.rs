@@ -122,6 +122,9 @@ impl ProxyConnection {
             return Ok(ProxiedHead { credentials: tunnel.credentials.clone(), place: tunnel.place.clone() });
         }
         let place = headers::proxied_place(request)?;
+        if let Some(client) = &self.proxy.only {
+            return Ok(ProxiedHead { credentials: client.credentials.clone(), place });
+        }
         let mut values = request.headers().get_all(PROXY_AUTHORIZATION).iter();
         let credentials = match (values.next(), values.next()) {
             (None, _) => return Err(RefusalResponse::no_credentials()),

@@ -17,6 +17,9 @@
 //! gateway could neither see nor cut single requests. Hosts outside of the arena are refused with 403 unless the
 //! environment allows them; then CONNECT opens a tunnel for any bytes (`egress`).
 //!
+//! A client that cannot send credentials, as a browser cannot, gets a port of its own, which stands for them
+//! ([`ProxyClient`]).
+//!
 //! ```text
 //!   GET http://shop.test/ ──► proxied (examine, credentials, directory) ──► forward ──► site
 //!   CONNECT shop.test:80  ──► the same, then requests are parsed in the tunnel
@@ -26,7 +29,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use super::directory::ProxyDirectory;
+use super::directory::{ProxyCredentials, ProxyDirectory};
 use super::guests::{self, GuestPort, SharedListener};
 
 /// The counters of a port of the episode proxy, or of a slot's own port.
@@ -45,12 +48,30 @@ pub struct ProxyStats {
 pub(super) struct SharedProxy {
     pub(super) port: Arc<GuestPort>,
     pub(super) directory: Arc<dyn ProxyDirectory>,
+    /// The only client, if the port is for one that sends no credentials.
+    pub(super) only: Option<ProxyClient>,
 }
 
 impl SharedProxy {
-    pub(super) fn new(address: SocketAddr, directory: Arc<dyn ProxyDirectory>) -> Arc<Self> {
-        Arc::new(Self { port: Arc::new(GuestPort::new(address)), directory })
+    pub(super) fn new(address: SocketAddr, directory: Arc<dyn ProxyDirectory>, only: Option<ProxyClient>) -> Arc<Self> {
+        Arc::new(Self { port: Arc::new(GuestPort::new(address)), directory, only })
     }
+
+    /// Whether a connection between these sockets is served. It may read the kernel's table of sockets.
+    pub(super) async fn admits(&self, peer: SocketAddr, here: SocketAddr) -> bool {
+        let Some(ProxyClient { admits, .. }) = &self.only else { return true };
+        let admits = Arc::clone(admits);
+        tokio::task::spawn_blocking(move || admits(peer, here)).await.unwrap_or_default()
+    }
+}
+
+/// A client that has a port of the proxy for itself, because it cannot send credentials.
+#[derive(Clone)]
+pub struct ProxyClient {
+    /// The credentials that all of its requests have.
+    pub credentials: ProxyCredentials,
+    /// Decides whether a connection is the client's, by the socket at the other end and the one here. It may block.
+    pub admits: Arc<dyn Fn(SocketAddr, SocketAddr) -> bool + Send + Sync>,
 }
 
 /// An open port of the episode proxy. Clones are handles to the same port.

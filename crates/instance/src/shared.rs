@@ -99,6 +99,11 @@ impl StateDir {
         self.0.join("locators")
     }
 
+    /// The folder of the files of browsers that episodes have.
+    pub fn browsers(&self) -> PathBuf {
+        self.0.join("browsers")
+    }
+
     /// The folder of archives of snapshots' volumes.
     pub fn volumes(&self) -> PathBuf {
         self.0.join("volumes")

@@ -102,7 +102,7 @@ pub struct Locators {
 pub fn end_remains(folder: &Path) {
     // The folder does not exist before the first use.
     let _ = std::fs::remove_dir_all(copies(folder));
-    js::end_remains(&browser(folder));
+    arenad_chromium::end_remains(&browser(folder));
 }
 
 fn copies(folder: &Path) -> PathBuf {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,7 +14,7 @@ use crate::{Benchmark, Report, Traffic};
 pub type Urls = BTreeMap<String, Vec<String>>;
 
 /// An instance from which evidence was read.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct LookedAt {
     /// Name of the site.
     pub site: String,
@@ -24,7 +25,7 @@ pub struct LookedAt {
 }
 
 /// The complete evidence of an episode. It suffices to judge the episode again under any profile without its sites.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EpisodeEvidence {
     /// Benchmark of the task.
@@ -54,7 +55,7 @@ pub struct EpisodeEvidence {
 }
 
 /// The reports on an episode.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct EpisodeReports {
     /// Benchmark of the task.
     pub benchmark: Benchmark,

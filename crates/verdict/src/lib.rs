@@ -18,13 +18,14 @@ pub use traffic::Traffic;
 
 use std::borrow::Cow;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::question::Answer;
 
 /// The set of rules by which an episode is judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
     /// The rules of the benchmark's published code, including its quirks.
@@ -34,7 +35,7 @@ pub enum Profile {
 }
 
 /// The result of an episode, or of one of its checks. The variants are in ascending order of precedence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The agent completed the task.
@@ -50,7 +51,7 @@ pub enum Verdict {
 }
 
 /// One check of a task.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
     /// The name that the task's author gave to the check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,7 +137,7 @@ pub fn excerpt(text: &str) -> Value {
 }
 
 /// The result of a task under one profile.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     /// The profile whose rules were applied.
     pub profile: Profile,
@@ -164,7 +165,7 @@ impl Report {
 }
 
 /// The results of a task under both profiles.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SideBySide {
     /// The result by the rules of the benchmark's published code.
     pub compat: Report,

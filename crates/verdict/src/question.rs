@@ -4,11 +4,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A question of an evaluator about a site, a picture or a text.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Question {
     /// Asks for the HTML of a page in its current state in the browser. The answer is a text.
@@ -63,7 +64,7 @@ pub enum Question {
 }
 
 /// A page that a question refers to.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PagePlace {
     /// The page on which the agent ended, in its current state, without loading it again.
@@ -75,7 +76,7 @@ pub enum PagePlace {
 }
 
 /// A call of a helper from a fixed list, with texts as arguments.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct BenchmarkCall {
     /// Name of the helper.
     pub name: String,
@@ -84,7 +85,7 @@ pub struct BenchmarkCall {
 }
 
 /// A comparison of two texts by a judge.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct TextComparison {
     /// The kind of equivalence to decide.
     pub kind: Sameness,
@@ -99,7 +100,7 @@ pub struct TextComparison {
 }
 
 /// The kind of equivalence that a judge decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sameness {
     /// The answer means the same as the reference.
@@ -109,7 +110,7 @@ pub enum Sameness {
 }
 
 /// The wording of a judge's prompt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Wording {
     /// The wording of WebArena's code.
@@ -121,7 +122,7 @@ pub enum Wording {
 }
 
 /// The answer to an evaluator's question.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// The value that was asked for.
@@ -140,13 +141,14 @@ pub enum Answer {
 }
 
 /// A picture in the form in which it was fetched.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Picture {
     /// URL or path from which the picture was fetched.
     pub url: String,
     /// The content of the file: PNG, JPEG, GIF, WebP or BMP. Other content cannot be decoded, which the evaluator
     /// reports.
     #[serde(with = "base64_bytes")]
+    #[schemars(with = "String")]
     pub bytes: Arc<[u8]>,
 }
 
@@ -170,7 +172,7 @@ mod base64_bytes {
 }
 
 /// Answers by question. The JSON form is a list of pairs, which belongs to an episode's evidence.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "Vec<(Question, Answer)>", into = "Vec<(Question, Answer)>")]
 pub struct KnownAnswers(HashMap<Question, Answer>);
 

@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -9,14 +10,14 @@ use serde_json::value::RawValue;
 ///
 /// Shape: `{"har": {…}}` if the recording is JSON, so that people and programs can read it in place; otherwise
 /// `{"file": "base64"}`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Traffic {
     /// A recording in the HAR format.
-    Har(Box<RawValue>),
+    Har(#[schemars(with = "serde_json::Value")] Box<RawValue>),
     /// Any other file, such as Playwright's `trace.zip` or an invalid HAR.
     #[serde(serialize_with = "encode", deserialize_with = "decode")]
-    File(Vec<u8>),
+    File(#[schemars(with = "String")] Vec<u8>),
 }
 
 impl Traffic {

@@ -61,6 +61,8 @@ pub enum SchemaFile {
     Compose,
     /// The task files: environments/NAME/tasks/*.yaml
     Tasks,
+    /// The HTTP API, as an OpenAPI 3.1 document
+    Openapi,
 }
 
 #[derive(Debug, Args)]

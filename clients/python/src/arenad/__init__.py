@@ -3,7 +3,7 @@
 from ._async import AsyncEpisode
 from ._client import Arena, AsyncArena
 from ._episode import Episode
-from ._errors import ArenadError, EpisodeEnded, EpisodeVoid, NoSlot, OperationFailed, Unreachable
+from ._errors import ArenadError, EpisodeEnded, EpisodeVoid, NoSlot, OperationFailed, Undecided, Unreachable
 
 Client = Arena
 """Another name of `Arena`."""
@@ -23,5 +23,6 @@ __all__ = [
     "EpisodeVoid",
     "NoSlot",
     "OperationFailed",
+    "Undecided",
     "Unreachable",
 ]

@@ -81,6 +81,10 @@ class AsyncEpisode:
         self.look = threaded(episode.look)
         self.looks = threaded(episode.looks)
         self.har = threaded(episode.har)
+        self.open_browser = threaded(episode.open_browser)
+        self.act = threaded(episode.act)
+        self.observe = threaded(episode.observe)
+        self.close_browser = threaded(episode.close_browser)
         self.end = threaded(episode.end)
 
     async def __aenter__(self) -> AsyncEpisode:

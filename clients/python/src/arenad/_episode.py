@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from ._errors import ArenadError, EpisodeEnded, Unreachable, ended
@@ -17,6 +17,7 @@ from ._tasks import published
 from ._transport import ServerEvents, Transport
 from .types import (
     Begun,
+    BrowserStep,
     EpisodeChanges,
     EpisodeEvaluation,
     EpisodeProxy,
@@ -335,6 +336,50 @@ class Episode:
         """Returns the kept states that all compared sites of the episode have."""
         looks: list[Look] = self._ask("GET", "/looks")["looks"]
         return looks
+
+    def open_browser(
+        self,
+        url: str | None = None,
+        *,
+        accounts: Mapping[str, str | None] | None = None,
+        viewport: tuple[int, int] | None = None,
+        observation: Literal["accessibility_tree", "html", "none"] = "accessibility_tree",
+        current_viewport_only: bool = False,
+        screenshot: bool = False,
+        elements: bool = False,
+    ) -> BrowserStep:
+        """Opens a browser of the daemon for the episode, in place of the one that it has, and returns what it shows.
+
+        The daemon needs Chromium. `accounts` are signed in, by site; None is the only account that can sign in. If `url`
+        cannot be opened, the answer says so in `error`.
+        """
+        body: dict[str, Any] = {
+            "url": url,
+            "accounts": dict(accounts or {}),
+            "observation": observation,
+            "current_viewport_only": current_viewport_only,
+            "screenshot": screenshot,
+            "elements": elements,
+        }
+        if viewport is not None:
+            body["viewport"] = {"width": viewport[0], "height": viewport[1]}
+        step: BrowserStep = self._ask("POST", "/browser/reset", body)
+        return step
+
+    def act(self, action: str) -> BrowserStep:
+        """Performs an action in WebArena's notation, such as `click [12]`, in the browser of the episode. An action that
+        fails is no exception: the answer says so in `error`."""
+        step: BrowserStep = self._ask("POST", "/browser/step", {"action": action})
+        return step
+
+    def observe(self) -> BrowserStep:
+        """Returns what the browser of the episode shows now."""
+        step: BrowserStep = self._ask("GET", "/browser")
+        return step
+
+    def close_browser(self) -> None:
+        """Closes the browser of the episode, which otherwise ends with it."""
+        self._ask("DELETE", "/browser")
 
     def har(self) -> dict[str, Any]:
         """Returns the requests of an episode that is recorded (`record`), or else the traffic of its sites that the

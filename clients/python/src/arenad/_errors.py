@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .types import EpisodeEnding, Operation
+    from .types import EpisodeEnding, EpisodeEvaluation, Operation
 
 
 class ArenadError(Exception):
@@ -69,3 +69,20 @@ def _code(ending: EpisodeEnding) -> str:
     if ending["state"] == "void":
         return "void"
     return "no_slot" if ending["code"] == "wait" else "ended"
+
+
+class Undecided(ArenadError):
+    """The episode has no verdict, for example because it needs a judge. It is not a failure of the agent."""
+
+    def __init__(self, evaluation: EpisodeEvaluation) -> None:
+        verdict = evaluation["verdict"]
+        hint = "leave the episode out, or configure what the verdict needs; `evaluation` has the evidence"
+        super().__init__(f"the episode has no verdict: {verdict}", code=verdict, hint=hint)
+        self.evaluation = evaluation
+
+
+def decided(evaluation: EpisodeEvaluation) -> float:
+    """Returns the reward of an evaluation. Raises `Undecided` if it has none."""
+    if evaluation["reward"] is None:
+        raise Undecided(evaluation)
+    return evaluation["reward"]

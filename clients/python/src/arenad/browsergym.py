@@ -28,7 +28,6 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 import gymnasium as gym
 import playwright.sync_api
@@ -37,8 +36,10 @@ from browsergym.core.task import AbstractBrowserTask
 
 from ._client import Arena
 from ._episode import Episode
-from ._errors import ArenadError, EpisodeEnded, EpisodeVoid
-from .types import EpisodeEvaluation, Recording
+from ._errors import ArenadError, EpisodeEnded, EpisodeVoid, decided
+from ._errors import Undecided as Undecided
+from ._sandbox import HERE, at_proxy
+from .types import Recording
 
 ATTEMPTS = 3
 """The number of episodes that one `reset` starts if the environment fails them before the agent acts."""
@@ -53,16 +54,6 @@ _MODULES = ("webarena", "visualwebarena")
 """Packages that read the addresses of the sites from the environment variables, once, when they are imported."""
 
 _VARIABLES = threading.RLock()
-
-
-class Undecided(ArenadError):
-    """The episode has no verdict, for example because it needs a judge. It is not a failure of the agent."""
-
-    def __init__(self, evaluation: EpisodeEvaluation) -> None:
-        verdict = evaluation["verdict"]
-        hint = "leave the episode out, or configure what the verdict needs; `evaluation` has the evidence"
-        super().__init__(f"the episode has no verdict: {verdict}", code=verdict, hint=hint)
-        self.evaluation = evaluation
 
 
 class EpisodeWrapper(gym.Wrapper[Any, Any, Any, Any]):
@@ -124,7 +115,7 @@ class EpisodeWrapper(gym.Wrapper[Any, Any, Any, Any]):
             observation, reward, terminated, truncated, info = self.env.step(action)
             if truncated and not terminated and _is_native(self.env):
                 # The agent has not answered in time, but its last page and the sites count all the same.
-                reward = _decided(episode.evaluate(url=cast(Any, self.env.unwrapped).page.url))
+                reward = decided(episode.evaluate(url=cast(Any, self.env.unwrapped).page.url))
         is_over = terminated or truncated
         # BrowserGym turns errors of a dead site into observations, and the benchmark's code into a reward of 0.
         episode.confirm(TOLD_WITHIN if is_over and not reward else 0.0)
@@ -259,7 +250,7 @@ class ArenadTask(AbstractBrowserTask):  # type: ignore[misc]
             return 0.0, False, "", {}
         answer = "N/A" if last["role"] == "infeasible" else str(last["message"])
         evaluation = self._episode.evaluate(answer=answer, url=page.url)
-        return _decided(evaluation), True, "", {"verdict": evaluation["verdict"], "evaluation": evaluation}
+        return decided(evaluation), True, "", {"verdict": evaluation["verdict"], "evaluation": evaluation}
 
     def teardown(self) -> None:
         """Does nothing: the episode ends with the environment or its next reset."""
@@ -277,18 +268,12 @@ def variables(episode: Episode) -> dict[str, str]:
 
     The addresses are the same for every episode, because that code reads them once for each process.
     """
-    found = dict(episode.variables)
-    hosts = {urlsplit(site["url"]).netloc for site in episode.sites if site["url"] is not None}
-    for name, value in found.items():
-        parts = urlsplit(value)
-        if parts.netloc in hosts:
-            found[name] = parts._replace(netloc=f"arena.test:{parts.port or 80}").geturl()
+    found = at_proxy(episode.variables, episode)
     if episode.proxy_url is not None:
         found |= {"http_proxy": episode.proxy_url, "HTTP_PROXY": episode.proxy_url}
-        here = "localhost,127.0.0.1,::1"
         for name in ("no_proxy", "NO_PROXY"):
             earlier = os.environ.get(name, "").strip()
-            found[name] = f"{earlier},{here}" if earlier else here
+            found[name] = f"{earlier},{HERE}" if earlier else HERE
     return found
 
 
@@ -326,12 +311,6 @@ def _forget_stale(given: Mapping[str, str]) -> None:
 
 def _is_native(env: gym.Env[Any, Any]) -> bool:
     return env.spec is not None and env.spec.id.startswith(PREFIX)
-
-
-def _decided(evaluation: EpisodeEvaluation) -> float:
-    if evaluation["reward"] is None:
-        raise Undecided(evaluation)
-    return evaluation["reward"]
 
 
 def _described(episode: Episode) -> dict[str, Any]:

@@ -19,6 +19,63 @@ class Stage(TypedDict):
     duration_ms: float
 
 
+class Viewport(TypedDict):
+    """The size of a viewport, in CSS pixels."""
+
+    width: int
+    height: int
+
+
+class BrowserElement(TypedDict):
+    """An element that an observation shows."""
+
+    text: str
+    bounds: list[float] | None
+    """Left edge, upper edge, width and height in the viewport, in CSS pixels."""
+
+
+class BrowserObservation(TypedDict):
+    """The page as an agent sees it."""
+
+    text: str
+    """The list of tabs, and the tree with the ids of elements."""
+    screenshot: str | None
+    """The viewport as PNG in base64."""
+    elements: dict[str, BrowserElement] | None
+    """The elements by id."""
+
+
+class BrowserTab(TypedDict):
+    """A tab of a browser."""
+
+    title: str
+    url: str
+    is_current: bool
+
+
+class BrowserActionError(TypedDict):
+    """The reason why an action failed."""
+
+    kind: Literal["parse", "execution"]
+    message: str
+    """The words of WebArena's code."""
+    hint: str | None
+
+
+class BrowserStep(TypedDict):
+    """The page in the browser of an episode, after a reset or an action."""
+
+    episode: str
+    step: int
+    observation: BrowserObservation
+    url: str
+    tabs: list[BrowserTab]
+    viewport: Viewport
+    error: BrowserActionError | None
+    done: bool
+    answer: str | None
+
+
 class Reset(TypedDict):
     """The result of a reset."""
 

@@ -7,6 +7,7 @@ use std::time::Instant;
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Api;
@@ -21,7 +22,7 @@ use arenad_model::error::describe;
 use arenad_model::instance::InstanceId;
 
 /// The query of a comparison.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub(super) struct ChangesQuery {
     /// Whether values of rows are shown.
     #[serde(default)]

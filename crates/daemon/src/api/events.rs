@@ -10,6 +10,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, StreamExt, stream};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Api;
@@ -24,7 +25,7 @@ const PAGE_MAX: u32 = 1000;
 /// The number of events that a stream reads at a time, which bounds the memory that a slow client occupies.
 pub(super) const STREAM_PAGE: u32 = 100;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub(super) struct EventQuery {
     /// Only events after this sequence number; without it, the newest `limit` events.
     after: Option<i64>,

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use axum::extract::{Path, Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Api;
 use super::error::ApiError;
 use crate::traffic::{self, SiteTraffic};
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub(super) struct HarSiteQuery {
     /// The names of the sites, separated by commas; an empty list selects all sites.
     #[serde(default)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Query, State};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Api;
@@ -22,7 +23,7 @@ const LIMIT_MAX: u32 = 1000;
 /// The number of rounds that are listed of each kind by default.
 const LIMIT: u32 = 100;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub(super) struct HealthQuery {
     /// The environment to list; all environments by default.
     environment: Option<String>,

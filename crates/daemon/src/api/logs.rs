@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::{self, SelectAll};
 use futures_util::{Stream, StreamExt};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Api;
@@ -19,7 +20,7 @@ use arenad_model::lines::{Line, LineSplitter};
 /// The maximum length of a line in the response, in bytes; longer lines are cut.
 const LINE_MAX: usize = 64 << 10;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub(super) struct LogQuery {
     /// The number of last lines to return; all lines by default.
     tail: Option<u32>,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Api;
@@ -19,7 +20,7 @@ use arenad_store::StoredReset;
 /// The longest time that one request waits, in seconds.
 const WAIT_MAX: f64 = 60.0;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub(super) struct Wait {
     /// The time to wait for the end of the operation, in seconds.
     wait: Option<f64>,

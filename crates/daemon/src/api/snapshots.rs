@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Api;
@@ -147,8 +148,9 @@ pub(super) fn find<'a>(known: &'a [Snapshot], id: &str) -> Result<&'a Snapshot, 
 }
 
 /// The query that selects the snapshot to compare with.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub(super) struct From {
+    /// The id of the earlier snapshot, the beginning of one, or its name.
     from: String,
 }
 

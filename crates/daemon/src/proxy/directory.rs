@@ -6,7 +6,7 @@ use super::access::{ProxyAccess, ended, frozen, unavailable};
 use crate::environments::EnvironmentRegistry;
 use arenad_episodes::{EpisodeHandle, EpisodeToken, EpisodeView};
 use arenad_gateway::{ProxyCredentials, ProxyDecision, ProxyDirectory, ProxyRefusal, ProxySite};
-use arenad_model::episode::fence::FenceDecision;
+use arenad_model::episode::fence::{FenceDecision, TokenHash};
 use arenad_model::episode::ids::EpisodeId;
 use arenad_model::ids::SiteName;
 use arenad_model::instance::InstanceId;
@@ -18,6 +18,8 @@ pub struct EpisodeDirectory {
     environments: Arc<EnvironmentRegistry>,
     episodes: EpisodeHandle,
     access: Arc<ProxyAccess>,
+    /// Whether the port on which a request arrives stands for the episode's token.
+    trusts_port: bool,
 }
 
 /// The place to which an address leads in an environment, for an episode.
@@ -35,13 +37,25 @@ impl EpisodeDirectory {
     /// Returns the directory of the episodes and environments of one daemon.
     pub fn new(environments: Arc<EnvironmentRegistry>, episodes: EpisodeHandle) -> Self {
         let access = environments.proxy_access().clone();
-        Self { environments, episodes, access }
+        Self { environments, episodes, access, trusts_port: false }
+    }
+
+    /// Returns the directory for ports that one client of an episode has for itself, and on which no token is sent.
+    pub fn of_own_ports(environments: Arc<EnvironmentRegistry>, episodes: EpisodeHandle) -> Self {
+        Self { trusts_port: true, ..Self::new(environments, episodes) }
+    }
+
+    fn admit(&self, id: &EpisodeId, token: &TokenHash) -> FenceDecision {
+        match self.trusts_port {
+            true => self.episodes.admit_lease(id),
+            false => self.episodes.admit_client(id, token),
+        }
     }
 
     fn decide(&self, credentials: &ProxyCredentials, host: &str, port: u16) -> Result<ProxyDecision, ProxyRefusal> {
         let id: EpisodeId = credentials.episode.parse().map_err(|_| ProxyRefusal::Credentials)?;
         let token = EpisodeToken::presented(&credentials.token).hash();
-        let access = self.access.admitted(&id, || admitted(&self.episodes.admit_client(&id, &token)))?;
+        let access = self.access.admitted(&id, || admitted(&self.admit(&id, &token)))?;
         let view = self.episodes.get(&id).map_err(|_| ProxyRefusal::Credentials)?;
         let Some(first) = view.request.sites.first() else {
             return Err(ProxyRefusal::Outside { reachable: Vec::new() });

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::program;
 use crate::facts::BrowserState;
-use arenad_locators::js::try_browser;
+use arenad_chromium::try_browser;
 use arenad_model::browser::PROGRAMS;
 
 pub(super) async fn look() -> BrowserState {

@@ -12,7 +12,6 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use procfs::net::TcpNetEntry;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
@@ -96,10 +95,7 @@ async fn accept(listener: TcpListener, state: Arc<GateState>) {
 /// Returns whether the other end of a connection within this host belongs to the user.
 async fn is_of(user: u32, peer: SocketAddr, here: std::io::Result<SocketAddr>) -> bool {
     let Ok(here) = here else { return false };
-    let looked = tokio::task::spawn_blocking(move || {
-        let is_peer = |socket: &TcpNetEntry| socket.local_address == peer && socket.remote_address == here;
-        procfs::net::tcp().is_ok_and(|all| all.iter().any(|socket| is_peer(socket) && socket.uid == user))
-    });
+    let looked = tokio::task::spawn_blocking(move || arenad_chromium::belongs_to(user, peer, here));
     looked.await.unwrap_or_default()
 }
 

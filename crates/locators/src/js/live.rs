@@ -7,9 +7,9 @@ use std::time::Duration;
 use reqwest::Url;
 use serde::Deserialize;
 
-use super::cdp::{Cdp, CdpError};
 use super::script::evaluate;
 use crate::{FoundValue, LocateError};
+use arenad_chromium::{Cdp, CdpError, MESSAGE_MAX};
 use arenad_model::locator::{JsLocator, Value};
 use arenad_probes::innermost;
 
@@ -42,7 +42,7 @@ pub(super) async fn look(
         let gone = |error: CdpError| LocateError::Unavailable(format!("the agent's browser: {error}"));
         let unreachable =
             |error: std::io::Error| LocateError::Unavailable(format!("reach the agent's page at {address}: {error}"));
-        let cdp = Cdp::connect(&address).await.map_err(unreachable)?;
+        let cdp = Cdp::connect(&address, MESSAGE_MAX).await.map_err(unreachable)?;
         if pages.len() > 1 {
             let shown = evaluate(&cdp, None, "document.visibilityState === 'visible'", limit).await.map_err(gone)?;
             if shown.is_ok_and(|shown| shown.value != Value::Bool(true)) {

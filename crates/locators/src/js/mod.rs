@@ -1,7 +1,7 @@
 //! Evaluation of expressions on pages, in one headless Chromium that stays running between uses.
 //!
 //! ```text
-//!   Browser ──► launch: a process that dies with the daemon, in a cage (bwrap, a control group) or in a container
+//!   Browser ──► arenad_chromium: a process that dies with the daemon, in a cage (bwrap, a control group) or in a container
 //!      │            ▲ started when first needed, again when it died, ended when idle; commands travel over a pipe
 //!      ├─► page: a context of its own, the account's cookies, load, expression, bounded JSON; then all of it goes
 //!      │      └─► gate: the context's proxy, which reaches the site's entry and nothing else
@@ -9,16 +9,10 @@
 //! ```
 //! All effects of a page (dialogs, downloads, endless scripts, a crash) end with its context, within a time limit.
 
-mod cage;
-mod cdp;
-mod cgroup;
-mod container;
 mod gate;
-mod launch;
 mod live;
 mod page;
 mod script;
-mod transport;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,13 +23,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use self::cdp::{Cdp, CdpError};
-use self::launch::BrowserProcess;
-pub(super) use self::launch::end_remains;
-pub use self::launch::{NoBrowser, try_browser};
 use self::page::{BrowserPage, PageFault};
 use super::{FoundValue, LocateError, Scene};
 use arenad_accounts::LoginSession;
+use arenad_chromium::{BrowserProcess, Cdp, CdpError, MESSAGE_MAX};
 use arenad_model::locator::{JsLocator, JsPage, Value};
 
 /// Time after which an unused browser is ended.
@@ -110,7 +101,7 @@ pub async fn look_through(
     (path, locator): (&str, &JsLocator),
     limit: Duration,
 ) -> Result<Value, LocateError> {
-    let cdp = Cdp::over(transport::pipe(from, to));
+    let cdp = Cdp::over(arenad_chromium::pipe(from, to, MESSAGE_MAX));
     let deadline = Instant::now() + limit;
     let seen =
         async { BrowserPage::prepare(&cdp, client, None).await?.look(scene, path, locator, None, deadline).await };
@@ -218,8 +209,9 @@ impl Browser {
         }
         // The processes of the old browser end before the new one uses the folder.
         *running = None;
-        let (cdp, process) =
-            launch::start(&self.folder).await.map_err(|none| LocateError::Unavailable(none.to_string()))?;
+        let (cdp, process) = arenad_chromium::start(&self.folder, MESSAGE_MAX)
+            .await
+            .map_err(|none| LocateError::Unavailable(none.to_string()))?;
         let fresh = RunningBrowser { cdp, spares: Default::default(), process: Arc::new(process) };
         *running = Some(fresh.clone());
         Ok(fresh)
@@ -248,6 +240,6 @@ impl Browser {
         *self.running.lock().await = None;
         let folder = self.folder.clone();
         // If a browser process remains, the next daemon ends it.
-        let _ = tokio::task::spawn_blocking(move || end_remains(&folder)).await;
+        let _ = tokio::task::spawn_blocking(move || arenad_chromium::end_remains(&folder)).await;
     }
 }

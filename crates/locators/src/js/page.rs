@@ -5,11 +5,11 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 use tokio::time::Instant;
 
-use super::cdp::{Cdp, CdpError, CdpEvents};
 use super::gate::Gate;
 use super::script::{EvaluatedValue, evaluate};
 use crate::{LocateError, Scene};
 use arenad_accounts::{BrowserCookie, LoginSession};
+use arenad_chromium::{Cdp, CdpError, CdpEvents};
 use arenad_model::locator::{JsLocator, json_text};
 
 /// Time within which a context that has exceeded its limit must be removed.

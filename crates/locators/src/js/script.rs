@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use super::cdp::{Cdp, CdpError};
 use crate::{LocateError, SIZE_MAX};
+use arenad_chromium::{Cdp, CdpError};
 use arenad_model::locator::Value;
 use arenad_model::locator::json::{parsed, to_value};
 

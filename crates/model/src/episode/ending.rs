@@ -81,6 +81,11 @@ pub enum VoidReason {
         /// The failure with its causes.
         detail: String,
     },
+    /// The browser of the episode failed.
+    BrowserFailed {
+        /// The failure, as the browser or its connection reported it.
+        detail: String,
+    },
     /// The slots were not ready within the time limit of the preparation.
     PreparationTimedOut,
     /// The daemon restarted during the preparation.
@@ -120,6 +125,7 @@ impl EpisodeEnding {
             ("engine_lost", None) => VoidReason::EngineLost { detail },
             ("node_lost", None) => VoidReason::NodeLost { node: detail },
             ("store_failed", None) => VoidReason::StoreFailed { detail },
+            ("browser_failed", None) => VoidReason::BrowserFailed { detail },
             ("preparation_timed_out", None) => VoidReason::PreparationTimedOut,
             ("daemon_restarted", None) => VoidReason::DaemonRestarted,
             ("environment_down", None) => VoidReason::EnvironmentDown,
@@ -156,6 +162,7 @@ impl VoidReason {
             Self::EngineLost { .. } => "engine_lost",
             Self::NodeLost { .. } => "node_lost",
             Self::StoreFailed { .. } => "store_failed",
+            Self::BrowserFailed { .. } => "browser_failed",
             Self::PreparationTimedOut => "preparation_timed_out",
             Self::DaemonRestarted => "daemon_restarted",
             Self::EnvironmentDown => "environment_down",
@@ -179,7 +186,8 @@ impl VoidReason {
             | Self::ProofFailed { detail, .. }
             | Self::InstanceFailed { detail, .. }
             | Self::EngineLost { detail }
-            | Self::StoreFailed { detail } => detail,
+            | Self::StoreFailed { detail }
+            | Self::BrowserFailed { detail } => detail,
             Self::NodeLost { node } => node,
             Self::PreparationTimedOut | Self::DaemonRestarted | Self::EnvironmentDown => "",
         }
@@ -208,6 +216,7 @@ impl fmt::Display for VoidReason {
             Self::EngineLost { detail } => write!(f, "the connection to the engine was lost: {detail}"),
             Self::NodeLost { node } => write!(f, "the node {node} was lost"),
             Self::StoreFailed { detail } => write!(f, "the grant could not be stored: {detail}"),
+            Self::BrowserFailed { detail } => write!(f, "its browser failed: {detail}"),
             Self::PreparationTimedOut => f.write_str("its sites were not ready in time"),
             Self::DaemonRestarted => f.write_str("the daemon restarted while the sites were being prepared"),
             Self::EnvironmentDown => f.write_str("the environment was taken down"),
@@ -231,6 +240,7 @@ mod tests {
             VoidReason::EngineLost { detail: detail() },
             VoidReason::NodeLost { node: "node-3".to_owned() },
             VoidReason::StoreFailed { detail: detail() },
+            VoidReason::BrowserFailed { detail: detail() },
             VoidReason::PreparationTimedOut,
             VoidReason::DaemonRestarted,
             VoidReason::EnvironmentDown,

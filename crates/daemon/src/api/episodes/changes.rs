@@ -7,13 +7,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Json;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
+use schemars::JsonSchema;
 
 use super::{shown, slots};
 use crate::api::Api;
 use crate::api::changes as site_changes;
+use crate::api::described::TextQuery;
 use crate::api::error::ApiError;
 use crate::api::verify::SiteSubject;
 use arenad_api::{EpisodeChanges, EpisodeLooks, LeftOutReason, LeftOutSite, Look, SiteChanges};
@@ -25,11 +27,13 @@ use arenad_instance::changes::{ChangesRequest, PendingLook, keep_looks};
 const AT_ONCE: usize = 4;
 
 /// The query of a comparison.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct EpisodeChangesQuery {
+#[derive(Debug, Default, PartialEq, Eq, JsonSchema)]
+pub(in crate::api) struct EpisodeChangesQuery {
     /// The sites to compare; empty means all.
+    #[schemars(rename = "site", default)]
     sites: BTreeSet<String>,
     /// Whether values of rows are shown.
+    #[schemars(rename = "values", default)]
     with_values: bool,
     /// The number of the look that is the earlier state; without it, the starting points.
     since: Option<u64>,
@@ -61,10 +65,10 @@ fn query(text: &str) -> Result<EpisodeChangesQuery, ApiError> {
 pub(in crate::api) async fn changes(
     State(api): State<Arc<Api>>,
     Path(text): Path<String>,
-    RawQuery(asked): RawQuery,
+    asked: TextQuery<EpisodeChangesQuery>,
 ) -> Result<Json<EpisodeChanges>, ApiError> {
     let begun = Instant::now();
-    let query = query(asked.as_deref().unwrap_or_default())?;
+    let query = query(&asked.0)?;
     let view = slots::served(&api, &text)?;
     let EpisodeSubjects { subjects, left_out } = subjects(&api, &view, &query.sites).await?;
     let request = ChangesRequest { since: query.since, until: query.until, with_values: query.with_values };

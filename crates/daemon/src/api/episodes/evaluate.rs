@@ -12,6 +12,7 @@ use super::{shown, slots};
 use crate::api::environments::{JsonRequest, body};
 use crate::api::error::ApiError;
 use crate::api::{Api, checks, evaluations};
+use crate::browsers::LastPage;
 use arenad_api::checks::{Begun, CheckRequest};
 use arenad_api::episodes::{EpisodeBeginRequest, EpisodeEvaluation, EpisodeEvaluationRequest, TASK_LABEL};
 use arenad_api::{EpisodeVerdict, EvaluationRequest};
@@ -128,6 +129,7 @@ async fn judge(
     view: &EpisodeView,
     request: EpisodeEvaluationRequest,
 ) -> Result<EpisodeEvaluation, ApiError> {
+    let request = with_browser(request, api.browsers.last_page(&view.id));
     // Read again: the episode may have got its slots since the request began.
     let view = &api.episodes.get(&view.id)?;
     let (definition, handles) = sites(api, view)?;
@@ -198,6 +200,32 @@ async fn judge(
         evaluation,
         certificate,
     })
+}
+
+/// Returns the request with the page of the episode's browser and the answer that its agent gave, as far as the request
+/// says neither.
+fn with_browser(mut request: EpisodeEvaluationRequest, last: Option<LastPage>) -> EpisodeEvaluationRequest {
+    let Some(LastPage { url, answer }) = last else { return request };
+    let answer = answer.unwrap_or_default();
+    match &mut request.benchmark {
+        Some(benchmark) => {
+            if benchmark.url.is_empty() && benchmark.cdp.is_none() {
+                benchmark.url = url;
+            }
+            if benchmark.answer.is_null() {
+                benchmark.answer = answer.into();
+            }
+        }
+        None => {
+            if request.url.is_none() && request.cdp.is_none() {
+                request.url = Some(url);
+            }
+            if request.answer.is_empty() {
+                request.answer = answer;
+            }
+        }
+    }
+    request
 }
 
 fn no_report() -> ApiError {

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use schemars::JsonSchema;
 
 use super::{id, shown};
 use crate::api::Api;
+use crate::api::described::TextQuery;
 use crate::api::environments::{JsonRequest, body};
 use crate::api::error::ApiError;
 use arenad_api::episodes::{EpisodeList, EpisodeQueueList, HeartbeatRequest, QueuedRequest, ReportedEpisode};
@@ -22,11 +24,25 @@ use arenad_model::episode::queue::QueuePlace;
 /// labels. `label` may be repeated.
 pub(in crate::api) async fn list(
     State(api): State<Arc<Api>>,
-    RawQuery(query): RawQuery,
+    query: TextQuery<EpisodeListQuery>,
 ) -> Result<Json<EpisodeList>, ApiError> {
-    let filter = filter(query.as_deref().unwrap_or_default())?;
+    let filter = filter(&query.0)?;
     let episodes = api.episodes.list(&filter).iter().map(|view| shown::listed(&api, view)).collect();
     Ok(Json(EpisodeList { episodes }))
+}
+
+/// The parameters that [`filter`] parses.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(in crate::api) struct EpisodeListQuery {
+    /// Only episodes of this owner.
+    owner: Option<String>,
+    /// Only episodes with this label, as `KEY=VALUE`. With several, only episodes that have all of them.
+    #[schemars(default)]
+    label: Vec<String>,
+    /// Whether episodes that have ended are left out.
+    #[schemars(default)]
+    live: bool,
 }
 
 /// Parses the query of a list, in which `label` may be repeated.

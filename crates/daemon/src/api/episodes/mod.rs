@@ -13,9 +13,11 @@
 //! | `certify` | the certificates of evaluations |
 //! | `changes` | the changes that the episode made, and looks to compare with |
 //! | `slots` | sessions, values and traffic of the episode's slots; how other files find those slots |
+//! | `browser` | the browser of an episode |
 //! | `token` | the endpoints that an episode's token opens over TCP |
 //! | `refusal`, `shown` | errors and episodes in their JSON |
 
+mod browser;
 mod certify;
 mod changes;
 mod evaluate;
@@ -28,6 +30,7 @@ mod start;
 mod streams;
 mod token;
 
+pub(super) use self::browser::{browser, browser_reset, browser_step, close_browser};
 pub(super) use self::changes::{changes, keep_look, looks};
 pub(super) use self::evaluate::{begin, evaluate};
 pub(super) use self::fork::fork;

@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{id, refusal, shown};
@@ -79,7 +80,7 @@ pub(super) fn site<'a>(
     })
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub(in crate::api) struct StorageQuery {
     /// The name of the account; by default the only one that can sign in.
     account: Option<String>,
@@ -106,7 +107,13 @@ pub(in crate::api) async fn log_in(
     session(&api, &text, &site, query.account).await.map(Json)
 }
 
-async fn session(api: &Api, text: &str, site: &str, account: Option<String>) -> Result<AccountSession, ApiError> {
+/// Returns the session of an account on the slot of an episode.
+pub(super) async fn session(
+    api: &Api,
+    text: &str,
+    site: &str,
+    account: Option<String>,
+) -> Result<AccountSession, ApiError> {
     let view = served(api, text)?;
     let handles = instances(api, &view)?;
     let handle = self::site(&view, &handles, site)?;

@@ -9,6 +9,7 @@ use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, StreamExt, stream};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{id, shown};
@@ -64,7 +65,7 @@ pub(super) fn held(api: Arc<Api>, guard: HoldGuard) -> impl Stream<Item = Result
     })
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub(in crate::api) struct EpisodeEventQuery {
     /// Only events after this sequence number; without it, all that are kept.
     after: Option<i64>,

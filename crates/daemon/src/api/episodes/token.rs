@@ -1,7 +1,7 @@
 //! The endpoints that the token of an episode opens over TCP.
 //!
 //! The daemon's token opens everything. A client that has only the token of an episode can keep its own episode alive
-//! and end it. It cannot evaluate it, because evidence contains the expected answers, nor get sessions of accounts that
+//! and end it, and use a browser that was opened for it. It cannot evaluate it, because evidence contains the expected answers, nor get sessions of accounts that
 //! it was not given, nor read its changes, because the rows of a site are not for its visitors.
 
 use axum::http::Method;
@@ -26,8 +26,9 @@ fn subject(method: &Method, path: &str) -> Option<EpisodeId> {
     let (id, rest) = rest.split_once('/').map_or((rest, None), |(id, rest)| (id, Some(rest)));
     let is_own = match (method, rest) {
         (&Method::GET | &Method::DELETE, None) => true,
-        (&Method::GET, Some(rest)) => matches!(rest, "hold" | "events"),
-        (&Method::POST, Some(rest)) => rest == "heartbeat",
+        (&Method::GET, Some(rest)) => matches!(rest, "hold" | "events" | "browser"),
+        // Not `browser/reset`, which signs in accounts.
+        (&Method::POST, Some(rest)) => matches!(rest, "heartbeat" | "browser/step"),
         _ => false,
     };
     id.parse().ok().filter(|_| is_own)
@@ -47,6 +48,8 @@ mod tests {
             (Method::GET, "/v1/episodes/ID/hold"),
             (Method::GET, "/v1/episodes/ID/events"),
             (Method::POST, "/v1/episodes/ID/heartbeat"),
+            (Method::GET, "/v1/episodes/ID/browser"),
+            (Method::POST, "/v1/episodes/ID/browser/step"),
         ] {
             assert_eq!(of(method.clone(), path), Some(id.clone()), "{method} {path}");
         }
@@ -56,6 +59,8 @@ mod tests {
             (Method::POST, "/v1/episodes/ID"),
             (Method::POST, "/v1/episodes/ID/evaluations"),
             (Method::POST, "/v1/episodes/ID/freeze"),
+            (Method::POST, "/v1/episodes/ID/browser/reset"),
+            (Method::DELETE, "/v1/episodes/ID/browser"),
             (Method::POST, "/v1/episodes/ID/fork"),
             (Method::GET, "/v1/episodes/ID/storage-state/shop"),
             (Method::POST, "/v1/episodes/ID/login/shop"),

@@ -17,14 +17,14 @@ use std::process::Stdio;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::Command;
 
-use super::cgroup::{Group, PREFIX};
-use super::launch::{NoBrowser, found};
+use crate::cgroup::{Group, PREFIX};
+use crate::launch::{NoBrowser, found};
 
 /// The browser's user if arenad runs as root: an id that no distribution, service manager or container assigns.
 const USER: u32 = 1_893_000_001;
 
 /// Returns the browser's user, as the host sees it.
-pub(super) fn user() -> u32 {
+pub(crate) fn user() -> u32 {
     if is_root() { USER } else { rustix::process::geteuid().as_raw() }
 }
 
@@ -54,7 +54,7 @@ while [ "$1" != -- ]; do echo $$ >"$1" || exit 1; shift; done; shift
 exec "$@" 3<&0 4>&1 9<"$filter" </dev/null >&2"#;
 
 /// The environment in which a browser runs.
-pub(super) struct Cage {
+pub(crate) struct Cage {
     bwrap: PathBuf,
     filter: PathBuf,
     profile: PathBuf,
@@ -65,7 +65,7 @@ impl Cage {
     /// Creates a cage whose files are in `folder`, which is emptied first.
     ///
     /// Errors: the reason why there is no cage, and the remedy.
-    pub(super) fn make(folder: &Path) -> Result<Self, NoBrowser> {
+    pub(crate) fn make(folder: &Path) -> Result<Self, NoBrowser> {
         Self::make_with(found("bwrap"), folder)
     }
 
@@ -108,7 +108,7 @@ impl Cage {
     }
 
     /// Returns the command that runs a program in the cage, with its pipe on standard input and output.
-    pub(super) fn command(&self, program: &Path, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, program: &Path, arguments: &[&str]) -> Command {
         let mut words: Vec<OsString> =
             vec!["-c".into(), SCRIPT.into(), "arenad-browser".into(), self.filter.clone().into()];
         words.extend(self.group.iter().flat_map(Group::entries).map(OsString::from));
@@ -196,7 +196,7 @@ pub(crate) fn end_remains(folder: &Path) {
 }
 
 /// Ends the control groups that a previous daemon has left for a browser whose files are in `folder`.
-pub(super) fn end_group(folder: &Path) {
+pub(crate) fn end_group(folder: &Path) {
     Group::end_all(&group_name(folder));
 }
 

@@ -1,7 +1,7 @@
 //! The browser in a container, for hosts without one: an image that `make browser` builds from Debian's packages.
 //!
 //! The container shares the host's network, because the pages' proxies listen on the loopback. It has no capabilities,
-//! no files of the host, and no netlink (see [`super::cage`]). Its standard input is a pipe from this process: however
+//! no files of the host, and no netlink (see [`crate::cage`]). Its standard input is a pipe from this process: however
 //! this process ends, the pipe ends with it, then the browser, then the container.
 
 use std::fs::DirBuilder;
@@ -12,14 +12,14 @@ use std::process::Stdio;
 use serde_json::json;
 use tokio::process::Command;
 
-use super::launch::found;
+use crate::launch::found;
 
 /// The image; its number increases when the expectations of it change.
 const IMAGE: &str = "arenad-browser:2";
 
 /// The browser's user in the container and on the host. It is not the image's own user, whose id may belong to another
 /// user of this host.
-pub(super) const USER: u32 = 1_893_000_003;
+pub(crate) const USER: u32 = 1_893_000_003;
 
 /// Memory limit of the container: the needs of a large page, with a margin.
 const MEMORY: &str = "1536m";
@@ -28,7 +28,7 @@ const MEMORY: &str = "1536m";
 const TASKS: &str = "500";
 
 /// The reason why a browser cannot run in a container.
-pub(super) enum Missing {
+pub(crate) enum Missing {
     /// The engine's client is not installed.
     Client,
     /// The image has not been built.
@@ -38,7 +38,7 @@ pub(super) enum Missing {
 }
 
 /// Returns the command that runs a browser with these arguments, if its image exists.
-pub(super) async fn command(arguments: &[&str], folder: &Path) -> Result<Command, Missing> {
+pub(crate) async fn command(arguments: &[&str], folder: &Path) -> Result<Command, Missing> {
     let docker = found("docker").ok_or(Missing::Client)?;
     let known = Command::new(&docker)
         .args(["image", "inspect", IMAGE])

@@ -8,10 +8,10 @@ use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
 
-use super::cage::{self, Cage};
-use super::cdp::{Cdp, CdpError};
-use super::container::{self, Missing};
-use super::transport;
+use crate::cage::{self, Cage};
+use crate::cdp::{Cdp, CdpError};
+use crate::container::{self, Missing};
+use crate::transport::{self, MESSAGE_MAX};
 use arenad_model::browser::PROGRAMS;
 
 /// The environment variable that selects another browser: a program, `ws://…`, or [`CONTAINER`].
@@ -62,7 +62,7 @@ arenad_model::text_error! {
 }
 
 /// A running browser; dropping it kills it with all processes that it has started.
-pub(super) struct BrowserProcess {
+pub struct BrowserProcess {
     _child: Child,
     /// Dropped after the child: processes left in its control group end with it.
     cage: Option<Cage>,
@@ -70,19 +70,21 @@ pub(super) struct BrowserProcess {
 
 impl BrowserProcess {
     /// Returns the user of the browser's processes, as the host sees it.
-    pub(super) fn user(&self) -> u32 {
+    pub fn user(&self) -> u32 {
         if self.cage.is_some() { cage::user() } else { container::USER }
     }
 }
 
-/// Starts a browser whose files are in `folder`, which is emptied first.
+/// Starts a browser whose files are in `folder`, which is emptied first. Its messages have at most `message_max` bytes; a
+/// longer one ends the connection.
 ///
 /// Errors: the reason why no browser started, and the remedy.
-pub(super) async fn start(folder: &Path) -> Result<(Cdp, Option<BrowserProcess>), NoBrowser> {
+pub async fn start(folder: &Path, message_max: usize) -> Result<(Cdp, Option<BrowserProcess>), NoBrowser> {
     let named = std::env::var_os(VARIABLE);
     if let Some(address) = named.as_ref().and_then(|named| named.to_str()).filter(|named| named.starts_with("ws://")) {
-        let cdp =
-            Cdp::connect(address).await.map_err(|error| format!("connect to the browser at {address}: {error}"))?;
+        let cdp = Cdp::connect(address, message_max)
+            .await
+            .map_err(|error| format!("connect to the browser at {address}: {error}"))?;
         return Ok((cdp, None));
     }
     let is_container_wanted = named.as_ref().is_some_and(|named| named == CONTAINER);
@@ -92,22 +94,22 @@ pub(super) async fn start(folder: &Path) -> Result<(Cdp, Option<BrowserProcess>)
         None => PROGRAMS.iter().find_map(|name| found(name)),
     };
     let Some(program) = program else {
-        let (cdp, child) = answering("the browser's container", contained(folder).await?).await?;
+        let (cdp, child) = answering("the browser's container", contained(folder).await?, message_max).await?;
         return Ok((cdp, Some(BrowserProcess { _child: child, cage: None })));
     };
-    let (cdp, process) = caged(&program, folder).await?;
+    let (cdp, process) = caged(&program, folder, message_max).await?;
     Ok((cdp, Some(process)))
 }
 
 /// Starts a program of the host in a cage whose files are in `folder`.
-async fn caged(program: &Path, folder: &Path) -> Result<(Cdp, BrowserProcess), NoBrowser> {
+async fn caged(program: &Path, folder: &Path, message_max: usize) -> Result<(Cdp, BrowserProcess), NoBrowser> {
     let shown = program.display().to_string();
     let cage = Cage::make(folder)?;
-    let started = match answering(&shown, cage.command(program, &ARGUMENTS)).await {
+    let started = match answering(&shown, cage.command(program, &ARGUMENTS), message_max).await {
         // The host lets no unprivileged process create a namespace: the cage, which root created, is the sandbox.
         Err(none) if none.to_string().contains(NO_SANDBOX) => {
             let arguments = [ARGUMENTS.as_slice(), &["--no-sandbox"]].concat();
-            answering(&shown, cage.command(program, &arguments)).await
+            answering(&shown, cage.command(program, &arguments), message_max).await
         }
         started => started,
     };
@@ -127,7 +129,7 @@ pub async fn try_browser(program: &Path, folder: &Path) -> Result<String, NoBrow
 
 async fn shown_by(program: &Path, folder: &Path) -> Result<String, NoBrowser> {
     const PAGE: &str = "data:text/html,<title>arenad</title>";
-    let (cdp, _process) = caged(program, folder).await?;
+    let (cdp, _process) = caged(program, folder, MESSAGE_MAX).await?;
     let failed = |error: CdpError| format!("{}: {error}", program.display());
     let shown = async {
         let version = cdp.call(None, "Browser.getVersion", json!({})).await.map_err(failed)?;
@@ -153,13 +155,13 @@ async fn shown_by(program: &Path, folder: &Path) -> Result<String, NoBrowser> {
 }
 
 /// Ends the processes that a previous daemon has left of a browser whose files are in `folder`.
-pub(crate) fn end_remains(folder: &Path) {
-    super::cage::end_remains(folder);
-    super::cage::end_group(folder);
+pub fn end_remains(folder: &Path) {
+    cage::end_remains(folder);
+    cage::end_group(folder);
 }
 
 /// Runs a browser and waits until it answers.
-async fn answering(shown: &str, mut command: Command) -> Result<(Cdp, Child), NoBrowser> {
+async fn answering(shown: &str, mut command: Command, message_max: usize) -> Result<(Cdp, Child), NoBrowser> {
     let doing = |error: &dyn std::fmt::Display| NoBrowser::from(format!("start {shown}: {error}"));
     let mut child = command.spawn().map_err(|error| doing(&error))?;
     let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
@@ -167,7 +169,7 @@ async fn answering(shown: &str, mut command: Command) -> Result<(Cdp, Child), No
         return Err(doing(&"it has no pipes"));
     };
     let said = tokio::spawn(last_words(stderr));
-    let cdp = Cdp::over(transport::pipe(stdout, stdin));
+    let cdp = Cdp::over(transport::pipe(stdout, stdin, message_max));
     match tokio::time::timeout(PATIENCE, cdp.call(None, "Browser.getVersion", json!({}))).await {
         Ok(Ok(_)) => Ok((cdp, child)),
         Ok(Err(_)) => {
@@ -207,7 +209,7 @@ async fn contained(folder: &Path) -> Result<Command, NoBrowser> {
 }
 
 /// Returns the path of a program in the search path.
-pub(super) fn found(name: &str) -> Option<PathBuf> {
+pub(crate) fn found(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.is_file())
 }

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 const ROOT: &str = "/sys/fs/cgroup";
 
 /// Prefix of all groups' names; a hash, the owner's process id and a count follow.
-pub(super) const PREFIX: &str = "arenad-browser-";
+pub(crate) const PREFIX: &str = "arenad-browser-";
 
 /// Memory limit for the browser and all of its pages, in bytes.
 const MEMORY_MAX: &str = "2147483648";
@@ -23,7 +23,7 @@ const TASKS_MAX: &str = "1024";
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A control group; dropping it kills its processes.
-pub(super) struct Group {
+pub(crate) struct Group {
     /// One folder, or one per controller in the older layout (version 1).
     folders: Vec<PathBuf>,
 }
@@ -32,7 +32,7 @@ impl Group {
     /// Creates a group whose name begins with `prefix`.
     ///
     /// Errors: arenad may not create control groups.
-    pub(super) fn make(prefix: &str) -> io::Result<Self> {
+    pub(crate) fn make(prefix: &str) -> io::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let root = Path::new(ROOT);
         let name = &format!("{prefix}-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
@@ -61,7 +61,7 @@ impl Group {
 
     /// Kills the processes in the groups whose names begin with `prefix`, and removes these groups. Also removes empty
     /// groups of owners that no longer exist.
-    pub(super) fn end_all(prefix: &str) {
+    pub(crate) fn end_all(prefix: &str) {
         let roots = [Path::new(ROOT).to_owned(), Path::new(ROOT).join("memory"), Path::new(ROOT).join("pids")];
         let found = roots.iter().filter_map(|root| root.read_dir().ok()).flatten().flatten();
         let mut folders = Vec::new();
@@ -81,7 +81,7 @@ impl Group {
     }
 
     /// Returns the files to which a process id is written to join the group.
-    pub(super) fn entries(&self) -> impl Iterator<Item = PathBuf> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = PathBuf> {
         self.folders.iter().map(|folder| folder.join("cgroup.procs"))
     }
 

@@ -13,11 +13,11 @@ use serde_json::Value as Json;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
-use super::transport::{self, Incoming, OutgoingMessages};
+use crate::transport::{self, IncomingMessages, OutgoingMessages};
 
 /// The reason why a command has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum CdpError {
+pub enum CdpError {
     /// The browser or its connection has ended.
     #[error("it has gone")]
     Gone,
@@ -48,6 +48,7 @@ struct CdpMessage {
     method: Option<String>,
     #[serde(rename = "sessionId")]
     session: Option<String>,
+    params: Option<Json>,
     result: Option<Json>,
     error: Option<CdpRefusal>,
 }
@@ -60,8 +61,11 @@ struct CdpRefusal {
 
 /// An event, such as `Page.loadEventFired`.
 #[derive(Debug)]
-pub(super) struct CdpEvent {
+pub struct CdpEvent {
+    /// Name of the event.
     pub method: String,
+    /// Parameters of the event.
+    pub params: Json,
 }
 
 enum CdpOrder {
@@ -72,7 +76,7 @@ enum CdpOrder {
 
 /// A connection, shared by the owners of its pages.
 #[derive(Clone)]
-pub(super) struct Cdp {
+pub struct Cdp {
     orders: mpsc::UnboundedSender<CdpOrder>,
     task: Arc<CdpTask>,
 }
@@ -86,35 +90,30 @@ impl Drop for CdpTask {
 }
 
 impl Cdp {
-    /// Connects to a WebSocket address.
-    pub(super) async fn connect(address: &str) -> io::Result<Self> {
-        transport::websocket(address).await.map(Self::over)
+    /// Connects to a WebSocket address. The browser's messages have at most `message_max` bytes.
+    pub async fn connect(address: &str, message_max: usize) -> io::Result<Self> {
+        transport::websocket(address, message_max).await.map(Self::over)
     }
 
     /// Starts a connection over a transport.
-    pub(super) fn over((incoming, outgoing): (Incoming, OutgoingMessages)) -> Self {
+    pub fn over((incoming, outgoing): (IncomingMessages, OutgoingMessages)) -> Self {
         let (orders, inbox) = mpsc::unbounded_channel();
         let task = tokio::spawn(serve(incoming, outgoing, inbox));
         Self { orders, task: Arc::new(CdpTask(task.abort_handle())) }
     }
 
     /// Returns whether the connection to the browser has ended.
-    pub(super) fn is_gone(&self) -> bool {
+    pub fn is_gone(&self) -> bool {
         self.orders.is_closed()
     }
 
     /// Returns whether both handles belong to the same connection.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
+    pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.task, &other.task)
     }
 
     /// Sends a command to the browser, or to the session of a page, and waits for the reply.
-    pub(super) async fn call(
-        &self,
-        session: Option<&str>,
-        method: &'static str,
-        params: Json,
-    ) -> Result<Json, CdpError> {
+    pub async fn call(&self, session: Option<&str>, method: &'static str, params: Json) -> Result<Json, CdpError> {
         let (reply, answer) = oneshot::channel();
         let order = CdpOrder::Call { method, session: session.map(str::to_owned), params, reply };
         self.orders.send(order).map_err(|_| CdpError::Gone)?;
@@ -122,12 +121,12 @@ impl Cdp {
     }
 
     /// Sends a command to the browser and ignores the reply.
-    pub(super) fn tell(&self, method: &'static str, params: Json) {
+    pub fn tell(&self, method: &'static str, params: Json) {
         self.send(method, None, params);
     }
 
     /// Sends a command to the session of a page and ignores the reply.
-    pub(super) fn tell_session(&self, session: &str, method: &'static str, params: Json) {
+    pub fn tell_session(&self, session: &str, method: &'static str, params: Json) {
         self.send(method, Some(session.to_owned()), params);
     }
 
@@ -138,7 +137,7 @@ impl Cdp {
     }
 
     /// Returns the events of a session from now on.
-    pub(super) fn listen(&self, session: &str) -> CdpEvents {
+    pub fn listen(&self, session: &str) -> CdpEvents {
         let (sender, inbox) = mpsc::unbounded_channel();
         // If the browser has disconnected, there are no events, and the receiver reports the end.
         let _ = self.orders.send(CdpOrder::Listen { session: session.to_owned(), events: sender });
@@ -147,14 +146,15 @@ impl Cdp {
 }
 
 /// The events of one session; `next` returns `None` when the browser has disconnected.
-pub(super) struct CdpEvents {
+pub struct CdpEvents {
     inbox: mpsc::UnboundedReceiver<CdpEvent>,
     session: String,
     orders: mpsc::UnboundedSender<CdpOrder>,
 }
 
 impl CdpEvents {
-    pub(super) async fn next(&mut self) -> Option<CdpEvent> {
+    /// Returns the next event.
+    pub async fn next(&mut self) -> Option<CdpEvent> {
         self.inbox.recv().await
     }
 }
@@ -166,7 +166,11 @@ impl Drop for CdpEvents {
 }
 
 /// Serves the connection until all handles are dropped, the browser ends, or a message from it is too long.
-async fn serve(mut incoming: Incoming, outgoing: OutgoingMessages, mut inbox: mpsc::UnboundedReceiver<CdpOrder>) {
+async fn serve(
+    mut incoming: IncomingMessages,
+    outgoing: OutgoingMessages,
+    mut inbox: mpsc::UnboundedReceiver<CdpOrder>,
+) {
     let mut waiting = HashMap::new();
     let mut listeners: HashMap<String, mpsc::UnboundedSender<CdpEvent>> = HashMap::new();
     let mut last_id = 0;
@@ -205,7 +209,7 @@ async fn serve(mut incoming: Incoming, outgoing: OutgoingMessages, mut inbox: mp
                     // The caller may no longer be waiting.
                     let _ = reply.send(answer);
                 } else if let (Some(session), Some(method)) = (told.session, told.method) {
-                    listeners.get(&session).map(|listener| listener.send(CdpEvent { method }));
+                    listeners.get(&session).map(|listener| listener.send(CdpEvent { method, params: told.params.unwrap_or_default() }));
                 }
             },
         }

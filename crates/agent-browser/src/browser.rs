@@ -1,0 +1,428 @@
+//! The browser of one episode: its tabs, and the effects of actions on them.
+
+use serde_json::{Value as Json, json};
+use url::Url;
+
+use crate::action::{Action, ScrollDirection};
+use crate::elements::Elements;
+use crate::error::{ActionError, BrowserFault, StepError};
+use crate::input;
+use crate::observe::{self, Observation, ObservationKind, ObservedTab};
+use crate::pool::BrowserSeat;
+use crate::tab::{LOAD_LIMIT, Tab, limited};
+use arenad_chromium::Cdp;
+
+/// The size of the viewport, in CSS pixels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Viewport {
+    /// The width of the page's visible part.
+    pub width: u32,
+    /// The height of the page's visible part.
+    pub height: u32,
+}
+
+impl Default for Viewport {
+    /// The size that WebArena's code has by default.
+    fn default() -> Self {
+        Self { width: 1280, height: 720 }
+    }
+}
+
+/// A cookie that the browser has from the beginning.
+#[derive(Clone, PartialEq)]
+pub struct BrowserCookie {
+    /// The name that the site chose.
+    pub name: String,
+    /// The value, which is a secret.
+    pub value: String,
+    /// The domain; one that begins with a dot includes its subdomains.
+    pub domain: String,
+    /// The path below which it is sent.
+    pub path: String,
+    /// Whether scripts cannot read it.
+    pub is_http_only: bool,
+    /// Whether it is sent by https only.
+    pub is_secure: bool,
+    /// The value of `SameSite`.
+    pub same_site: Option<String>,
+    /// The time when it expires, in seconds since 1970; `None` for a cookie of the session.
+    pub expires: Option<f64>,
+}
+
+/// The properties of a browser that stay the same for its whole life.
+#[derive(Clone)]
+pub struct BrowserSettings {
+    /// The address of the proxy, such as `http://127.0.0.1:7500`. It carries every request, and asks for no credentials.
+    pub proxy: String,
+    /// The size of the viewport.
+    pub viewport: Viewport,
+    /// The form of observations.
+    pub observation: ObservationKind,
+    /// Whether observations leave out what the viewport does not show.
+    pub is_viewport_only: bool,
+    /// Whether observations have a screenshot.
+    pub has_screenshot: bool,
+    /// Whether callers want the elements of observations. The browser has them in any case.
+    pub lists_elements: bool,
+    /// The cookies of the accounts that are signed in.
+    pub cookies: Vec<BrowserCookie>,
+}
+
+/// The result of an action.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepOutcome {
+    /// The page after the action.
+    pub observation: Observation,
+    /// The reason why the action failed, if it did.
+    pub error: Option<ActionError>,
+    /// The answer, if the action was `stop`.
+    pub answer: Option<String>,
+}
+
+/// A browser context; dropping it removes it with all of its pages.
+struct BrowserContext {
+    cdp: Cdp,
+    id: String,
+}
+
+impl Drop for BrowserContext {
+    fn drop(&mut self) {
+        self.cdp.tell("Target.disposeBrowserContext", json!({ "browserContextId": self.id }));
+    }
+}
+
+/// The browser of an episode. Dropping it closes it.
+///
+/// Errors of all methods: [`BrowserFault`]. The browser cannot be used afterwards, except after `Refused`.
+pub struct EpisodeBrowser {
+    // The order of the fields is that of their ends: the place in the process is free when the pages are gone.
+    tabs: Vec<Tab>,
+    context: BrowserContext,
+    current: usize,
+    elements: Elements,
+    settings: BrowserSettings,
+    seat: BrowserSeat,
+}
+
+/// The separator of several addresses. Source: WebArena's task files.
+const AND: &str = " |AND| ";
+
+impl EpisodeBrowser {
+    /// Opens a browser with a tab for each of the addresses in `url`, which ` |AND| ` separates; the first one is current.
+    /// Without an address, the tab is empty. Returns the browser, and the reason why an address could not be opened.
+    pub async fn open(
+        seat: BrowserSeat,
+        settings: BrowserSettings,
+        url: Option<&str>,
+    ) -> Result<(Self, Option<ActionError>), BrowserFault> {
+        let cdp = seat.cdp().clone();
+        // Without the bypass list the browser would connect to its own loopback directly.
+        let wanted = json!({
+            "disposeOnDetach": true, "proxyServer": settings.proxy, "proxyBypassList": "<-loopback>",
+        });
+        let made = limited(&cdp, None, "Target.createBrowserContext", wanted).await?;
+        let id = made["browserContextId"].as_str().unwrap_or_default().to_owned();
+        let context = BrowserContext { cdp: cdp.clone(), id };
+        let no_downloads = json!({ "behavior": "deny", "browserContextId": context.id });
+        limited(&cdp, None, "Browser.setDownloadBehavior", no_downloads).await?;
+        if !settings.cookies.is_empty() {
+            let cookies: Vec<Json> = settings.cookies.iter().map(cookie).collect();
+            let cookies = json!({ "browserContextId": context.id, "cookies": cookies });
+            limited(&cdp, None, "Storage.setCookies", cookies).await?;
+        }
+        let mut browser = Self { tabs: Vec::new(), context, current: 0, elements: Elements::new(), settings, seat };
+        let mut failed = None;
+        for url in url.unwrap_or_default().split(AND) {
+            let tab = browser.open_tab().await?;
+            if url.is_empty() {
+                continue;
+            }
+            match goto(&browser.tabs[tab], url).await {
+                Ok(()) => {}
+                Err(StepError::Action(error)) => failed = failed.or(Some(error)),
+                Err(StepError::Fault(fault)) => return Err(fault),
+            }
+        }
+        browser.focus(0).await?;
+        Ok((browser, failed))
+    }
+
+    /// Returns the settings that the browser was opened with.
+    pub fn settings(&self) -> &BrowserSettings {
+        &self.settings
+    }
+
+    /// Whether the process of the browser has ended, or one of its pages has crashed.
+    pub fn is_lost(&self) -> bool {
+        self.seat.cdp().is_gone() || self.tabs.iter().any(Tab::is_crashed)
+    }
+
+    /// Returns the reason why the browser is lost.
+    pub fn loss(&self) -> BrowserFault {
+        match self.seat.cdp().is_gone() {
+            true => BrowserFault::Gone,
+            false => BrowserFault::Crashed,
+        }
+    }
+
+    /// Performs an action, waits until the page has come to rest, and observes it.
+    pub async fn step(&mut self, action: &str) -> Result<StepOutcome, BrowserFault> {
+        let action = match Action::parse(action) {
+            Ok(action) => action,
+            Err(error) => {
+                let observation = self.observe().await?;
+                return Ok(StepOutcome { observation, error: Some(error.into()), answer: None });
+            }
+        };
+        let answer = match &action {
+            Action::Stop(answer) => Some(answer.clone()),
+            _ => None,
+        };
+        let error = match self.act(action).await {
+            Ok(()) => None,
+            Err(StepError::Action(error)) => Some(error),
+            Err(StepError::Fault(fault)) => return Err(fault),
+        };
+        let observation = self.observe().await?;
+        Ok(StepOutcome { observation, error, answer })
+    }
+
+    async fn act(&mut self, action: Action) -> Result<(), StepError> {
+        match action {
+            Action::Click(element) => {
+                let center = self.center(&element)?;
+                input::click(self.tab()?, center).await?;
+            }
+            Action::Hover(element) => {
+                let center = self.center(&element)?;
+                input::hover(self.tab()?, center).await?;
+            }
+            Action::Type { element, text } => {
+                let center = self.center(&element)?;
+                input::click(self.tab()?, center).await?;
+                input::write(self.tab()?, &text).await?;
+            }
+            Action::Press(combination) => input::press(self.tab()?, &combination).await?,
+            Action::Scroll(direction) => {
+                let sign = match direction {
+                    ScrollDirection::Up => '-',
+                    ScrollDirection::Down => '+',
+                };
+                let scroller = "(document.scrollingElement || document.body)";
+                self.tab()?.evaluate(&format!("{scroller}.scrollTop {sign}= window.innerHeight")).await?;
+            }
+            Action::Goto(url) => return goto(self.tab()?, &url).await,
+            Action::NewTab => {
+                let tab = self.open_tab().await?;
+                self.focus(tab).await?;
+            }
+            Action::GoBack => self.go(-1).await?,
+            Action::GoForward => self.go(1).await?,
+            Action::TabFocus(index) => {
+                self.note_tabs().await?;
+                if index >= self.tabs.len() {
+                    return Err(ActionError::NoTab.into());
+                }
+                self.focus(index).await?;
+            }
+            Action::CloseTab => self.close_tab().await?,
+            Action::Select { element, option } => self.select(&element, &option).await?,
+            Action::Stop(_) => return Ok(()),
+        }
+        self.tab()?.rest().await?;
+        Ok(())
+    }
+
+    /// Observes the current page.
+    pub async fn observe(&mut self) -> Result<Observation, BrowserFault> {
+        /// The number of further tries after the page has navigated meanwhile.
+        const TRIES: usize = 3;
+        let mut tries = 0;
+        loop {
+            match self.observe_once().await {
+                Err(BrowserFault::Refused(reason)) if tries < TRIES => {
+                    tracing::debug!(reason, "a page is observed once more");
+                    tries += 1;
+                    self.note_tabs().await?;
+                    self.current_tab()?.rest().await?;
+                }
+                observed => return observed,
+            }
+        }
+    }
+
+    async fn observe_once(&mut self) -> Result<Observation, BrowserFault> {
+        let mut tabs = self.note_tabs().await?;
+        for (tab, observed) in self.tabs.iter().zip(&mut tabs) {
+            observed.title = tab.evaluate("document.title").await?.as_str().unwrap_or_default().to_owned();
+        }
+        let tab = self.current_tab()?;
+        let BrowserSettings { observation, is_viewport_only, has_screenshot, .. } = &self.settings;
+        let (tree, elements) = observe::tree(tab, *observation, *is_viewport_only).await?;
+        let screenshot = match has_screenshot {
+            true => Some(observe::screenshot(tab).await?),
+            false => None,
+        };
+        let text = match observation {
+            ObservationKind::Nothing => String::new(),
+            _ => format!("{}\n\n{tree}", observe::tabs_line(&tabs, self.current)),
+        };
+        self.elements = elements.clone();
+        Ok(Observation { text, elements, screenshot, tabs, current: self.current })
+    }
+
+    fn current_tab(&self) -> Result<&Tab, BrowserFault> {
+        self.tabs.get(self.current).ok_or_else(|| BrowserFault::Refused("there is no tab".to_owned()))
+    }
+
+    fn tab(&self) -> Result<&Tab, StepError> {
+        Ok(self.current_tab()?)
+    }
+
+    fn center(&self, element: &str) -> Result<(f64, f64), ActionError> {
+        let known = self.elements.get(element).ok_or_else(|| ActionError::NoElement(element.to_owned()))?;
+        known.bounds.map(|bounds| bounds.center()).ok_or(ActionError::NoBounds)
+    }
+
+    /// Opens a tab after all others, and returns its index.
+    async fn open_tab(&mut self) -> Result<usize, BrowserFault> {
+        let tab = Tab::open(self.seat.cdp(), &self.context.id, self.settings.viewport).await?;
+        self.tabs.push(tab);
+        Ok(self.tabs.len() - 1)
+    }
+
+    async fn focus(&mut self, index: usize) -> Result<(), BrowserFault> {
+        self.current = index;
+        self.current_tab()?.call("Page.bringToFront", json!({})).await?;
+        Ok(())
+    }
+
+    async fn close_tab(&mut self) -> Result<(), BrowserFault> {
+        let target = json!({ "targetId": self.current_tab()?.target });
+        limited(self.seat.cdp(), None, "Target.closeTarget", target).await?;
+        self.tabs.remove(self.current);
+        let last = match self.tabs.len().checked_sub(1) {
+            Some(last) => last,
+            None => self.open_tab().await?,
+        };
+        self.focus(last).await
+    }
+
+    /// Finds the tabs that pages have opened or closed, and returns all of them without their titles.
+    async fn note_tabs(&mut self) -> Result<Vec<ObservedTab>, BrowserFault> {
+        let mut answer = limited(self.seat.cdp(), None, "Target.getTargets", json!({})).await?;
+        let Json::Array(targets) = answer["targetInfos"].take() else { return Ok(Vec::new()) };
+        let is_own =
+            |target: &&Json| target["browserContextId"] == self.context.id.as_str() && target["type"] == "page";
+        let text = |target: &Json, key: &str| target[key].as_str().unwrap_or_default().to_owned();
+        let open: Vec<(String, String)> =
+            targets.iter().filter(is_own).map(|target| (text(target, "targetId"), text(target, "url"))).collect();
+        let current = self.tabs.get(self.current).map(|tab| tab.target.clone());
+        self.tabs.retain(|tab| open.iter().any(|(target, _)| *target == tab.target));
+        for (target, _) in &open {
+            if !self.tabs.iter().any(|tab| tab.target == *target) {
+                let tab = Tab::attach(self.seat.cdp(), target.clone(), self.settings.viewport).await?;
+                tab.rest().await?;
+                self.tabs.push(tab);
+            }
+        }
+        if self.tabs.is_empty() {
+            self.open_tab().await?;
+        }
+        // A page that has closed itself is followed by the last one, as after `close_tab`.
+        let kept = self.tabs.iter().position(|tab| Some(&tab.target) == current.as_ref());
+        self.current = kept.unwrap_or(self.tabs.len() - 1);
+        let url_of = |tab: &Tab| open.iter().find(|(target, _)| *target == tab.target).map(|(_, url)| url.clone());
+        let observed = |tab: &Tab| ObservedTab {
+            title: String::new(),
+            url: url_of(tab).unwrap_or_else(|| "about:blank".to_owned()),
+        };
+        Ok(self.tabs.iter().map(observed).collect())
+    }
+
+    /// Moves in the history of the tab, if there is a page.
+    async fn go(&self, by: i64) -> Result<(), StepError> {
+        let tab = self.tab()?;
+        let history = tab.call("Page.getNavigationHistory", json!({})).await?;
+        let index = history["currentIndex"].as_i64().map(|index| index + by);
+        let entry = index.and_then(|index| usize::try_from(index).ok()).map(|index| &history["entries"][index]["id"]);
+        if let Some(entry) = entry.filter(|entry| !entry.is_null()) {
+            tab.call("Page.navigateToHistoryEntry", json!({ "entryId": entry })).await?;
+        }
+        Ok(())
+    }
+
+    /// Selects an option of a list, as a user would.
+    async fn select(&self, element: &str, option: &str) -> Result<(), StepError> {
+        let known = self.elements.get(element).ok_or_else(|| ActionError::NoElement(element.to_owned()))?;
+        let node = known.backend_node.ok_or(ActionError::NoBounds)?;
+        let tab = self.tab()?;
+        let wanted = json!({ "backendNodeId": node, "executionContextId": tab.world().await? });
+        let object = tab.call("DOM.resolveNode", wanted).await?;
+        let wanted = json!({
+            "functionDeclaration": SELECT, "objectId": object["object"]["objectId"],
+            "arguments": [{ "value": option }], "returnByValue": true, "userGesture": true,
+        });
+        let answer = tab.call("Runtime.callFunctionOn", wanted).await?;
+        match answer["result"]["value"].as_str() {
+            Some("selected") => Ok(()),
+            Some(reason) => Err(ActionError::Failed(reason.to_owned()).into()),
+            None => Err(ActionError::Failed("the option could not be selected".to_owned()).into()),
+        }
+    }
+}
+
+/// Selects the option whose text or value is the argument, and returns `selected` or the reason why it does not.
+const SELECT: &str = "function (wanted) {
+    const element = this.nodeType === 1 ? this : this.parentElement;
+    const list = element && element.closest('select');
+    if (!list) return 'Error: Element is not a <select> element';
+    const text = option => option.label.trim().replace(/\\s+/g, ' ');
+    const option = [...list.options].find(option => text(option) === wanted.trim() || option.value === wanted);
+    if (!option) return 'Error: did not find some options';
+    if (option.disabled || list.disabled) return 'Error: option being selected is not enabled';
+    list.focus();
+    option.selected = true;
+    list.dispatchEvent(new Event('input', { bubbles: true, composed: true }));
+    list.dispatchEvent(new Event('change', { bubbles: true }));
+    return 'selected';
+}";
+
+/// Opens an address, and waits until the page has come to rest.
+async fn goto(tab: &Tab, url: &str) -> Result<(), StepError> {
+    // Other schemes reach the files of the browser, or pages that crash it.
+    let is_allowed = match Url::parse(url) {
+        Ok(parsed) => matches!(parsed.scheme(), "http" | "https") || url == "about:blank",
+        Err(_) => false,
+    };
+    if !is_allowed {
+        let refused = "Protocol error (Page.navigate): Cannot navigate to invalid URL";
+        return Err(ActionError::Failed(refused.to_owned()).into());
+    }
+    let navigated = tab.call("Page.navigate", json!({ "url": url })).await?;
+    if let Some(reason) = navigated["errorText"].as_str() {
+        return Err(ActionError::Failed(format!("{reason} at {url}")).into());
+    }
+    match tab.rest().await? {
+        true => Ok(()),
+        false => Err(ActionError::Failed(format!("Timeout {}ms exceeded.", LOAD_LIMIT.as_millis())).into()),
+    }
+}
+
+fn cookie(cookie: &BrowserCookie) -> Json {
+    let mut known = json!({
+        "name": cookie.name,
+        "value": cookie.value,
+        "domain": cookie.domain,
+        "path": cookie.path,
+        "httpOnly": cookie.is_http_only,
+        "secure": cookie.is_secure,
+    });
+    if let Some(same_site) = &cookie.same_site {
+        known["sameSite"] = json!(same_site);
+    }
+    if let Some(expires) = cookie.expires {
+        known["expires"] = json!(expires);
+    }
+    known
+}

@@ -1,0 +1,302 @@
+//! One tab: its session, what its events say about it, and when it has come to rest.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+use crate::browser::Viewport;
+use crate::error::BrowserFault;
+use arenad_chromium::{Cdp, CdpError, CdpEvent, CdpEvents};
+
+/// Time within which the browser must answer a command.
+const CALL_LIMIT: Duration = Duration::from_secs(20);
+
+/// Time that a page may load. Source: Playwright's default for navigations.
+pub(crate) const LOAD_LIMIT: Duration = Duration::from_secs(30);
+
+/// Time without requests after which a loaded page is at rest.
+const QUIET: Duration = Duration::from_millis(150);
+
+/// Time for which a loaded page may go on with requests. Source: WebArena's `sleep_after_execution`, which always takes
+/// that long.
+const REST_LIMIT: Duration = Duration::from_secs(2);
+
+/// The most requests of a tab that are remembered.
+const REQUESTS_MAX: usize = 10_000;
+
+/// The name of the isolated world of the browser's own scripts: it has the page's document, but none of the changes that
+/// the page's scripts have made to the language.
+const WORLD: &str = "arenad";
+
+/// The number of times that a script is run again because its page navigated meanwhile.
+const NAVIGATIONS_MAX: usize = 5;
+
+/// The state of a tab, as its events have reported it.
+#[derive(Debug, Default)]
+struct TabState {
+    loading: HashSet<String>,
+    requests: HashSet<String>,
+    last_event: Option<Instant>,
+    is_crashed: bool,
+}
+
+/// A tab; dropping it leaves the page open, which ends with its context.
+pub(crate) struct Tab {
+    cdp: Cdp,
+    session: String,
+    /// The id of the target, which is also that of its main frame.
+    pub(crate) target: String,
+    state: watch::Receiver<TabState>,
+    listener: Arc<ListenerTask>,
+}
+
+struct ListenerTask(AbortHandle);
+
+impl Drop for ListenerTask {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Tab {
+    /// Opens a tab in a context.
+    pub(crate) async fn open(cdp: &Cdp, context: &str, viewport: Viewport) -> Result<Self, BrowserFault> {
+        let wanted = json!({ "url": "about:blank", "browserContextId": context });
+        let made = limited(cdp, None, "Target.createTarget", wanted).await?;
+        let target = made["targetId"].as_str().unwrap_or_default().to_owned();
+        Self::attach(cdp, target, viewport).await
+    }
+
+    /// Attaches to a tab that exists.
+    pub(crate) async fn attach(cdp: &Cdp, target: String, viewport: Viewport) -> Result<Self, BrowserFault> {
+        let wanted = json!({ "targetId": target, "flatten": true });
+        let attached = limited(cdp, None, "Target.attachToTarget", wanted).await?;
+        let session = attached["sessionId"].as_str().unwrap_or_default().to_owned();
+        let (sender, state) = watch::channel(TabState::default());
+        let listener = tokio::spawn(listen(cdp.clone(), session.clone(), cdp.listen(&session), sender));
+        let tab = Self {
+            cdp: cdp.clone(),
+            session,
+            target,
+            state,
+            listener: Arc::new(ListenerTask(listener.abort_handle())),
+        };
+        let Viewport { width, height } = viewport;
+        let metrics = json!({
+            "width": width, "height": height, "screenWidth": width, "screenHeight": height,
+            "deviceScaleFactor": 1, "mobile": false,
+        });
+        tokio::try_join!(
+            tab.call("Page.enable", json!({})),
+            tab.call("Inspector.enable", json!({})),
+            tab.call("Network.enable", json!({})),
+            tab.call("Accessibility.enable", json!({})),
+            tab.call("Emulation.setDeviceMetricsOverride", metrics),
+            // Several pages of one process are used at once, and each of them must believe that it has the focus.
+            tab.call("Emulation.setFocusEmulationEnabled", json!({ "enabled": true })),
+        )?;
+        Ok(tab)
+    }
+
+    /// Sends a command to the page.
+    pub(crate) async fn call(&self, method: &'static str, params: Json) -> Result<Json, BrowserFault> {
+        let mut state = self.state.clone();
+        let crashed = async {
+            // Without a listener there is no connection, which the command reports.
+            if state.wait_for(|state| state.is_crashed).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            // A page that has crashed answers nothing.
+            () = crashed => Err(BrowserFault::Crashed),
+            answer = limited(&self.cdp, Some(&self.session), method, params) => answer,
+        }
+    }
+
+    /// Returns the id of the isolated world, for scripts that the page's own ones must not disturb.
+    pub(crate) async fn world(&self) -> Result<Json, BrowserFault> {
+        let wanted = json!({ "frameId": self.target, "worldName": WORLD });
+        let mut made = self.call("Page.createIsolatedWorld", wanted).await?;
+        Ok(made["executionContextId"].take())
+    }
+
+    /// Evaluates an expression in the isolated world, again if the page navigated meanwhile.
+    pub(crate) async fn evaluate(&self, expression: &str) -> Result<Json, BrowserFault> {
+        let mut tries = 0;
+        loop {
+            match self.evaluate_once(expression).await {
+                Err(BrowserFault::Refused(_)) if tries < NAVIGATIONS_MAX => tries += 1,
+                answer => return answer,
+            }
+        }
+    }
+
+    async fn evaluate_once(&self, expression: &str) -> Result<Json, BrowserFault> {
+        let wanted = json!({
+            "expression": expression, "contextId": self.world().await?, "returnByValue": true, "userGesture": true,
+        });
+        let mut answer = self.call("Runtime.evaluate", wanted).await?;
+        Ok(answer["result"]["value"].take())
+    }
+
+    /// Waits until the page has loaded and requests nothing, but not longer than [`LOAD_LIMIT`]. Returns whether it has
+    /// loaded.
+    pub(crate) async fn rest(&self) -> Result<bool, BrowserFault> {
+        let begun = Instant::now();
+        let mut loaded: Option<Instant> = None;
+        let mut state = self.state.clone();
+        loop {
+            let now = Instant::now();
+            let wake = {
+                let seen = state.borrow_and_update();
+                if seen.is_crashed {
+                    return Err(BrowserFault::Crashed);
+                }
+                let is_loading = !seen.loading.is_empty();
+                loaded = if is_loading { None } else { Some(loaded.unwrap_or(now)) };
+                let quiet_from = seen.last_event.map_or(begun, |last| last.max(begun));
+                match loaded {
+                    None if now >= begun + LOAD_LIMIT => return Ok(false),
+                    None => begun + LOAD_LIMIT,
+                    Some(_) if seen.requests.is_empty() && now >= quiet_from + QUIET => return Ok(true),
+                    Some(since) if now >= since + REST_LIMIT => return Ok(true),
+                    Some(since) if seen.requests.is_empty() => (quiet_from + QUIET).min(since + REST_LIMIT),
+                    Some(since) => since + REST_LIMIT,
+                }
+            };
+            tokio::select! {
+                changed = state.changed() => changed.map_err(|_| BrowserFault::Gone)?,
+                () = tokio::time::sleep_until(wake) => {}
+            }
+        }
+    }
+
+    /// Whether the page has crashed.
+    pub(crate) fn is_crashed(&self) -> bool {
+        self.state.borrow().is_crashed
+    }
+}
+
+impl std::fmt::Debug for Tab {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let is_listening = !self.listener.0.is_finished();
+        f.debug_struct("Tab").field("target", &self.target).field("is_listening", &is_listening).finish_non_exhaustive()
+    }
+}
+
+/// Sends a command with a time limit.
+pub(crate) async fn limited(
+    cdp: &Cdp,
+    session: Option<&str>,
+    method: &'static str,
+    params: Json,
+) -> Result<Json, BrowserFault> {
+    match tokio::time::timeout(CALL_LIMIT, cdp.call(session, method, params)).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(CdpError::Gone)) => Err(BrowserFault::Gone),
+        Ok(Err(error)) => Err(error.into()),
+        Err(_) => Err(BrowserFault::Stuck { method, seconds: CALL_LIMIT.as_secs() }),
+    }
+}
+
+/// Follows the events of a session until the browser disconnects.
+async fn listen(cdp: Cdp, session: String, mut events: CdpEvents, state: watch::Sender<TabState>) {
+    while let Some(event) = events.next().await {
+        if event.method == "Page.javascriptDialogOpening" {
+            // As Playwright does without a handler: dialogs are dismissed, and a page may be left.
+            let accept = event.params["type"] == "beforeunload";
+            cdp.tell_session(&session, "Page.handleJavaScriptDialog", json!({ "accept": accept }));
+        }
+        state.send_if_modified(|state| note(state, &event));
+    }
+}
+
+/// Notes what an event says, and returns whether that matters.
+fn note(state: &mut TabState, event: &CdpEvent) -> bool {
+    let text = |key: &str| event.params[key].as_str().unwrap_or_default();
+    match event.method.as_str() {
+        "Page.frameStartedLoading" | "Page.frameStartedNavigating" => {
+            state.loading.insert(text("frameId").to_owned());
+        }
+        "Page.frameStoppedLoading" | "Page.frameDetached" => {
+            state.loading.remove(text("frameId"));
+        }
+        "Network.requestWillBeSent" => {
+            // Events of the server and beacons last as long as the page, or longer.
+            if matches!(text("type"), "EventSource" | "Ping" | "Media") || state.requests.len() >= REQUESTS_MAX {
+                return false;
+            }
+            state.requests.insert(text("requestId").to_owned());
+        }
+        "Network.loadingFinished" | "Network.loadingFailed" => {
+            if !state.requests.remove(text("requestId")) {
+                return false;
+            }
+        }
+        "Page.frameNavigated" if event.params["frame"]["parentId"].is_null() => state.requests.clear(),
+        "Inspector.targetCrashed" => state.is_crashed = true,
+        _ => return false,
+    }
+    state.last_event = Some(Instant::now());
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(method: &str, params: Json) -> CdpEvent {
+        CdpEvent { method: method.to_owned(), params }
+    }
+
+    fn tab(state: watch::Receiver<TabState>) -> Tab {
+        let (_keep, from) = tokio::io::duplex(64);
+        let (from, to) = tokio::io::split(from);
+        let cdp = Cdp::over(arenad_chromium::pipe(from, to, 1 << 20));
+        let listener = Arc::new(ListenerTask(tokio::spawn(async {}).abort_handle()));
+        Tab { cdp, session: String::new(), target: String::new(), state, listener }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_page_is_at_rest_when_it_has_loaded_and_requests_nothing() {
+        let (sender, state) = watch::channel(TabState::default());
+        let tell = |method: &str, params: Json| {
+            sender.send_if_modified(|state| note(state, &event(method, params)));
+        };
+        tell("Page.frameStartedLoading", json!({ "frameId": "a" }));
+        tell("Network.requestWillBeSent", json!({ "requestId": "1", "type": "Document" }));
+        tell("Network.requestWillBeSent", json!({ "requestId": "2", "type": "EventSource" }));
+        let tab = tab(state);
+        let begun = Instant::now();
+        let (rested, ()) = tokio::join!(tab.rest(), async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            tell("Page.frameStoppedLoading", json!({ "frameId": "a" }));
+            tokio::time::sleep(Duration::from_millis(400)).await;
+            tell("Network.loadingFinished", json!({ "requestId": "1" }));
+        });
+        assert_eq!(rested, Ok(true));
+        assert_eq!(begun.elapsed().as_millis(), 700 + QUIET.as_millis());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_without_an_end_delay_a_loaded_page_for_a_limited_time() {
+        let (sender, state) = watch::channel(TabState::default());
+        sender.send_modify(|state| assert!(state.requests.insert("poll".to_owned())));
+        let tab = tab(state);
+        let begun = Instant::now();
+        assert_eq!(tab.rest().await, Ok(true));
+        assert_eq!(begun.elapsed(), REST_LIMIT);
+        sender.send_modify(|state| assert!(state.loading.insert("a".to_owned())));
+        assert_eq!(tab.rest().await, Ok(false), "it has not loaded");
+        assert_eq!(begun.elapsed(), REST_LIMIT + LOAD_LIMIT);
+        sender.send_modify(|state| state.is_crashed = true);
+        assert_eq!(tab.rest().await, Err(BrowserFault::Crashed));
+    }
+}

@@ -1,0 +1,140 @@
+//! The JSON of the browser of an episode.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The body of `POST /v1/episodes/{id}/browser/reset`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BrowserResetRequest {
+    /// The address that the browser opens. ` |AND| ` separates the addresses of several tabs. Default: an empty tab.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The accounts that are signed in, by site; null is the only account of the site that can sign in.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub accounts: BTreeMap<String, Option<String>>,
+    /// The size of the viewport. Default: 1280 x 720.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub viewport: Option<BrowserViewport>,
+    /// The form of the text: `accessibility_tree`, `html` or `none`. Default: `accessibility_tree`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observation: Option<BrowserObservationKind>,
+    /// Whether the text leaves out what the viewport does not show.
+    #[serde(default)]
+    pub current_viewport_only: bool,
+    /// Whether observations have a screenshot.
+    #[serde(default)]
+    pub screenshot: bool,
+    /// Whether observations have the bounds of their elements.
+    #[serde(default)]
+    pub elements: bool,
+}
+
+/// The size of a viewport, in CSS pixels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BrowserViewport {
+    /// The width, from 100 to 4096.
+    pub width: u32,
+    /// The height, from 100 to 4096.
+    pub height: u32,
+}
+
+/// The form of the text of an observation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BrowserObservationKind {
+    /// The accessibility tree, as WebArena writes it.
+    AccessibilityTree,
+    /// The DOM tree, as WebArena writes it.
+    Html,
+    /// No text, for agents that see only the screenshot.
+    None,
+}
+
+/// The body of `POST /v1/episodes/{id}/browser/step`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BrowserStepRequest {
+    /// The action, such as `click [12]` or `stop [$5]`.
+    pub action: String,
+}
+
+/// The answer to a reset or a step of a browser, and to `GET /v1/episodes/{id}/browser`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BrowserStep {
+    /// The id of the episode.
+    pub episode: String,
+    /// The number of actions since the reset.
+    pub step: u64,
+    /// The page as the agent sees it.
+    pub observation: BrowserObservation,
+    /// The address of the current page.
+    pub url: String,
+    /// The tabs, in the order in which they were opened.
+    pub tabs: Vec<BrowserTab>,
+    /// The size of the viewport.
+    pub viewport: BrowserViewport,
+    /// The reason why the last action failed; null if it did not.
+    pub error: Option<BrowserActionError>,
+    /// Whether the agent has ended its task with `stop`.
+    pub done: bool,
+    /// The answer of `stop`; null before it.
+    pub answer: Option<String>,
+}
+
+/// The page as an agent sees it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BrowserObservation {
+    /// The list of tabs, and the tree with the ids of elements; empty for `none`.
+    pub text: String,
+    /// The viewport as PNG in base64; null unless the reset asked for it.
+    #[serde(default)]
+    pub screenshot: Option<String>,
+    /// The elements by id; null unless the reset asked for them.
+    #[serde(default)]
+    pub elements: Option<BTreeMap<String, BrowserElement>>,
+}
+
+/// An element that an observation shows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BrowserElement {
+    /// Its line in the observation.
+    pub text: String,
+    /// Left edge, upper edge, width and height in the viewport, in CSS pixels; null if it has none.
+    pub bounds: Option<[f64; 4]>,
+}
+
+/// A tab of a browser.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BrowserTab {
+    /// The title of its page.
+    pub title: String,
+    /// The address of its page.
+    pub url: String,
+    /// Whether it is the current one.
+    pub is_current: bool,
+}
+
+/// The reason why an action failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BrowserActionError {
+    /// `parse` if the text is not an action, and `execution` otherwise.
+    pub kind: BrowserErrorKind,
+    /// The words of WebArena's code, which agents are used to.
+    pub message: String,
+    /// Advice for people; null if there is none.
+    pub hint: Option<String>,
+}
+
+/// The part of a step that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BrowserErrorKind {
+    /// The text is not an action.
+    Parse,
+    /// The action could not be performed.
+    Execution,
+}

@@ -1,0 +1,231 @@
+//! The browser of an episode: its observations, and the actions of an agent.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+
+use super::{id, slots};
+use crate::api::Api;
+use crate::api::environments::{JsonRequest, body};
+use crate::api::error::ApiError;
+use crate::browsers::{BrowserError, ObservedBrowser};
+use arenad_agent_browser::{ActionError, BrowserCookie, BrowserSettings, ObservationKind, Viewport};
+use arenad_api::StorageCookie;
+use arenad_api::browser::{
+    BrowserActionError, BrowserElement, BrowserErrorKind, BrowserObservation, BrowserObservationKind,
+    BrowserResetRequest, BrowserStep, BrowserStepRequest, BrowserTab, BrowserViewport,
+};
+use arenad_model::episode::EpisodeState;
+use arenad_model::episode::ids::EpisodeId;
+use arenad_model::error::describe;
+
+/// The sides that a viewport may have, in CSS pixels.
+const SIDES: std::ops::RangeInclusive<u32> = 100..=4096;
+
+/// `POST /v1/episodes/{id}/browser/reset`: opens a browser for an episode, in place of the one that it has.
+pub(in crate::api) async fn browser_reset(
+    State(api): State<Arc<Api>>,
+    Path(text): Path<String>,
+    request: JsonRequest<BrowserResetRequest>,
+) -> Result<Json<BrowserStep>, ApiError> {
+    let request = body(request)?;
+    detached(api, text, move |api, id| async move { reset(&api, &id, request).await }).await.map(Json)
+}
+
+/// `POST /v1/episodes/{id}/browser/step`: performs an action, and observes the page.
+pub(in crate::api) async fn browser_step(
+    State(api): State<Arc<Api>>,
+    Path(text): Path<String>,
+    request: JsonRequest<BrowserStepRequest>,
+) -> Result<Json<BrowserStep>, ApiError> {
+    let BrowserStepRequest { action } = body(request)?;
+    detached(api, text, move |api, id| async move { step(&api, &id, &action).await }).await.map(Json)
+}
+
+/// `GET /v1/episodes/{id}/browser`: observes the page again.
+pub(in crate::api) async fn browser(
+    State(api): State<Arc<Api>>,
+    Path(text): Path<String>,
+) -> Result<Json<BrowserStep>, ApiError> {
+    let observe = |api: Arc<Api>, id: EpisodeId| async move {
+        let observed = api.browsers.observe(&id).await;
+        answered(&api, &id, observed)
+    };
+    detached(api, text, observe).await.map(Json)
+}
+
+/// `DELETE /v1/episodes/{id}/browser`: closes the browser.
+pub(in crate::api) async fn close_browser(
+    State(api): State<Arc<Api>>,
+    Path(text): Path<String>,
+) -> Result<StatusCode, ApiError> {
+    let id = id(&text)?;
+    api.episodes.get(&id)?;
+    api.browsers.close(&id).await;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Runs work on the browser of an active episode in a task of its own, so that a client that disconnects leaves no
+/// action half done.
+async fn detached<F>(
+    api: Arc<Api>,
+    text: String,
+    work: impl FnOnce(Arc<Api>, EpisodeId) -> F,
+) -> Result<BrowserStep, ApiError>
+where
+    F: Future<Output = Result<BrowserStep, ApiError>> + Send + 'static,
+{
+    active(&api, &text)?;
+    let work = work(api.clone(), id(&text)?);
+    api.shared.tasks.spawn(work).await.map_err(ApiError::internal)?
+}
+
+/// Refuses an episode whose clients cannot reach its sites.
+fn active(api: &Api, text: &str) -> Result<(), ApiError> {
+    let view = slots::served(api, text)?;
+    if view.state == EpisodeState::Frozen {
+        let detail = format!("episode {text} is frozen, for example while it is evaluated");
+        return Err(ApiError::new(StatusCode::CONFLICT, "busy", detail).hint("try again when it is active"));
+    }
+    Ok(())
+}
+
+/// Opens a browser for an active episode.
+pub(crate) async fn reset(api: &Api, id: &EpisodeId, request: BrowserResetRequest) -> Result<BrowserStep, ApiError> {
+    let BrowserViewport { width, height } = request.viewport.unwrap_or_else(default_viewport);
+    if !SIDES.contains(&width) || !SIDES.contains(&height) {
+        let (least, most) = (SIDES.start(), SIDES.end());
+        return Err(ApiError::bad_request(format!(
+            "the viewport {width} x {height} is outside the limits: both sides have {least} to {most} pixels"
+        )));
+    }
+    let mut cookies = Vec::new();
+    for (site, account) in request.accounts {
+        let session = slots::session(api, id.as_str(), &site, account).await?;
+        if !session.headers.is_empty() {
+            let detail =
+                format!("{} of {site} signs in with headers, which the browser does not send", session.account);
+            return Err(ApiError::bad_request(detail)
+                .hint("choose an account that signs in with cookies, or drive a browser of your own"));
+        }
+        cookies.extend(session.cookies.into_iter().map(cookie));
+    }
+    let settings = BrowserSettings {
+        proxy: String::new(),
+        viewport: Viewport { width, height },
+        observation: match request.observation {
+            None | Some(BrowserObservationKind::AccessibilityTree) => ObservationKind::AccessibilityTree,
+            Some(BrowserObservationKind::Html) => ObservationKind::Html,
+            Some(BrowserObservationKind::None) => ObservationKind::Nothing,
+        },
+        is_viewport_only: request.current_viewport_only,
+        has_screenshot: request.screenshot,
+        lists_elements: request.elements,
+        cookies,
+    };
+    let observed = api.browsers.reset(id, settings, request.url.as_deref()).await;
+    answered(api, id, observed)
+}
+
+/// Performs an action in the browser of an active episode.
+pub(crate) async fn step(api: &Api, id: &EpisodeId, action: &str) -> Result<BrowserStep, ApiError> {
+    let observed = api.browsers.step(id, action).await;
+    answered(api, id, observed)
+}
+
+fn default_viewport() -> BrowserViewport {
+    let Viewport { width, height } = Viewport::default();
+    BrowserViewport { width, height }
+}
+
+fn cookie(cookie: StorageCookie) -> BrowserCookie {
+    let StorageCookie { name, value, domain, path, expires, http_only, secure, same_site } = cookie;
+    BrowserCookie {
+        name,
+        value,
+        domain,
+        path,
+        is_http_only: http_only,
+        is_secure: secure,
+        same_site: Some(same_site),
+        // -1 stands for the end of the browser's session.
+        expires: u32::try_from(expires).ok().map(f64::from),
+    }
+}
+
+/// Returns what a browser showed, or the reason why it did not. An end of the episode explains every other failure, and
+/// makes every observation worthless.
+fn answered(
+    api: &Api,
+    id: &EpisodeId,
+    observed: Result<ObservedBrowser, BrowserError>,
+) -> Result<BrowserStep, ApiError> {
+    slots::served(api, id.as_str())?;
+    Ok(shown(id, observed?))
+}
+
+fn shown(id: &EpisodeId, observed: ObservedBrowser) -> BrowserStep {
+    let ObservedBrowser { observation, step, error, answer, viewport, lists_elements } = observed;
+    let url = observation.url().to_owned();
+    let tabs = observation.tabs.into_iter().enumerate().map(|(index, tab)| BrowserTab {
+        title: tab.title,
+        url: tab.url,
+        is_current: index == observation.current,
+    });
+    let elements = lists_elements.then(|| {
+        let elements = observation.elements.into_iter().map(|(id, element)| {
+            let bounds = element.bounds.map(|bounds| [bounds.x, bounds.y, bounds.width, bounds.height]);
+            (id, BrowserElement { text: element.text, bounds })
+        });
+        elements.collect::<BTreeMap<_, _>>()
+    });
+    BrowserStep {
+        episode: id.to_string(),
+        step,
+        observation: BrowserObservation { text: observation.text, screenshot: observation.screenshot, elements },
+        url,
+        tabs: tabs.collect(),
+        viewport: BrowserViewport { width: viewport.width, height: viewport.height },
+        error: error.map(failed),
+        done: answer.is_some(),
+        answer,
+    }
+}
+
+fn failed(error: ActionError) -> BrowserActionError {
+    let kind = match &error {
+        ActionError::Unparsed(_) => BrowserErrorKind::Parse,
+        ActionError::NoElement(_)
+        | ActionError::NoBounds
+        | ActionError::NoTab
+        | ActionError::Key(_)
+        | ActionError::Failed(_) => BrowserErrorKind::Execution,
+    };
+    BrowserActionError { kind, message: error.to_string(), hint: error.hint().map(str::to_owned) }
+}
+
+impl From<BrowserError> for ApiError {
+    fn from(error: BrowserError) -> Self {
+        let detail = describe(&error);
+        match error {
+            BrowserError::NotOpen => Self::new(StatusCode::CONFLICT, "no_browser", detail)
+                .hint("open one with `POST /v1/episodes/ID/browser/reset`"),
+            BrowserError::Stopped => Self::new(StatusCode::CONFLICT, "browser_stopped", detail)
+                .hint("evaluate the episode, or open the browser anew with `POST /v1/episodes/ID/browser/reset`"),
+            BrowserError::Full => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "full", detail).retry_after(Duration::from_secs(1))
+            }
+            BrowserError::Port(_) | BrowserError::NotStarted(_) => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "browser_unavailable", detail)
+                    .hint("`arenad doctor` examines the browser of the host")
+            }
+            // The episode is void, which the caller is told instead, unless the store has failed as well.
+            BrowserError::Failed(_) => Self::new(StatusCode::BAD_GATEWAY, "browser_failed", detail)
+                .hint("start another episode: this one becomes void"),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! A browser that is open, from its reset to its end.
+
+use arenad_agent_browser::{
+    ActionError, BrowserFault, BrowserSettings, EpisodeBrowser, Observation, StepOutcome, Viewport,
+};
+use arenad_gateway::Proxy;
+
+/// An open browser, with the port of its proxy.
+pub(super) struct BrowserSession {
+    browser: EpisodeBrowser,
+    proxy: Proxy,
+    step: u64,
+    answer: Option<String>,
+}
+
+/// The page that a browser shows, as it was observed last.
+pub(crate) struct ObservedBrowser {
+    pub(crate) observation: Observation,
+    /// The number of actions since the reset.
+    pub(crate) step: u64,
+    /// The reason why the last action failed, if it did.
+    pub(crate) error: Option<ActionError>,
+    /// The answer of `stop`.
+    pub(crate) answer: Option<String>,
+    pub(crate) viewport: Viewport,
+    /// Whether the caller wants the elements.
+    pub(crate) lists_elements: bool,
+}
+
+impl BrowserSession {
+    /// Observes a browser for the first time. `error` is the reason why its address could not be opened, if it could not.
+    pub(super) async fn begin(
+        browser: EpisodeBrowser,
+        proxy: Proxy,
+        error: Option<ActionError>,
+    ) -> Result<(Self, ObservedBrowser), BrowserFault> {
+        let mut session = Self { browser, proxy, step: 0, answer: None };
+        let observation = session.browser.observe().await?;
+        let observed = session.observed(observation, error);
+        Ok((session, observed))
+    }
+
+    fn observed(&self, observation: Observation, error: Option<ActionError>) -> ObservedBrowser {
+        let BrowserSettings { viewport, lists_elements, .. } = *self.browser.settings();
+        ObservedBrowser { observation, step: self.step, error, answer: self.answer.clone(), viewport, lists_elements }
+    }
+
+    pub(super) async fn step(&mut self, action: &str) -> Result<ObservedBrowser, BrowserFault> {
+        let StepOutcome { observation, error, answer } = self.browser.step(action).await?;
+        self.step += 1;
+        self.answer = answer;
+        Ok(self.observed(observation, error))
+    }
+
+    pub(super) async fn observe(&mut self) -> Result<ObservedBrowser, BrowserFault> {
+        let observation = self.browser.observe().await?;
+        Ok(self.observed(observation, None))
+    }
+
+    /// Whether the agent has ended its task.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.answer.is_some()
+    }
+
+    /// Whether the browser can no longer be used.
+    pub(super) fn is_lost(&self) -> bool {
+        self.browser.is_lost()
+    }
+
+    /// Returns the reason why the browser is lost.
+    pub(super) fn fault(&self) -> BrowserFault {
+        self.browser.loss()
+    }
+
+    /// Closes the browser and its port.
+    pub(super) async fn close(self) {
+        drop(self.browser);
+        self.proxy.close().await;
+    }
+}
