@@ -80,15 +80,16 @@ fn ours(function: &str, input: &Value) -> FunctionAnswer {
                 (text("name"), text("type"))
             };
             let fields: Vec<(String, String)> = input["fields"].as_array().into_iter().flatten().map(field).collect();
-            let fields: Vec<(&str, &str)> =
-                fields.iter().map(|(name, kind)| (name.as_str(), kind.as_str())).collect();
+            let fields: Vec<(&str, &str)> = fields.iter().map(|(name, kind)| (name.as_str(), kind.as_str())).collect();
             let tasks = input["task_count"].as_u64().and_then(|count| usize::try_from(count).ok());
             let found = batch.labels(input["instance_index"].as_i64().unwrap_or_default(), &fields, tasks);
             let value = |labels: &Vec<Label>| Value::from(labels.iter().map(Label::value).collect::<Vec<_>>());
             let found = found.map_err(|error| said(&error))?;
             Ok(Value::Object(found.iter().map(|(name, labels)| (name.clone(), value(labels))).collect()))
         }
-        "create_input_csv" => turking::create_input_csv(text("batch_csv")).map(Value::from).map_err(|error| said(&error)),
+        "create_input_csv" => {
+            turking::create_input_csv(text("batch_csv")).map(Value::from).map_err(|error| said(&error))
+        }
         "populate_html_template" => {
             let fields: Vec<(String, String)> = serde_json::from_value(input["fields"].clone()).unwrap_or_default();
             Ok(json!(turking::populate_html_template(text("template"), &fields)))
@@ -98,5 +99,31 @@ fn ours(function: &str, input: &Value) -> FunctionAnswer {
             Ok(json!({ "fieldnames": found.fieldnames, "has_submit_button": found.has_submit_button }))
         }
         other => Err(format!("no function {other}")),
+    }
+}
+
+/// The oracle has 1 on every field that counts, and doing nothing has what the page's initial state has.
+#[test]
+fn the_oracle_is_right_and_doing_nothing_is_stable() {
+    let template = "<p>${x}</p><input name=t><textarea name=a></textarea><input type=radio name=r value=yes>\
+                    <input type=radio name=r value=no checked><input type=checkbox name=c value=1><select name=s>\
+                    <option>no</option><option>yes</option></select><input type=range name=g><input type=hidden name=h>";
+    let csv = "x,Answer.t,Answer.a,Answer.r,Answer.c,Answer.s,Answer.g,Answer.h,Answer.gone\n\
+               1,Paris,\"two\nlines\",yes,1,yes,50,k,z\n1,,more,yes,,yes,70,k,z\n2,3.0,é,no,,no,10,k,\n";
+    let batch = Batch::read(csv).expect("a batch");
+    for (number, nothing) in [(0, 1.0 / 6.0), (1, 4.0 / 6.0)] {
+        let instance = turking::Instance::load("t", template, &batch, number).expect("an instance");
+        let score = |how| {
+            let fields = turking::baseline(&instance, how);
+            turking::evaluate(&instance, &fields, arenad_verdict::Profile::Compat).score.expect("a score")
+        };
+        assert_eq!(score(turking::Baseline::Oracle), 1.0, "instance {number}");
+        assert!(
+            (score(turking::Baseline::DoNothing) - nothing).abs() < 1e-9,
+            "{number}: {}",
+            score(turking::Baseline::DoNothing)
+        );
+        let kept = turking::Instance::read(&instance.value()).expect("evidence");
+        assert_eq!(kept, instance, "evidence keeps every label");
     }
 }

@@ -37,7 +37,9 @@ fn ours(function: &str, input: &Value) -> FunctionAnswer {
     let score = |fits: bool| Ok(json!(u8::from(fits)));
     let said = |error: &dyn std::fmt::Display| error.to_string();
     match function {
-        "url_exact_match" => score(matching::url_matches(text("url"), text("reference_answer"), text("key"), Rule::Exact)),
+        "url_exact_match" => {
+            score(matching::url_matches(text("url"), text("reference_answer"), text("key"), Rule::Exact))
+        }
         "url_include_match" => {
             score(matching::url_matches(text("url"), text("reference_answer"), text("key"), Rule::Included))
         }
@@ -104,8 +106,80 @@ fn step_evaluate(input: &Value) -> FunctionAnswer {
             text_content: text("text_content"),
         };
         progress.see(&step, &KnownAnswers::default()).map_err(|error| error.to_string())?;
-        let reached: Vec<Value> = progress.reached().map(|node| json!({ node.function.as_str(): node.reference })).collect();
+        let reached: Vec<Value> =
+            progress.reached().map(|node| json!({ node.function.as_str(): node.reference })).collect();
         out.push(json!({ "scores": progress.scores(), "match_result": reached, "total": progress.total() }));
     }
     Ok(Value::Array(out))
+}
+
+/// Each loophole passes in compat and not in strict.
+#[test]
+fn strict_closes_the_loopholes() {
+    let page = "<body id=all><a id=link><b id=icon>x</b><span id=word>Go</span></a></body>";
+    let node = |function: &str, reference: &str| {
+        let content =
+            json!({ "key": "", "reference_answer": reference, "netloc": "m", "url": "https://m.shop.example/" });
+        json!({ "match_function_name": function, "method": "selector", "content": content })
+    };
+    let reached = |node: &Value, step: &Observation, is_strict: bool| {
+        let task = json!({ "index": 0, "task": "", "reference_task_length": 1, "evaluation": [node] });
+        let task = read_one(&task, 0).expect("a task");
+        let mut progress = if is_strict { Progress::strict(&task.nodes) } else { Progress::new(&task.nodes) };
+        let _ = progress.see(step, &KnownAnswers::default());
+        progress.is_finished()
+    };
+    let step = |url: &str, selector: &str| Observation {
+        url: url.to_owned(),
+        html: Some(page.to_owned()),
+        selector: Some(selector.to_owned()),
+        element_value: Some("Go".to_owned()),
+        text_content: None,
+    };
+    let own = "https://m.shop.example/";
+    let path = node("element_path_exactly_match", "#word");
+    for (selector, url, compat, strict) in [
+        ("#word", own, true, true),
+        ("#link", own, true, true),
+        ("#all", own, true, false),
+        ("#word", "https://m.other.test/", true, false),
+        ("#icon", own, false, false),
+    ] {
+        let step = step(url, selector);
+        assert_eq!(
+            [reached(&path, &step, false), reached(&path, &step, true)],
+            [compat, strict],
+            "{selector} at {url}"
+        );
+    }
+    let empty = node("url_included_match", "");
+    assert_eq!([reached(&empty, &step(own, ""), false), reached(&empty, &step(own, ""), true)], [true, false]);
+}
+
+/// Scores never fall, whatever is seen later.
+#[test]
+fn scores_never_fall() {
+    let urls = ["http://a.b/x", "http://[::1", "", "https://www.a.b/y?q=1", "http://a.b/x#y"];
+    let nodes: Vec<Value> = ["/x", "y", "1"]
+        .iter()
+        .map(|reference| {
+            let content = json!({ "key": if *reference == "1" { "q" } else { "" }, "reference_answer": reference });
+            json!({ "match_function_name": "url_included_match", "content": content })
+        })
+        .collect();
+    let task = json!({ "index": 0, "task": "", "reference_task_length": 1, "evaluation": nodes });
+    let task = read_one(&task, 0).expect("a task");
+    for order in 0..urls.len() {
+        let mut progress = Progress::new(&task.nodes);
+        let mut before = vec![0.0; 3];
+        for at in 0..urls.len() {
+            let url = urls[(order + at) % urls.len()].to_owned();
+            progress
+                .see(&Observation { url, ..Observation::default() }, &KnownAnswers::default())
+                .expect("plain nodes");
+            assert!(progress.scores().iter().zip(&before).all(|(now, before)| now >= before));
+            before = progress.scores().to_vec();
+        }
+        assert_eq!(progress.total(), 3.0);
+    }
 }

@@ -16,6 +16,8 @@
 
 pub mod css;
 pub mod libxml;
+#[cfg(test)]
+mod properties;
 pub mod soup;
 mod text;
 mod tree;

@@ -241,7 +241,9 @@ impl KnownAnswers {
     #[must_use]
     pub fn ask(&self, question: &Question) -> Answer {
         self.0.get(question).cloned().unwrap_or_else(|| match question {
-            Question::Judge(_) | Question::Rule(_) | Question::Look { .. } => Answer::NoJudge("no judge was asked".to_owned()),
+            Question::Judge(_) | Question::Rule(_) | Question::Look { .. } => {
+                Answer::NoJudge("no judge was asked".to_owned())
+            }
             _ => Answer::Unavailable("the question was not answered".to_owned()),
         })
     }

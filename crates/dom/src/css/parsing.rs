@@ -129,7 +129,14 @@ enum Within {
 /// The depth of nested lists: soupsieve counts selectors instead, and refuses far more than anybody writes.
 const DEPTH_MAX: usize = 64;
 
+/// The length of a selector in bytes, so that its parts fit on the stack.
+const LENGTH_MAX: usize = 8192;
+
 pub(super) fn parse(selector: &str) -> Result<SelectorList, SelectorError> {
+    if selector.len() > LENGTH_MAX {
+        let what = "it is too long".to_owned();
+        return Err(SelectorError { selector: selector.chars().take(80).collect(), at: LENGTH_MAX, what });
+    }
     let mut parser = Parser { selector, cursor: Cursor::new(selector), in_has: false, depth: 0 };
     parser.list(Within::Top)
 }

@@ -82,7 +82,13 @@ type Failure = (usize, String);
 /// The depth of nested expressions at which libxml2 gives up, roughly.
 const DEPTH_MAX: usize = 200;
 
+/// The length of an expression in bytes, so that its parts fit on the stack.
+const LENGTH_MAX: usize = 8192;
+
 pub(super) fn parse(expression: &str) -> Result<Expression, Failure> {
+    if expression.len() > LENGTH_MAX {
+        return Err((LENGTH_MAX, "it is too long".to_owned()));
+    }
     let mut parser = Parser { chars: expression.chars().collect(), at: 0, depth: 0 };
     let parsed = parser.or()?;
     parser.spaces();

@@ -321,6 +321,21 @@ pub fn evaluate(instance: &Instance, fields: &[FieldState], profile: Profile) ->
     report
 }
 
+/// Returns the kinds and scores of the fields that count. A range has its true score here.
+#[must_use]
+pub fn field_scores(instance: &Instance, fields: &[FieldState], profile: Profile) -> Vec<(String, f64)> {
+    let mut out = Vec::new();
+    for field in fields {
+        let Ok(Some(counted)) = counted(field, &instance.labels) else { continue };
+        let score = match profile {
+            Profile::Compat => calculate_metrics(&counted.labels, &field.kind, &counted.output).ok(),
+            Profile::Strict => strict::score(&counted).ok(),
+        };
+        out.extend(score.map(|score| (field.kind.clone(), score)));
+    }
+    out
+}
+
 fn checked(field: &FieldScore, scored: Result<f64, String>, profile: Profile) -> (Check, Option<f64>) {
     let expected = Value::from(field.labels.iter().map(Label::value).collect::<Vec<_>>());
     let (verdict, reason, score) = match scored {

@@ -10,7 +10,7 @@ mod strict;
 mod table;
 mod template;
 
-pub use evaluate::{Baseline, Instance, InstanceError, baseline, evaluate};
+pub use evaluate::{Baseline, Instance, InstanceError, baseline, evaluate, field_scores};
 pub use fields::{EXCLUDED, FieldScore, FieldState, InstanceScore, calculate_metrics, is_text, score_outputs};
 pub use gold::{ANSWER, Batch, create_input_csv};
 pub use label::{Label, clean_values, try_numeric};
