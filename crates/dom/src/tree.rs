@@ -16,11 +16,11 @@ pub enum NodeKind {
         /// Names and values of the attributes, each name once.
         attributes: Vec<(String, String)>,
     },
-    /// A text.
+    /// A text, with its references resolved.
     Text(String),
     /// A text in a `CDATA` section.
     CData(String),
-    /// A comment.
+    /// A comment, without its delimiters.
     Comment(String),
     /// A declaration or a processing instruction.
     Other,
@@ -36,14 +36,14 @@ pub(crate) struct Node {
     pub(crate) place: usize,
 }
 
-/// A document tree.
+/// A document tree, which does not change once it is built.
 #[derive(Debug, Clone)]
 pub struct Tree {
     pub(crate) nodes: Vec<Node>,
 }
 
 impl Tree {
-    /// The document's node.
+    /// The node of the document itself.
     pub const DOCUMENT: NodeId = NodeId(0);
 
     pub(crate) fn new() -> Self {

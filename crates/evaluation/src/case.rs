@@ -24,7 +24,7 @@ pub enum CaseError {
     /// The task does not have the format of WebCanvas.
     #[error(transparent)]
     WebCanvas(#[from] webcanvas::WebCanvasFileError),
-    /// The stored steps are no trajectory.
+    /// The stored steps do not have the form of a trajectory.
     #[error(transparent)]
     Trajectory(#[from] webcanvas::TrajectoryError),
     /// The instance or its answer does not have the format of TurkingBench.

@@ -103,7 +103,7 @@ pub struct TextComparison {
 /// A rule in words, such as "Decide whether the place is New York", and the text that it is applied to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RuleQuestion {
-    /// The rule.
+    /// The rule, in the words of the task.
     pub rule: String,
     /// The text of the agent.
     pub answer: String,

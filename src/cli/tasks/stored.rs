@@ -28,7 +28,7 @@ fn benchmark(name: &str) -> Result<Benchmark, Malformed> {
         .ok_or_else(|| "expected webcanvas, turkingbench or mind2web".into())
 }
 
-/// Lists the tasks.
+/// Lists the tasks of a benchmark.
 pub fn list(global: &Global, choice: &StoredChoice, benchmark: Benchmark) -> Result<u8, CommandFailure> {
     let lines = stored::tasks(choice.tasks.as_deref(), benchmark)?.lines();
     if global.json {

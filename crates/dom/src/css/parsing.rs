@@ -113,10 +113,10 @@ fn written_out(pseudo: &str) -> Option<&'static str> {
     })
 }
 
-/// What a list is part of, which decides how it is read.
+/// The construct that a list is part of, which decides how it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Within {
-    /// The whole selector.
+    /// The whole selector, outside of any pseudo-class.
     Top,
     /// `:not(`, `:matches(` or `of S`.
     Pseudo,

@@ -1,6 +1,6 @@
 //! The tokens of libxml2 2.14, which follow HTML5.
 
-/// A token.
+/// A token of the markup.
 #[derive(Debug)]
 pub(super) enum Markup {
     Start {

@@ -137,7 +137,6 @@ impl Builder {
         self.imply(name);
         if name == "html" && !self.open.is_empty() {
             self.ignored += 1;
-            self.add_to_root(attributes);
             return;
         }
         let is_misplaced = match name {
@@ -152,18 +151,6 @@ impl Builder {
         self.push(name, attributes);
         if is_closed || rules::is_empty(name) {
             self.pop();
-        }
-    }
-
-    /// A second `html` tag gives the root the attributes that it lacks.
-    fn add_to_root(&mut self, attributes: Vec<(String, String)>) {
-        let Some(root) = self.tree.root() else { return };
-        if let NodeKind::Element { attributes: known, .. } = &mut self.tree.nodes[root.0].kind {
-            for (name, value) in attributes {
-                if !known.iter().any(|(known, _)| *known == name) {
-                    known.push((name, value));
-                }
-            }
         }
     }
 

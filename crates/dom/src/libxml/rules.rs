@@ -1,6 +1,6 @@
 //! libxml2's tables: which start tag closes which element, and the priority of end tags.
 
-/// Elements without content.
+/// Returns whether an element has no content.
 pub(super) fn is_empty(name: &str) -> bool {
     matches!(
         name,

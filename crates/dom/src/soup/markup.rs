@@ -10,7 +10,7 @@ use fancy_regex::Regex;
 use crate::text::is_space;
 use crate::tree::NodeKind;
 
-/// What the parser reports.
+/// A piece of markup as the parser reports it.
 #[derive(Debug)]
 pub(super) enum Event {
     Start { name: String, attributes: Vec<(String, String)>, is_closed: bool },
@@ -44,7 +44,7 @@ pub(super) struct Scanner<'a> {
     verbatim: Option<String>,
 }
 
-/// What was found at a place.
+/// The outcome of reading markup at a place.
 enum Found {
     /// Markup that ends there.
     Until(usize),

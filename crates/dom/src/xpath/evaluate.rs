@@ -1,4 +1,4 @@
-//! Evaluates expressions.
+//! Evaluates the trees of expressions.
 
 use super::functions;
 use super::parse::{Axis, Expression, Operator, Path, Start, Step, Test};

@@ -4,7 +4,7 @@ use super::evaluate::Context;
 use super::value::{Item, Value};
 use crate::tree::Tree;
 
-/// Calls a function.
+/// Calls a function by its name.
 pub(super) fn call(tree: &Tree, name: &str, values: Vec<Value>, context: Context) -> Result<Value, String> {
     let count = values.len();
     let wrong = || format!("`{name}()` does not take {count} arguments of these kinds, or does not exist");

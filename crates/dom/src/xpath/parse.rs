@@ -1,6 +1,6 @@
 //! Expressions to trees: the grammar of XPath 1.0.
 
-/// An expression.
+/// An expression as a tree.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Expression {
     Binary(Operator, Box<Expression>, Box<Expression>),

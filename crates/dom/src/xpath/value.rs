@@ -1,4 +1,4 @@
-//! Values of XPath.
+//! The values that expressions have.
 
 use crate::tree::{NodeId, NodeKind, Tree};
 
@@ -16,16 +16,16 @@ pub enum Item {
 pub enum Value {
     /// Nodes in document order.
     Nodes(Vec<Item>),
-    /// A truth value.
+    /// A truth value, as comparisons have it.
     Boolean(bool),
-    /// A number.
+    /// A number, which may be NaN.
     Number(f64),
-    /// A text.
+    /// A text, as literals and functions give it.
     Text(String),
 }
 
 impl Item {
-    /// Returns the string-value.
+    /// Returns the string-value of the entry.
     #[must_use]
     pub fn text(self, tree: &Tree) -> String {
         match self {

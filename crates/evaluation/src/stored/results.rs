@@ -32,9 +32,9 @@ pub enum StoredResultError {
     Form {
         /// Path of the file.
         path: PathBuf,
-        /// The benchmark.
+        /// Benchmark whose results were expected.
         benchmark: Benchmark,
-        /// What is wrong, and what is expected.
+        /// Description of the defect, and of the expected content.
         what: String,
     },
 }
@@ -46,7 +46,7 @@ pub struct StoredResult {
     pub path: String,
     /// Identifier of the task.
     pub id: String,
-    /// The answer.
+    /// The answer, in the form of evidence.
     pub answer: String,
     /// The score that the run itself recorded.
     pub recorded: Option<f64>,

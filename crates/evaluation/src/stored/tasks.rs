@@ -30,7 +30,7 @@ pub enum StoredTasksError {
         path: PathBuf,
         /// Benchmark whose tasks were searched for.
         benchmark: Benchmark,
-        /// What was expected there.
+        /// Description of the expected content.
         expected: &'static str,
     },
     /// A file does not have the form of the benchmark.
@@ -44,11 +44,11 @@ pub enum StoredTasksError {
     /// There is no such task.
     #[error("{benchmark} has no task {id}: {known}")]
     Unknown {
-        /// The benchmark.
+        /// Benchmark whose task was asked for.
         benchmark: Benchmark,
         /// Identifier that was asked for.
         id: String,
-        /// Which identifiers exist.
+        /// Description of the identifiers that exist.
         known: String,
     },
 }
@@ -58,9 +58,9 @@ pub enum StoredTasksError {
 pub struct TaskLine {
     /// Identifier of the task.
     pub id: String,
-    /// What it consists of, such as `5 key nodes`.
+    /// Number of its parts, such as `5 key nodes`.
     pub size: String,
-    /// The instruction.
+    /// The instruction, if the benchmark has any.
     pub intent: String,
 }
 
@@ -71,7 +71,7 @@ pub struct TaskProblem {
     pub task: String,
     /// A word for the kind of defect.
     pub kind: String,
-    /// What is wrong.
+    /// Description of the defect and its place.
     pub problem: String,
 }
 

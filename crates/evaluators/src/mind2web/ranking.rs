@@ -9,16 +9,16 @@ pub struct ScoredCandidate {
     pub id: String,
     /// Its text. Candidates with the same text share a score.
     pub text: String,
-    /// The score.
+    /// The score that the generator gave.
     pub score: f64,
 }
 
 /// The candidates of one step.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RankedStep {
-    /// The right ones.
+    /// The candidates on which acting is right.
     pub positive: Vec<ScoredCandidate>,
-    /// The wrong ones.
+    /// The candidates on which acting is wrong.
     pub negative: Vec<ScoredCandidate>,
 }
 

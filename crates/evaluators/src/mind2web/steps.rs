@@ -10,7 +10,7 @@ use crate::text::raised::Raised;
 /// A candidate element of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// The `backend_node_id`.
+    /// The `backend_node_id` of the element.
     pub id: String,
     /// The place that the candidate generator gave it, from 0; `None` without a generator, which counts as the first.
     pub rank: Option<u64>,
@@ -18,7 +18,7 @@ pub struct Candidate {
     pub is_positive: bool,
 }
 
-/// A recorded step.
+/// A step of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedStep {
     /// Identifier of the task.
@@ -53,7 +53,7 @@ impl RecordedStep {
     }
 }
 
-/// What a model predicted for a step.
+/// The choice of a model for a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prediction {
     /// The `backend_node_id` of the chosen element; `None` for none of them.
@@ -130,7 +130,7 @@ pub enum MacroSteps {
     /// Those before the last step with a right candidate, that step included, as in the published code: it computes the
     /// macro measures within its loop, after the early end of steps without one.
     UpToLastCounted,
-    /// All.
+    /// All steps of the run.
     All,
 }
 

@@ -15,16 +15,16 @@ pub struct Mind2WebFileError {
     pub task: String,
     /// The field at fault.
     pub place: String,
-    /// What was expected there.
+    /// Description of the expected content.
     pub expected: &'static str,
 }
 
-/// A recorded task.
+/// A task with its recorded steps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mind2WebTask {
-    /// The `annotation_id`.
+    /// The `annotation_id` of the data.
     pub id: String,
-    /// The instruction.
+    /// The instruction, `confirmed_task` in the data.
     pub intent: String,
     /// Name of the website.
     pub website: String,

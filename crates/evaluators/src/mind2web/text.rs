@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(f1("", " "), 1.0);
         assert_eq!(f1("CLICK", "click"), 0.0);
         assert_eq!(calculate_f1("TYPE () x", "TYPE x", F1Version::Generation), 1.0);
-        // `!#` is no part of the punctuation, whose order is that of ASCII.
+        // `!#` does not occur in the punctuation, whose order is that of ASCII.
         assert!(calculate_f1("TYPE !# x", "TYPE x", F1Version::Generation) < 1.0);
     }
 

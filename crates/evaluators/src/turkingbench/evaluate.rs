@@ -22,7 +22,7 @@ pub enum InstanceError {
     Malformed {
         /// The field at fault.
         place: String,
-        /// What was expected there.
+        /// Description of the expected content.
         expected: &'static str,
     },
     /// The benchmark's code raises on the files of the task.
@@ -30,7 +30,7 @@ pub enum InstanceError {
     Raised {
         /// Name of the task.
         task: String,
-        /// The exception.
+        /// The exception that the code raises.
         #[source]
         cause: Raised,
     },

@@ -10,13 +10,13 @@ use crate::text::python;
 /// One answer of one annotator.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Label {
-    /// A text.
+    /// A text, in columns of any texts.
     Text(String),
-    /// An integer.
+    /// An integer, in columns without empty cells.
     Integer(i128),
     /// A float other than NaN.
     Float(f64),
-    /// A truth value.
+    /// A truth value, in columns of nothing else.
     Boolean(bool),
     /// An empty cell of a column of numbers, whose object equals no other.
     Nan,

@@ -83,7 +83,7 @@ fn replaced(word: String, rules: &[(&str, &str)], holds: impl Fn(&str, &str) -> 
     word
 }
 
-/// Step 1a.
+/// Removes plurals, step 1a of the algorithm.
 fn plural(word: &str) -> String {
     if word.ends_with("ies") && word.len() == 4 {
         return format!("{}ie", &word[..1]);
@@ -91,7 +91,7 @@ fn plural(word: &str) -> String {
     replaced(word.to_owned(), &[("sses", "ss"), ("ies", "i"), ("ss", "ss"), ("s", "")], |_, _| true)
 }
 
-/// Step 1b.
+/// Removes `ed` and `ing`, step 1b.
 fn past(word: &str) -> String {
     if let Some(stem) = word.strip_suffix("ied") {
         return format!("{stem}{}", if word.len() == 4 { "ie" } else { "i" });
@@ -113,7 +113,7 @@ fn past(word: &str) -> String {
     if measure(stem) == 1 && ends_with_short_syllable(stem) { format!("{stem}e") } else { stem.to_owned() }
 }
 
-/// Step 1c.
+/// Replaces a final `y`, step 1c.
 fn final_y(word: &str) -> String {
     match word.strip_suffix('y') {
         Some(stem) if stem.len() > 1 && consonants(stem).last() == Some(&true) => format!("{stem}i"),
@@ -121,7 +121,7 @@ fn final_y(word: &str) -> String {
     }
 }
 
-/// Step 2.
+/// Shortens double suffixes, step 2.
 fn double_suffix(word: String) -> String {
     if let Some(stem) = word.strip_suffix("alli")
         && measure(stem) > 0
@@ -160,14 +160,14 @@ fn double_suffix(word: String) -> String {
     })
 }
 
-/// Step 3.
+/// Shortens suffixes such as `icate`, step 3.
 fn long_suffix(word: String) -> String {
     let rules =
         [("icate", "ic"), ("ative", ""), ("alize", "al"), ("iciti", "ic"), ("ical", "ic"), ("ful", ""), ("ness", "")];
     replaced(word, &rules, |stem, _| measure(stem) > 0)
 }
 
-/// Step 4.
+/// Removes suffixes such as `ance`, step 4.
 fn residual_suffix(word: String) -> String {
     let rules = [
         "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion", "ou", "ism", "ate",
@@ -177,7 +177,7 @@ fn residual_suffix(word: String) -> String {
     replaced(word, &rules, |stem, suffix| measure(stem) > 1 && (suffix != "ion" || stem.ends_with(['s', 't'])))
 }
 
-/// Step 5a.
+/// Removes a final `e`, step 5a.
 fn final_e(word: String) -> String {
     match word.strip_suffix('e') {
         Some(stem) if measure(stem) > 1 || (measure(stem) == 1 && !ends_with_short_syllable(stem)) => stem.to_owned(),
@@ -185,7 +185,7 @@ fn final_e(word: String) -> String {
     }
 }
 
-/// Step 5b.
+/// Removes one of two final `l`, step 5b.
 fn final_l(word: String) -> String {
     match word.strip_suffix('l') {
         Some(stem) if stem.ends_with('l') && measure(stem) > 1 => stem.to_owned(),

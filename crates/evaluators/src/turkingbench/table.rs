@@ -19,7 +19,7 @@ pub struct Table {
     pub columns: Vec<String>,
     /// The cells, by column.
     pub cells: Vec<Vec<Label>>,
-    /// Number of rows.
+    /// Number of rows below the header.
     pub rows: usize,
 }
 

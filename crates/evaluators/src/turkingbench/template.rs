@@ -4,7 +4,7 @@ use arenad_dom::{Tree, css, soup};
 
 use crate::text::raised::Raised;
 
-/// What Turkle finds in a template.
+/// The parts of a template that Turkle looks at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     /// Names of the placeholders, each once, in alphabetical order.

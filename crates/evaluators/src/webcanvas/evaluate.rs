@@ -19,7 +19,7 @@ pub struct Measures {
     pub reached: f64,
     /// Number of key nodes.
     pub nodes: usize,
-    /// Number of steps.
+    /// Number of steps that were compared.
     pub steps: usize,
     /// `finished`, `llm_finished` or `step_limit`, by the published rules.
     pub status: &'static str,
@@ -149,7 +149,7 @@ fn check(node: &KeyNode, at: usize, progress: &Progress<'_>, raised: &[String], 
         Some(Open::Html) => (Verdict::Inconclusive, Some("the trajectory lacks the HTML of the page".to_owned())),
         None if profile == Profile::Strict && node.rule() == NodeRule::Unknown => (
             Verdict::Unsupported,
-            Some("the benchmark has no such match, so that nobody can reach the node".to_owned()),
+            Some("the benchmark has no such match, so that the node cannot be reached".to_owned()),
         ),
         None if profile == Profile::Strict && node.reference.is_empty() => {
             (Verdict::Unsupported, Some("an empty reference is part of everything".to_owned()))

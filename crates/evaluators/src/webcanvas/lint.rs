@@ -14,7 +14,7 @@ pub struct NodeFinding {
     pub node: usize,
     /// A word for the kind of defect.
     pub kind: &'static str,
-    /// What is wrong.
+    /// Description of the defect and its cause.
     pub problem: String,
 }
 

@@ -48,9 +48,9 @@ fn is_digit(c: char) -> bool {
 pub struct Located {
     /// Name of the element.
     pub tag: String,
-    /// The CSS selector.
+    /// The CSS selector of the element.
     pub selector: String,
-    /// The XPath.
+    /// The XPath of the element.
     pub xpath: String,
 }
 

@@ -17,7 +17,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// Compares two texts.
+    /// Compares a found text with a reference.
     #[must_use]
     pub fn holds(self, found: &str, reference: &str) -> bool {
         match self {
@@ -81,9 +81,9 @@ const CLIMBED_MAX: usize = 3;
 /// How an element path is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// A CSS selector.
+    /// A CSS selector, as all key nodes have.
     Selector,
-    /// An XPath.
+    /// An XPath, as the code also accepts.
     XPath,
     /// Any other word, with which nothing matches.
     Other,
@@ -104,7 +104,7 @@ impl Method {
 /// Two element paths on a page, and the sites that they belong to.
 #[derive(Debug, Clone, Copy)]
 pub struct PathMatch<'a> {
-    /// The page.
+    /// The HTML of the page.
     pub html: &'a str,
     /// How the paths are written.
     pub method: Method,
@@ -262,6 +262,6 @@ mod tests {
         assert_eq!([fits("#d", "#e"), fits("#c", "#e"), fits("#b", "#e")], [Ok(true), Ok(true), Ok(true)]);
         assert_eq!(fits("#a", "#e"), Ok(false), "the fourth ancestor");
         assert_eq!(fits("#e", "#d"), Ok(false), "the other direction");
-        assert_eq!(fits("#a", "#b"), Ok(false), "a section is no container");
+        assert_eq!(fits("#a", "#b"), Ok(false), "a section does not lend its place");
     }
 }

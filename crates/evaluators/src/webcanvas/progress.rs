@@ -8,10 +8,10 @@ use super::matching::{self, Method, PathMatch, Rule};
 use super::strict;
 use super::task::{KeyNode, NodeRule, Target};
 
-/// What is seen of one step: the page, and the action that the agent chose on it.
+/// One step as it was seen: the page, and the action that the agent chose on it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Observation {
-    /// The page's address.
+    /// The address of the page.
     pub url: String,
     /// The page's HTML; `None` if it was not stored.
     pub html: Option<String>,
@@ -130,7 +130,7 @@ impl<'a> Progress<'a> {
         self.found.get(node)?.as_deref()
     }
 
-    /// What was missing to compare a node that is not reached.
+    /// Returns the data that were missing to compare a node that is not reached.
     #[must_use]
     pub fn open(&self, node: usize) -> Option<&Open> {
         self.open.get(node)?.as_ref()
@@ -230,7 +230,7 @@ fn judged(node: &KeyNode, found: &str, told: &KnownAnswers) -> Compared {
     Compared { score, found: Some(found.to_owned()) }
 }
 
-/// What an answer without a value leaves open.
+/// Returns the open state that follows from an answer without a value.
 pub(super) fn undecided(question: Question, answer: &Answer) -> Open {
     let (verdict, reason) = unseen(answer).unwrap_or((Verdict::Inconclusive, "the judge gave no number"));
     Open::Judge(verdict, Box::new(question), reason.to_owned())

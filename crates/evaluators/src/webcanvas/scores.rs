@@ -52,7 +52,7 @@ pub struct TaskScores {
 /// The measures of a run; the names are those of `result.json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunScores {
-    /// Number of tasks.
+    /// Number of tasks in the run.
     pub task_counts: usize,
     /// Mean over tasks of the share of nodes that were reached.
     pub average_step_score_rate: f64,
@@ -117,7 +117,7 @@ pub fn summarize(tasks: &[TaskScores], cost: f64) -> Result<RunScores, Raised> {
 
 /// Reads `reached / all`.
 fn parts(score: &str) -> Result<(f64, f64), Raised> {
-    let number = |text: &str| float(text).ok_or_else(|| Raised::new("ValueError", format!("`{text}` is no number")));
+    let number = |text: &str| float(text).ok_or_else(|| Raised::new("ValueError", format!("`{text}` is not a number")));
     match score.split('/').collect::<Vec<_>>().as_slice() {
         [points, nodes] => Ok((number(points)?, number(nodes)?)),
         _ => Err(Raised::new("ValueError", format!("`{score}` is not `reached / all`"))),

@@ -13,7 +13,7 @@ pub struct WebCanvasFileError {
     pub task: String,
     /// The field at fault.
     pub place: String,
-    /// What was expected there.
+    /// Description of the expected content.
     pub expected: String,
 }
 
@@ -22,7 +22,7 @@ pub struct WebCanvasFileError {
 pub struct WebCanvasTask {
     /// The `index` of the file: a number or a name.
     pub id: String,
-    /// The instruction.
+    /// The instruction of the task.
     pub intent: String,
     /// The number of steps of the recording.
     pub reference_length: f64,
@@ -40,13 +40,13 @@ pub struct KeyNode {
     pub function: String,
     /// The reference, or the rule for a judge.
     pub reference: String,
-    /// What is compared.
+    /// The part of a step that is compared.
     pub target: Target,
     /// Where the annotator was; the benchmark's code does not use it.
     pub recorded_url: Option<String>,
 }
 
-/// What a key node is compared with.
+/// The part of a step that a key node is compared with.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Target {
     /// The page's address, or one of its parameters.
@@ -70,7 +70,7 @@ pub enum Target {
     },
     /// A text that the agent stores.
     Cache,
-    /// The agent's answer.
+    /// The answer that the agent gives.
     Answer,
 }
 
@@ -82,7 +82,7 @@ pub enum NodeRule {
     Exact,
     /// The reference is a part.
     Included,
-    /// A judge decides.
+    /// A judge decides by a rule in words.
     Semantic,
     /// The benchmark has no such function, so that the node can never be reached.
     Unknown,

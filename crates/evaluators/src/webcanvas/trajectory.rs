@@ -5,20 +5,20 @@ use serde_json::Value;
 
 use super::progress::Observation;
 
-/// A file that is no trajectory.
+/// A file without the form of a trajectory.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the trajectory is malformed at `{place}`; expected {expected}")]
 pub struct TrajectoryError {
     /// The field at fault.
     pub place: String,
-    /// What was expected there.
+    /// Description of the expected content.
     pub expected: String,
 }
 
 /// The steps of an agent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Trajectory {
-    /// What was seen of each step.
+    /// The observations of the steps, in order.
     pub steps: Vec<Observation>,
     /// The state after the last action, which the published code does not look at.
     pub after: Option<Observation>,
@@ -32,7 +32,7 @@ pub struct Trajectory {
     pub recorded: Vec<String>,
 }
 
-/// arenad's own form.
+/// A trajectory in the form of arenad.
 #[derive(Debug, Serialize, Deserialize)]
 struct StoredTrajectory {
     steps: Vec<StoredStep>,
@@ -79,7 +79,7 @@ impl Trajectory {
         Ok(Self { steps, after, declared_done, cost_usd, status: None, recorded: Vec::new() })
     }
 
-    /// A result file has the address after each action, and no page. What an action saw is the address before it.
+    /// A result file has the address after each action, and no page. The address that an action saw is the one before it.
     fn of_result(result: &Value, list: &[Value]) -> Self {
         let text = |step: &Value, name: &str| step[name].as_str().filter(|text| *text != "None").map(str::to_owned);
         let status = text(result, "status");

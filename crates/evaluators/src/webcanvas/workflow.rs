@@ -36,7 +36,7 @@ fn field<'a>(object: &'a Value, name: &str) -> Result<&'a Value, Raised> {
 }
 
 fn text<'a>(object: &'a Value, name: &str) -> Result<&'a str, Raised> {
-    field(object, name)?.as_str().ok_or_else(|| Raised::new("TypeError", format!("`{name}` is no text")))
+    field(object, name)?.as_str().ok_or_else(|| Raised::new("TypeError", format!("`{name}` is not a text")))
 }
 
 fn parsed(url: &str) -> Result<crate::text::urls::Split, Raised> {
