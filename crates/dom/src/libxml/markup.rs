@@ -27,6 +27,9 @@ const BOOLEAN: [&str; 13] = [
     "nowrap", "readonly", "selected",
 ];
 
+/// Names and values of attributes, each name once.
+type Attributes = Vec<(String, String)>;
+
 const SPACES: [char; 5] = [' ', '\t', '\n', '\r', '\u{c}'];
 
 impl<'a> Scanner<'a> {
@@ -132,7 +135,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The name and the attributes of a tag; `None` if the text ends inside of it.
-    fn tag(&mut self) -> Option<(String, Vec<(String, String)>, bool)> {
+    fn tag(&mut self) -> Option<(String, Attributes, bool)> {
         let is_end = |c: char| SPACES.contains(&c) || c == '/' || c == '>';
         let end = self.rest.find(is_end).unwrap_or(self.rest.len());
         let name = self.take(end, 0).to_ascii_lowercase();

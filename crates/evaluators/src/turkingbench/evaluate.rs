@@ -219,7 +219,7 @@ fn state(page: &Tree, name: &str) -> Option<FieldState> {
             let is_checked = |node: &&NodeId| page.attribute(**node, "checked").is_some();
             let checked =
                 all.iter().filter(is_checked).map(|node| Some(value(*node).unwrap_or_else(|| "on".to_owned())));
-            if kind == "radio" { checked.last().into_iter().collect() } else { checked.collect() }
+            if kind == "radio" { checked.rev().take(1).collect() } else { checked.collect() }
         }
         _ => all.iter().map(|node| value(*node)).collect(),
     };
