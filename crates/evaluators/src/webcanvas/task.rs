@@ -163,17 +163,20 @@ pub fn read_one(task: &Value, at: usize) -> Result<WebCanvasTask, WebCanvasFileE
         };
         let target = if function.contains("url") {
             Target::Url {
-                key: content["key"]
-                    .as_str()
-                    .map(str::to_owned)
-                    .ok_or_else(|| wrong(&place("content.key"), "a text"))?,
+                key: match content.get("key") {
+                    Some(Value::String(key)) => key.clone(),
+                    // Python takes these for no key.
+                    Some(Value::Null | Value::Bool(false)) => String::new(),
+                    _ => return Err(wrong(&place("content.key"), "a text")),
+                },
             }
         } else if function.contains("element_path") {
             let method = entry["method"].as_str().ok_or_else(|| wrong(&place("method"), "`selector` or `xpath`"))?;
             Target::Path { method: Method::named(method), netloc: text("netloc")? }
         } else if function.contains("element_value") {
             Target::Value {
-                path: content.get("path").and_then(Value::as_str).map(str::to_owned),
+                // A path without a text leads to no element.
+                path: content.get("path").map(|path| path.as_str().unwrap_or_default().to_owned()),
                 netloc: text("netloc")?,
             }
         } else if function.contains("final_answer") {
