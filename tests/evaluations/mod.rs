@@ -10,3 +10,4 @@ mod batches;
 mod episodes;
 mod live;
 mod recorded;
+mod stored;

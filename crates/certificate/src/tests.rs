@@ -140,6 +140,31 @@ fn benchmark_evidence(benchmark: Benchmark) -> (JudgedEvidence, Judgement) {
             let answer = json!({ "task_type": "RETRIEVE", "status": "SUCCESS", "retrieved_data": ["5"] });
             (task, answer.to_string(), Some(Traffic::of(HAR.as_bytes().to_vec())))
         }
+        Benchmark::WebCanvas => {
+            let task = json!({
+                "index": 1, "task": "?", "reference_task_length": 2,
+                "evaluation": [{ "match_function_name": "url_included_match",
+                                 "content": { "key": "", "reference_answer": "/a", "url": "http://h/a" } }],
+            });
+            (task, json!({ "steps": [{ "url": "http://h/a" }] }).to_string(), None)
+        }
+        Benchmark::TurkingBench => {
+            let task = json!({
+                "task": "t", "instance": 0, "input": [["text", "x"]], "fields": [{ "name": "q", "type": "text" }],
+                "labels": { "q": ["five", 0.1, null] },
+                "initial": [{ "name": "q", "type": "text", "values": [""], "displayed": true }],
+            });
+            (task, json!({ "answers": { "q": "five" } }).to_string(), None)
+        }
+        Benchmark::Mind2Web => {
+            let task = json!({
+                "annotation_id": "t", "website": "w", "confirmed_task": "?",
+                "actions": [{ "action_uid": "u", "operation": { "op": "CLICK", "value": "" },
+                              "pos_candidates": [{ "backend_node_id": "1", "rank": 0 }],
+                              "neg_candidates": [{ "backend_node_id": "2", "rank": 1 }] }],
+            });
+            (task, json!({ "predictions": { "u": { "element": "1", "action": "CLICK " } } }).to_string(), None)
+        }
         _ => {
             let task = json!({
                 "task_id": 1, "sites": ["shopping"], "start_url": "__SHOPPING__", "intent": "?", "weight": 0.1,

@@ -72,7 +72,7 @@ impl<'a> Witness<'a> {
             Question::Content { place } => self.on_page(place, CONTENT, &[]).await,
             Question::Script { place, prepare, expression } => self.on_page(place, expression, prepare).await,
             Question::Helper { place, call } => self.helper(call, Some(place)).await,
-            Question::Judge(_) | Question::Look { .. } => {
+            Question::Judge(_) | Question::Rule(_) | Question::Look { .. } => {
                 Err(Doubt::Unsupported("a judge answers this, not a look at a site".to_owned()))
             }
             Question::Pictures { place, selector } => return answer_of(self.pictures(place, selector).await),
@@ -84,7 +84,7 @@ impl<'a> Witness<'a> {
     /// Returns whether a site of the environment could answer the question; a judge or files answer other questions.
     pub(crate) fn knows(&self, question: &Question) -> bool {
         match question {
-            Question::Judge(_) | Question::Look { .. } => false,
+            Question::Judge(_) | Question::Rule(_) | Question::Look { .. } => false,
             Question::Reference { source } => self.place(source).is_ok(),
             Question::Content { .. }
             | Question::Script { .. }

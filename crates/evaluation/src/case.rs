@@ -1,13 +1,14 @@
 //! A task and the result that the agent left, ready to be judged.
 
-use arenad_evaluators::ground_truth;
 use arenad_evaluators::visualwebarena;
 use arenad_evaluators::webarena::{self, EpisodeContext, TaskError, WebArenaTask};
 use arenad_evaluators::webarena_verified::{self as verified, Day, Submission, today};
+use arenad_evaluators::{ground_truth, mind2web, turkingbench, webcanvas};
 use arenad_verdict::question::{KnownAnswers, Question};
 use arenad_verdict::{Profile, Report};
 
 use super::placeholders;
+use super::stored::StoredCase;
 use arenad_verdict::Benchmark;
 use arenad_verdict::{EpisodeEvidence, EpisodeReports};
 
@@ -20,6 +21,18 @@ pub enum CaseError {
     /// The task does not have the format of WebArena-Verified.
     #[error(transparent)]
     Verified(#[from] verified::VerifiedFileError),
+    /// The task does not have the format of WebCanvas.
+    #[error(transparent)]
+    WebCanvas(#[from] webcanvas::WebCanvasFileError),
+    /// The stored steps do not have the form of a trajectory.
+    #[error(transparent)]
+    Trajectory(#[from] webcanvas::TrajectoryError),
+    /// The instance or its answer does not have the format of TurkingBench.
+    #[error(transparent)]
+    Turking(#[from] turkingbench::InstanceError),
+    /// The task does not have the format of Mind2Web.
+    #[error(transparent)]
+    Mind2Web(#[from] mind2web::Mind2WebFileError),
     /// The benchmark's own code would fail on the task.
     #[error("task {task}: the benchmark's own code fails on it")]
     Task {
@@ -41,6 +54,7 @@ enum CaseKind {
     WebArena { task: Box<WebArenaTask>, context: EpisodeContext },
     VisualWebArena { task: Box<WebArenaTask>, context: EpisodeContext },
     Verified { task: Box<verified::VerifiedTask>, submission: Box<Submission> },
+    Stored(Box<StoredCase>),
 }
 
 impl EvaluationCase {
@@ -51,6 +65,9 @@ impl EvaluationCase {
     /// Returns an error if the task does not have the format of its benchmark.
     pub fn of(evidence: &EpisodeEvidence) -> Result<Self, CaseError> {
         let kind = match evidence.benchmark {
+            Benchmark::WebCanvas | Benchmark::TurkingBench | Benchmark::Mind2Web => {
+                CaseKind::Stored(Box::new(StoredCase::of(evidence)?))
+            }
             Benchmark::WebArenaVerified => {
                 let task = verified::read_one(evidence.task.clone(), &evidence.urls)?;
                 let submission = match &evidence.traffic {
@@ -92,6 +109,7 @@ impl EvaluationCase {
         match &self.kind {
             CaseKind::WebArena { task, .. } | CaseKind::VisualWebArena { task, .. } => &task.intent,
             CaseKind::Verified { task, .. } => &task.intent,
+            CaseKind::Stored(stored) => stored.intent(),
         }
     }
 
@@ -101,6 +119,7 @@ impl EvaluationCase {
         match &self.kind {
             CaseKind::WebArena { task, .. } | CaseKind::VisualWebArena { task, .. } => &task.sites,
             CaseKind::Verified { task, .. } => &task.sites,
+            CaseKind::Stored(_) => &[],
         }
     }
 
@@ -118,6 +137,7 @@ impl EvaluationCase {
                     visualwebarena::questions(context, &task.eval, told, *profile)
                 }
                 CaseKind::Verified { .. } => Ok(Vec::new()),
+                CaseKind::Stored(stored) => Ok(stored.questions(told, *profile)),
             };
             for question in asked.map_err(|cause| self.failed(cause))? {
                 if !open.contains(&question) {
@@ -138,6 +158,7 @@ impl EvaluationCase {
             CaseKind::WebArena { task, context } => webarena::evaluate(context, &task.eval, told, profile),
             CaseKind::VisualWebArena { task, context } => visualwebarena::evaluate(context, &task.eval, told, profile),
             CaseKind::Verified { task, submission } => Ok(verified::evaluate(task, submission, profile)),
+            CaseKind::Stored(stored) => Ok(stored.report(told, profile)),
         };
         judged.map_err(|cause| self.failed(cause))
     }
@@ -150,7 +171,7 @@ impl EvaluationCase {
                 .map(|fault| format!("the published check is known to be wrong: {} ({})", fault.reason, fault.source))
                 .into_iter()
                 .collect(),
-            CaseKind::VisualWebArena { .. } => Vec::new(),
+            CaseKind::VisualWebArena { .. } | CaseKind::Stored(_) => Vec::new(),
             CaseKind::Verified { task, submission } => match &submission.trace {
                 Ok(trace) => {
                     let lacks = trace.lacks(&task.sites).map(|lacks| format!("the recording is not whole: {lacks}"));

@@ -17,6 +17,7 @@ pub mod pictures;
 mod placeholders;
 pub mod render;
 pub mod results;
+pub mod stored;
 mod summary;
 mod tasks;
 

@@ -31,6 +31,8 @@ fn candidates(benchmark: Benchmark) -> &'static [&'static [&'static str]] {
             &["assets/dataset/webarena-verified.json"],
             &["webarena-verified.json"],
         ],
+        // Their tasks have other forms: see `stored/tasks.rs`.
+        Benchmark::WebCanvas | Benchmark::TurkingBench | Benchmark::Mind2Web => &[&["a file of its own form"]],
     }
 }
 

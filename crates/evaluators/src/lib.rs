@@ -37,12 +37,15 @@
 //! ```
 
 pub mod ground_truth;
+pub mod mind2web;
 pub mod native;
 mod strict;
 pub mod text;
+pub mod turkingbench;
 pub mod visualwebarena;
 pub mod webarena;
 pub mod webarena_verified;
+pub mod webcanvas;
 
 /// The version of the evaluators, which certificates name.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

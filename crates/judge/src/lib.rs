@@ -1,5 +1,5 @@
 //! Judges of meaning: they decide whether an answer means the same as a reference, and describe pictures. Evaluators
-//! ask questions ([`Question::Judge`], [`Question::Look`]). The evaluators' caller passes each question to a [`Judge`]
+//! ask questions ([`Question::Judge`], [`Question::Rule`], [`Question::Look`]). The evaluators' caller passes each question to a [`Judge`]
 //! by [`answer`], and passes the resulting [`Answer`] back.
 //!
 //! There are three judges: [`Off`], which leaves the verdict open (`needs_judge`); [`EndpointJudge`], a model behind an
@@ -46,7 +46,7 @@ pub use endpoint::{EndpointJudge, Settings};
 pub use prompt::{About, Prompt};
 
 use arenad_evaluators::visualwebarena::similarity::Pixels;
-use arenad_verdict::question::{Answer, KnownAnswers, Picture, Question, TextComparison};
+use arenad_verdict::question::{Answer, KnownAnswers, Picture, Question, RuleQuestion, TextComparison};
 
 /// A source of replies to prompts.
 #[async_trait]
@@ -120,6 +120,7 @@ impl Judge for Off {
 pub async fn answer(judge: &dyn Judge, question: &Question, told: &KnownAnswers) -> Option<Answer> {
     match question {
         Question::Judge(comparison) => Some(compare(judge, comparison).await),
+        Question::Rule(question) => Some(grade(judge, question).await),
         Question::Look { place, selector, question } => {
             let asked = Question::Pictures { place: place.clone(), selector: selector.clone() };
             Some(match told.ask(&asked) {
@@ -137,6 +138,18 @@ pub async fn compare(judge: &dyn Judge, comparison: &TextComparison) -> Answer {
     match judge.reply(&prompt).await {
         Ok(reply) => match prompt.verdict(&reply) {
             Some(same) => Answer::Value(Value::Bool(same)),
+            None => unanswered(&JudgeError::NoVerdict(shortened(&reply))),
+        },
+        Err(error) => unanswered(&error),
+    }
+}
+
+/// Asks a judge how far a text satisfies a rule. Returns a number from 0 to 1, or the reason why there is none.
+pub async fn grade(judge: &dyn Judge, question: &RuleQuestion) -> Answer {
+    let prompt = Prompt::rule(question);
+    match judge.reply(&prompt).await {
+        Ok(reply) => match prompt.grade(&reply) {
+            Some(grade) => Answer::Value(Value::from(grade)),
             None => unanswered(&JudgeError::NoVerdict(shortened(&reply))),
         },
         Err(error) => unanswered(&error),

@@ -143,7 +143,8 @@ pub struct Report {
     pub profile: Profile,
     /// The verdict on the whole task.
     pub verdict: Verdict,
-    /// 1 if the task passed, 0 if it failed, and `None` otherwise.
+    /// 1 if the task passed, 0 if it failed, and `None` otherwise. WebCanvas, TurkingBench and Mind2Web give shares: of
+    /// key nodes, of fields, of steps.
     pub score: Option<f64>,
     /// The checks, in the order of the task.
     pub checks: Vec<Check>,

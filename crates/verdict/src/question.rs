@@ -61,6 +61,8 @@ pub enum Question {
     },
     /// Asks whether two texts mean the same. The answer is a Boolean.
     Judge(TextComparison),
+    /// Asks how far a text satisfies a rule in words. The answer is a number from 0 to 1.
+    Rule(RuleQuestion),
 }
 
 /// A page that a question refers to.
@@ -97,6 +99,17 @@ pub struct TextComparison {
     pub reference: String,
     /// The text that the agent gave.
     pub answer: String,
+}
+
+/// A rule in words, such as "Decide whether the place is New York", and the text that it is applied to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct RuleQuestion {
+    /// The rule, in the words of the task.
+    pub rule: String,
+    /// The text of the agent.
+    pub answer: String,
+    /// Whether the wording is that of arenad, which the text cannot break out of. Otherwise it is WebCanvas' own.
+    pub strict: bool,
 }
 
 /// The kind of equivalence that a judge decides.
@@ -218,7 +231,7 @@ impl KnownAnswers {
     /// pictures that were unavailable.
     pub fn reopen(&mut self) {
         self.0.retain(|question, answer| match question {
-            Question::Judge(_) | Question::Look { .. } | Question::Reference { .. } => {
+            Question::Judge(_) | Question::Rule(_) | Question::Look { .. } | Question::Reference { .. } => {
                 !matches!(answer, Answer::NoJudge(_) | Answer::Unavailable(_))
             }
             _ => true,
@@ -230,7 +243,9 @@ impl KnownAnswers {
     #[must_use]
     pub fn ask(&self, question: &Question) -> Answer {
         self.0.get(question).cloned().unwrap_or_else(|| match question {
-            Question::Judge(_) | Question::Look { .. } => Answer::NoJudge("no judge was asked".to_owned()),
+            Question::Judge(_) | Question::Rule(_) | Question::Look { .. } => {
+                Answer::NoJudge("no judge was asked".to_owned())
+            }
             _ => Answer::Unavailable("the question was not answered".to_owned()),
         })
     }

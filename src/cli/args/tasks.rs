@@ -91,6 +91,8 @@ pub struct TasksLintArgs {
     /// Also run every check on sites in the initial state of its task, and report checks that pass or cannot run
     #[arg(long)]
     pub live: bool,
+    #[command(flatten)]
+    pub stored: crate::cli::tasks::stored::StoredChoice,
     /// Folder that contains environments/ and compose/, or a folder below it [default: found from the working directory
     /// upwards, in ARENAD_PATH, or beside the program]
     #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]
@@ -105,6 +107,8 @@ pub struct TasksLsArgs {
     /// Environment, the same as the argument ENVIRONMENT
     #[arg(id = "named", short = 'e', long = "environment", value_name = "NAME")]
     pub named: Option<String>,
+    #[command(flatten)]
+    pub stored: crate::cli::tasks::stored::StoredChoice,
     /// Folder that contains environments/ and compose/, or a folder below it [default: found from the working directory
     /// upwards, in ARENAD_PATH, or beside the program]
     #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]
@@ -119,6 +123,8 @@ pub struct TasksShowArgs {
     /// Name of the environment [default: mini]
     #[arg(short, long, value_name = "NAME")]
     pub environment: Option<String>,
+    #[command(flatten)]
+    pub stored: crate::cli::tasks::stored::StoredChoice,
     /// Folder that contains environments/ and compose/, or a folder below it [default: found from the working directory
     /// upwards, in ARENAD_PATH, or beside the program]
     #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]

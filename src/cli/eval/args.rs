@@ -14,16 +14,18 @@ use arenad_verdict::Profile;
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("what").args(["task", "results", "from"]).required(true)), after_help = AFTER)]
 pub struct EvalArgs {
-    /// Number of the task, or for VisualWebArena a name such as `shopping/35`
+    /// Number of the task, or a name such as `shopping/35` for VisualWebArena and `Abstractive Summary/0` for TurkingBench
     #[arg(long, value_name = "ID", requires = "benchmark")]
     pub task: Option<String>,
-    /// Folder with results of WebArena, BrowserGym, AgentLab or WebArena-Verified
-    #[arg(long, value_name = "DIR")]
+    /// Folder with results of WebArena, BrowserGym, AgentLab or WebArena-Verified; for the other benchmarks, a file or
+    /// folder with trajectories, answers or predictions
+    #[arg(long, value_name = "FILE|DIR")]
     pub results: Option<PathBuf>,
     /// Evidence file that --evidence wrote, or folder of such files, to judge again without sites
     #[arg(long, value_name = "FILE|DIR")]
     pub from: Option<PathBuf>,
-    /// Benchmark: webarena, visualwebarena or webarena-verified; applies to results that do not name theirs
+    /// Benchmark: webarena, visualwebarena, webarena-verified, webcanvas, turkingbench or mind2web; applies to results that
+    /// do not name theirs
     #[arg(long, value_name = "NAME", value_parser = benchmark)]
     pub benchmark: Option<Benchmark>,
     /// Task file of the benchmark, folder that contains it, or folder of rendered tasks
@@ -35,7 +37,7 @@ pub struct EvalArgs {
     /// URL of a site during the episode, such as SHOPPING=http://localhost:7770; may be repeated
     #[arg(long = "site", value_name = "NAME=URL", value_parser = site)]
     pub sites: Vec<(String, String)>,
-    /// Answer of the agent; for webarena-verified, its answer as JSON
+    /// Answer of the agent; as JSON for webarena-verified, webcanvas, turkingbench and mind2web
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub answer: Option<String>,
     /// File that contains the answer

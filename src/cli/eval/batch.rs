@@ -9,6 +9,7 @@ use std::sync::Arc;
 use comfy_table::Cell;
 use futures_util::StreamExt;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::args::EvalArgs;
 use super::local::Local;
@@ -27,25 +28,28 @@ const WHY_MAX: usize = 100;
 
 /// One result and the outcome of its evaluation.
 #[derive(Serialize)]
-struct BatchOutcome {
+pub(super) struct BatchOutcome {
     /// The file or folder of the result.
-    path: String,
+    pub(super) path: String,
     /// The reports, unless the evaluation failed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    evaluated: Option<EpisodeReports>,
+    pub(super) evaluated: Option<EpisodeReports>,
     /// The score that the benchmark run itself recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    recorded: Option<f64>,
+    pub(super) recorded: Option<f64>,
     /// The error that prevented reading or judging.
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
+    pub(super) error: Option<String>,
 }
 
 /// The whole batch, in the shape of `--json`.
 #[derive(Serialize)]
-struct Batch {
-    results: Vec<BatchOutcome>,
-    summary: Summary,
+pub(super) struct Batch {
+    pub(super) results: Vec<BatchOutcome>,
+    pub(super) summary: Summary,
+    /// The measures that a benchmark publishes, by profile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) measures: Option<Map<String, Value>>,
 }
 
 arenad_model::text_error! {
@@ -87,7 +91,7 @@ pub(super) async fn run(global: &Global, args: &EvalArgs, folder: &Path) -> Resu
         summary.add(outcome.evaluated.as_ref());
     }
     let code = if summary.unreadable == 0 { exit_code::OK } else { exit_code::FAILED };
-    let batch = Batch { results, summary };
+    let batch = Batch { results, summary, measures: None };
     if global.json {
         output::print_json(&batch)?;
     } else {
@@ -100,7 +104,7 @@ impl<'a> Common<'a> {
     async fn new(global: &Global, args: &'a EvalArgs, folder: &'a Path) -> Result<Self, CommandFailure> {
         let (mut files, mut urls) = (BTreeMap::new(), BTreeMap::new());
         // A missing task file is an error only if one of the results belongs to its benchmark.
-        for benchmark in Benchmark::ALL {
+        for benchmark in Benchmark::OF_SITES {
             files.insert(
                 benchmark,
                 task_files(args, benchmark).map(Arc::new).map_err(|failure| NoTaskFiles::from(said(&failure.error))),
@@ -166,7 +170,7 @@ impl<'a> Common<'a> {
 }
 
 /// Returns the file name of a result's evidence, derived from the path below the batch's folder so that it is unique.
-fn file_name(folder: &Path, result: &Path) -> String {
+pub(super) fn file_name(folder: &Path, result: &Path) -> String {
     let parts = result.strip_prefix(folder).unwrap_or(result).iter().map(|part| part.to_string_lossy());
     let path = parts.collect::<Vec<_>>().join(".");
     let bare = path.strip_suffix(EVIDENCE).or_else(|| path.strip_suffix(".html")).unwrap_or(&path);
@@ -174,11 +178,11 @@ fn file_name(folder: &Path, result: &Path) -> String {
 }
 
 /// Returns an error with its causes, on one line.
-fn said(error: &anyhow::Error) -> String {
+pub(super) fn said(error: &anyhow::Error) -> String {
     error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
-fn show(batch: &Batch) {
+pub(super) fn show(batch: &Batch) {
     let profiles: Vec<&str> = batch.summary.profiles.keys().copied().collect();
     let has_recorded = batch.results.iter().any(|outcome| outcome.recorded.is_some());
     let headings: Vec<String> = ["BENCHMARK", "TASK", "SITES"]
@@ -212,6 +216,28 @@ fn show(batch: &Batch) {
     outln!("");
     for (profile, tally) in &batch.summary.profiles {
         outln!("{profile}: {}", counted(tally));
+    }
+    for (profile, own) in batch.measures.iter().flatten() {
+        outln!("\nmeasures of the benchmark, {profile}");
+        measured(own, "  ");
+    }
+}
+
+/// Prints measures: numbers in lines, and groups below their names.
+fn measured(own: &Value, indent: &str) {
+    let Value::Object(entries) = own else { return };
+    for (name, value) in entries {
+        match value {
+            Value::Object(_) => {
+                outln!("{indent}{name}");
+                measured(value, &format!("{indent}  "));
+            }
+            Value::Number(number) if number.is_f64() => {
+                outln!("{indent}{name:<28} {:.4}", number.as_f64().unwrap_or_default());
+            }
+            Value::Null => outln!("{indent}{name:<28} -"),
+            other => outln!("{indent}{name:<28} {}", other.to_string().trim_matches('"')),
+        }
     }
 }
 

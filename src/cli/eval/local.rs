@@ -39,7 +39,7 @@ impl Local<'_> {
 
     async fn answer(self, question: &Question, evidence: &EpisodeEvidence) -> Option<Answer> {
         match question {
-            Question::Judge(_) => judge::answer(self.judge?, question, &evidence.told).await,
+            Question::Judge(_) | Question::Rule(_) => judge::answer(self.judge?, question, &evidence.told).await,
             Question::Look { place, selector, .. } => {
                 // The pictures are fetched first, because the question about their content depends on them.
                 let seen = Question::Pictures { place: place.clone(), selector: selector.clone() };
@@ -57,7 +57,7 @@ impl Local<'_> {
 }
 
 fn is_for_sites(question: &Question) -> bool {
-    !matches!(question, Question::Judge(_) | Question::Look { .. })
+    !matches!(question, Question::Judge(_) | Question::Rule(_) | Question::Look { .. })
 }
 
 /// Returns whether a picture's address belongs to one of the sites.

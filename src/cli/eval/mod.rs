@@ -9,6 +9,7 @@ mod judge;
 mod local;
 mod one;
 pub mod places;
+pub mod stored;
 
 use std::path::Path;
 
@@ -25,6 +26,9 @@ use arenad_verdict::{Profile, Report, SideBySide};
 /// Judges one episode, a folder of results, or stored evidence.
 pub async fn run(global: &Global, args: &EvalArgs) -> Result<u8, CommandFailure> {
     if let Some(from) = &args.from {
+        if let (true, Some(benchmark)) = (from.is_dir(), args.benchmark.filter(|benchmark| benchmark.is_stored())) {
+            return stored::batch(global, args, benchmark, from).await;
+        }
         if from.is_dir() {
             return batch::run(global, args, from).await;
         }
@@ -33,6 +37,12 @@ pub async fn run(global: &Global, args: &EvalArgs) -> Result<u8, CommandFailure>
         return one::again(global, args, evidence).await;
     }
     match (&args.results, &args.task, args.benchmark) {
+        (Some(results), _, Some(benchmark)) if benchmark.is_stored() => {
+            stored::batch(global, args, benchmark, results).await
+        }
+        (None, Some(task), Some(benchmark)) if benchmark.is_stored() => {
+            stored::run(global, args, benchmark, task).await
+        }
         (Some(results), _, _) => batch::run(global, args, results).await,
         (None, Some(task), Some(benchmark)) => one::run(global, args, benchmark, task).await,
         _ => Err(CommandFailure::usage("nothing to judge: pass --task with --benchmark, --results or --from")),

@@ -118,7 +118,7 @@ async fn look(
     Ok(())
 }
 
-fn answer(args: &EvalArgs) -> Result<String, CommandFailure> {
+pub(super) fn answer(args: &EvalArgs) -> Result<String, CommandFailure> {
     match (&args.answer, &args.answer_file) {
         (Some(answer), _) => Ok(answer.clone()),
         (None, Some(file)) => {

@@ -40,6 +40,12 @@ pub async fn run(global: &Global, args: &RenderArgs) -> Result<u8, CommandFailur
         return Err(CommandFailure::usage("WebArena-Verified has no rendered tasks")
             .hint("its own code takes the sites' addresses from its configuration"));
     }
+    if args.benchmark.is_stored() {
+        return Err(CommandFailure::usage(format!(
+            "tasks of {} name no sites, so there is nothing to render",
+            args.benchmark
+        )));
+    }
     let named = args.environment.as_deref();
     let urls = places::of(global, named, Some(named.unwrap_or(definition::DEFAULT)), &args.sites).await?;
     let files =

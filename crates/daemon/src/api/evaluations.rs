@@ -156,9 +156,15 @@ impl From<EvaluatingError> for ApiError {
     fn from(error: EvaluatingError) -> Self {
         let detail = describe(&error);
         match error {
-            EvaluatingError::Case(CaseError::WebArena(_) | CaseError::Verified(_) | CaseError::Task { .. }) => {
-                bad_task(detail)
-            }
+            EvaluatingError::Case(
+                CaseError::WebArena(_)
+                | CaseError::Verified(_)
+                | CaseError::WebCanvas(_)
+                | CaseError::Trajectory(_)
+                | CaseError::Turking(_)
+                | CaseError::Mind2Web(_)
+                | CaseError::Task { .. },
+            ) => bad_task(detail),
             EvaluatingError::Reset(_) => {
                 Self::new(StatusCode::CONFLICT, "busy", detail).hint("evaluate an episode before its sites are reset")
             }

@@ -105,6 +105,9 @@ fn number_repr(number: &serde_json::Number) -> String {
 /// `repr(float)`: the shortest digits that denote the same number, with an exponent below 1e-4 and from 1e16 on.
 #[must_use]
 pub fn float_repr(float: f64) -> String {
+    if !float.is_finite() {
+        return float.to_string().to_lowercase();
+    }
     let magnitude = float.abs();
     if magnitude != 0.0 && !(1e-4..1e16).contains(&magnitude) {
         let text = format!("{float:e}");

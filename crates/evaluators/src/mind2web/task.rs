@@ -1,0 +1,182 @@
+//! Tasks and prediction files.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::steps::{Candidate, Prediction, RecordedStep};
+use super::text::{postprocess_action, postprocess_action_free_text};
+
+/// A task or a prediction file that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("Mind2Web task {task}: `{place}` is missing or malformed; expected {expected}")]
+pub struct Mind2WebFileError {
+    /// Identifier of the task.
+    pub task: String,
+    /// The field at fault.
+    pub place: String,
+    /// Description of the expected content.
+    pub expected: &'static str,
+}
+
+/// A task with its recorded steps.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mind2WebTask {
+    /// The `annotation_id` of the data.
+    pub id: String,
+    /// The instruction, `confirmed_task` in the data.
+    pub intent: String,
+    /// Name of the website.
+    pub website: String,
+    /// The steps, in order.
+    pub steps: Vec<RecordedStep>,
+}
+
+/// Reads a data file: a list of tasks.
+///
+/// # Errors
+///
+/// Returns an error that names the task and the field at fault.
+pub fn read(text: &str) -> Result<Vec<Mind2WebTask>, Mind2WebFileError> {
+    let wrong = |expected| Mind2WebFileError { task: "list".into(), place: "the file".into(), expected };
+    let value: Value = serde_json::from_str(text).map_err(|_| wrong("JSON"))?;
+    value.as_array().ok_or_else(|| wrong("a list of tasks"))?.iter().map(read_one).collect()
+}
+
+/// Reads one task.
+///
+/// # Errors
+///
+/// Returns an error that names the field at fault.
+pub fn read_one(task: &Value) -> Result<Mind2WebTask, Mind2WebFileError> {
+    let id = task["annotation_id"].as_str().unwrap_or_default().to_owned();
+    let wrong = |place: String, expected| Mind2WebFileError { task: id.clone(), place, expected };
+    let text = |name: &str| task[name].as_str().map(str::to_owned).ok_or_else(|| wrong(name.to_owned(), "a text"));
+    let website = text("website")?;
+    let actions = task["actions"].as_array().ok_or_else(|| wrong("actions".to_owned(), "a list"))?;
+    let mut steps = Vec::new();
+    for (at, action) in actions.iter().enumerate() {
+        let field = |name: &str| format!("actions[{at}].{name}");
+        let word =
+            |value: &Value, name: &str| value.as_str().map(str::to_owned).ok_or_else(|| wrong(field(name), "a text"));
+        let mut candidates = Vec::new();
+        for (list, is_positive) in [("pos_candidates", true), ("neg_candidates", false)] {
+            for entry in action[list].as_array().ok_or_else(|| wrong(field(list), "a list"))? {
+                let id = word(&entry["backend_node_id"], &format!("{list}.backend_node_id"))?;
+                candidates.push(Candidate { id, rank: entry["rank"].as_u64(), is_positive });
+            }
+        }
+        steps.push(RecordedStep {
+            task: id.clone(),
+            action: word(&action["action_uid"], "action_uid")?,
+            website: website.clone(),
+            operation: word(&action["operation"]["op"], "operation.op")?,
+            value: action["operation"]["value"].as_str().unwrap_or_default().to_owned(),
+            candidates,
+        });
+    }
+    text("annotation_id")?;
+    Ok(Mind2WebTask { intent: text("confirmed_task")?, website, steps, id })
+}
+
+/// Returns the part of a task that judging needs, which is a thousandth of it: pages and attributes are left out.
+#[must_use]
+pub fn slim(task: &Value) -> Value {
+    let candidates = |list: &Value| {
+        let slim = |entry: &Value| json!({ "backend_node_id": entry["backend_node_id"], "rank": entry["rank"] });
+        Value::from(list.as_array().map(|list| list.iter().map(slim).collect::<Vec<_>>()).unwrap_or_default())
+    };
+    let action = |action: &Value| {
+        json!({
+            "action_uid": action["action_uid"], "operation": action["operation"],
+            "pos_candidates": candidates(&action["pos_candidates"]),
+            "neg_candidates": candidates(&action["neg_candidates"]),
+        })
+    };
+    let actions = task["actions"].as_array().map(|actions| actions.iter().map(action).collect::<Vec<_>>());
+    json!({
+        "annotation_id": task["annotation_id"], "website": task["website"], "domain": task["domain"],
+        "subdomain": task["subdomain"], "confirmed_task": task["confirmed_task"], "actions": actions,
+    })
+}
+
+/// The predictions of a file, by task and action.
+pub type Predictions = BTreeMap<String, BTreeMap<String, Prediction>>;
+
+/// Reads a prediction file of the published code: `*_predictions_top*.json`, with an element and an action for each step,
+/// or `*_outputs_top*.json`, with the replies of the model. Replies of language models name their choice by `Answer: `.
+///
+/// # Errors
+///
+/// Returns an error that names the entry at fault.
+pub fn predictions(text: &str) -> Result<Predictions, Mind2WebFileError> {
+    let wrong = |at: usize, expected| Mind2WebFileError { task: "list".into(), place: format!("[{at}]"), expected };
+    let value: Value = serde_json::from_str(text).map_err(|_| wrong(0, "JSON"))?;
+    let entries = value.as_array().ok_or_else(|| wrong(0, "a list of predictions"))?;
+    let is_free = text.contains("Answer: ");
+    let mut out = Predictions::new();
+    for (at, entry) in entries.iter().enumerate() {
+        let id = entry[0].as_str().ok_or_else(|| wrong(at, "`[\"TASK_ACTION\", …]`"))?;
+        let (task, action) = id.split_once('_').ok_or_else(|| wrong(at, "a task and an action, joined by `_`"))?;
+        let prediction = match (&entry[1], &entry[2]) {
+            (Value::Array(rounds), _) => replies(rounds, is_free),
+            (element, action) => {
+                let element = match element {
+                    Value::String(element) => Some(element.clone()).filter(|element| !element.is_empty()),
+                    Value::Number(element) => Some(element.to_string()),
+                    Value::Null => None,
+                    _ => return Err(wrong(at, "an element, or a list of replies")),
+                };
+                Prediction { element, action: action.as_str().unwrap_or_default().to_owned() }
+            }
+        };
+        out.entry(task.to_owned()).or_default().insert(action.to_owned(), prediction);
+    }
+    Ok(out)
+}
+
+/// The prediction that follows from the rounds of replies: the last choice of an element. In the published code for
+/// language models, a letter beyond the choices drops the choice so far.
+fn replies(rounds: &[Value], is_free: bool) -> Prediction {
+    let mut prediction = Prediction { element: None, action: String::new() };
+    for round in rounds {
+        let reply = round[2].as_str().unwrap_or_default();
+        let parsed = if is_free { Ok(postprocess_action_free_text(reply)) } else { postprocess_action(reply) };
+        let Ok(parsed) = parsed else { continue };
+        let letter = parsed.choice.chars().next().map_or(0, u32::from);
+        if letter == u32::from('A') {
+            continue;
+        }
+        // Python counts negative places from the end.
+        let choices = round[1][2].as_array().map(Vec::as_slice).unwrap_or_default();
+        let place = i64::from(letter) - i64::from(u32::from('B'));
+        let length = i64::try_from(choices.len()).unwrap_or(i64::MAX);
+        let at = usize::try_from(if place < 0 { place + length } else { place });
+        match at.ok().and_then(|at| choices.get(at)).and_then(|choice| choice[0].as_str()) {
+            Some(element) => prediction = Prediction { element: Some(element.to_owned()), action: parsed.action },
+            None if is_free => prediction = Prediction { element: None, action: String::new() },
+            None => {}
+        }
+    }
+    prediction
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prediction_files_have_two_forms() {
+        let read = |text: &str| predictions(text).expect("predictions").remove("t").and_then(|mut own| own.remove("u"));
+        let direct = read(r#"[["t_u", "12", "TYPE x"]]"#).expect("a prediction");
+        assert_eq!((direct.element.as_deref(), direct.action.as_str()), (Some("12"), "TYPE x"));
+        let none = read(r#"[["t_u", "", ""]]"#).expect("a prediction");
+        assert_eq!(none.element, None);
+        let rounds = r#"[["t_u", [[["7","9"], ["", "", [["7","a"],["9","b"]]], "C.\nAction: CLICK"], [["9","8"], ["", "", [["9","b"],["8","c"]]], "A."]]]]"#;
+        let chosen = read(rounds).expect("a prediction");
+        assert_eq!((chosen.element.as_deref(), chosen.action.as_str()), (Some("9"), "CLICK "));
+        let free = rounds.replace("C.\\nAction", "Answer: C.\\nAction");
+        assert_eq!(read(&free).expect("a prediction").element.as_deref(), Some("9"));
+        assert!(predictions(r#"[["t", "", ""]]"#).is_err());
+    }
+}

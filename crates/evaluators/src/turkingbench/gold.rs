@@ -1,0 +1,120 @@
+//! The labels of an instance, and the input of a task's batch. Source: `retrieve_gold_labels` in
+//! `src/evaluation_class.py`, and `src/2_generate_input_csv.py`.
+
+use std::collections::BTreeMap;
+
+use super::label::Label;
+use super::table::Table;
+use crate::text::raised::Raised;
+
+/// The prefix of columns with answers.
+pub const ANSWER: &str = "Answer.";
+
+/// A `batch.csv`: one row for each response of an annotator.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    table: Table,
+    inputs: Vec<usize>,
+    distinct: Vec<usize>,
+}
+
+impl Batch {
+    /// Reads the file.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if pandas raises.
+    pub fn read(csv: &str) -> Result<Self, Raised> {
+        let table = Table::read(csv)?;
+        let inputs = table.without_prefix(ANSWER);
+        let distinct = table.distinct(&inputs);
+        Ok(Self { table, inputs, distinct })
+    }
+
+    /// The number of instances.
+    #[must_use]
+    pub fn instances(&self) -> usize {
+        self.distinct.len()
+    }
+
+    /// The number of responses.
+    #[must_use]
+    pub fn responses(&self) -> usize {
+        self.table.rows
+    }
+
+    /// The names of the fields that have answers, in the order of the columns.
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
+        self.table.columns.iter().filter_map(|column| column.strip_prefix(ANSWER))
+    }
+
+    /// The input of an instance by column, in order.
+    #[must_use]
+    pub fn input(&self, instance: usize) -> Vec<(String, String)> {
+        let Some(row) = self.distinct.get(instance) else { return Vec::new() };
+        let cell = |column: &usize| {
+            let label = &self.table.cells[*column][*row];
+            (self.table.columns[*column].clone(), if label.is_nan() { String::new() } else { label.text() })
+        };
+        self.inputs.iter().map(cell).collect()
+    }
+
+    /// `retrieve_gold_labels`: the answers of all annotators to an instance, by field. `fields` are names and kinds, and
+    /// `tasks` is the number of tasks that the server has. A negative instance counts from the end.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the benchmark's code raises: the server has another number of tasks, there is no such
+    /// instance, or a cell of its input is empty.
+    pub fn labels(
+        &self,
+        instance: i64,
+        fields: &[(&str, &str)],
+        tasks: Option<usize>,
+    ) -> Result<BTreeMap<String, Vec<Label>>, Raised> {
+        let count = self.distinct.len();
+        if tasks.is_some_and(|tasks| tasks != count) {
+            let what = format!("{count} distinct inputs, and {} tasks on the server", tasks.unwrap_or_default());
+            return Err(Raised::new("AssertionError", what));
+        }
+        let length = i64::try_from(count).unwrap_or(i64::MAX);
+        if instance > length {
+            return Err(Raised::new("AssertionError", format!("there is no instance {instance}")));
+        }
+        let at = if instance < 0 { instance + length } else { instance };
+        let row = usize::try_from(at).ok().and_then(|at| self.distinct.get(at)).copied();
+        let row = row.ok_or_else(|| Raised::new("IndexError", format!("there is no instance {instance}")))?;
+        let is_same = |other: usize| {
+            self.inputs.iter().all(|column| {
+                let (one, other) = (&self.table.cells[*column][row], &self.table.cells[*column][other]);
+                !one.is_nan() && one.is_same(other)
+            })
+        };
+        let rows: Vec<usize> = (0..self.table.rows).filter(|other| is_same(*other)).collect();
+        if rows.is_empty() {
+            return Err(Raised::new("AssertionError", "an empty cell equals nothing".to_owned()));
+        }
+        let labels = |(name, kind): &(&str, &str)| {
+            let column = self.table.column(&format!("{ANSWER}{name}")).unwrap_or_default();
+            let own = rows.iter().filter_map(|row| column.get(*row)).cloned();
+            let labels = match *kind {
+                "checkbox" | "radio" => {
+                    own.map(|label| if label.is_nan() { Label::Text(String::new()) } else { label }).collect()
+                }
+                _ => own.collect(),
+            };
+            ((*name).to_owned(), labels)
+        };
+        Ok(fields.iter().map(labels).collect())
+    }
+}
+
+/// `create_input`: the content of `input.csv`, with a byte order mark.
+///
+/// # Errors
+///
+/// Returns an error if pandas raises.
+pub fn create_input_csv(csv: &str) -> Result<String, Raised> {
+    let batch = Batch::read(csv)?;
+    Ok(format!("\u{feff}{}", batch.table.write(&batch.inputs, &batch.distinct)))
+}
