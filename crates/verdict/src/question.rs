@@ -102,7 +102,7 @@ pub struct TextComparison {
 }
 
 /// A rule in words, such as "Decide whether the place is New York", and the text that it is applied to.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct RuleQuestion {
     /// The rule, in the words of the task.
     pub rule: String,
