@@ -529,7 +529,8 @@ impl Model {
                 VoidReason::StoreFailed { .. } | VoidReason::PreparationTimedOut => is_disturbed,
                 VoidReason::DaemonRestarted => current.crashes > since.crashes,
                 VoidReason::EnvironmentDown => is_taken_down,
-                VoidReason::EngineLost { .. } | VoidReason::NodeLost { .. } => false,
+                // No episode of a simulation has a browser.
+                VoidReason::EngineLost { .. } | VoidReason::NodeLost { .. } | VoidReason::BrowserFailed { .. } => false,
             },
         };
         self.check(is_true, || format!("episode {number} has ended without a reason: {ending}"));
