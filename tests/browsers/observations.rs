@@ -1,4 +1,4 @@
-//! What an agent sees of a page.
+//! Observations of pages: their texts, their limits, and the moment at which they are made.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -103,7 +103,8 @@ async fn agents_of_two_episodes_browse_their_own_sites() {
     one.act("goto [http://toy.arena.test/cgi-bin/write?of-one]").await;
     let back = one.act("go_back").await;
     let page = one.act(&format!("click [{}]", element(&back, "link"))).await;
-    assert_eq!((&page["url"], &page["step"]), (&json!(PAGE), &json!(3)));
+    let url = format!("http://localhost:{}/cgi-bin/page", world.port);
+    assert_eq!((&page["url"], &page["step"]), (&json!(url), &json!(3)), "the page has the site's own address");
     assert!(text(&page).contains("of-one"), "{}", text(&page));
     let seen = other.reset(json!({ "url": PAGE, "screenshot": true })).await;
     assert!(text(&seen).contains("configured") && !text(&seen).contains("of-one"), "{}", text(&seen));

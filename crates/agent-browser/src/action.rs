@@ -67,7 +67,6 @@ pub struct ActionParseError(String);
 /// Compiles an expression once.
 macro_rules! pattern {
     ($pattern:literal) => {{
-        #[expect(clippy::expect_used, reason = "the expression is a constant, and a test uses each of them")]
         static PATTERN: LazyLock<Regex> = LazyLock::new(|| Regex::new($pattern).expect("a valid expression"));
         &*PATTERN
     }};

@@ -160,7 +160,6 @@ fn line(node: &AxNode) -> Option<String> {
 
 /// Removes texts that appear in one of the lines above.
 fn cleaned(tree: &str) -> String {
-    #[expect(clippy::expect_used, reason = "the expression is a constant, and a test uses it")]
     static STATIC_TEXT: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"(?s)\[\d+\] StaticText (.+)").expect("a valid expression"));
     let mut clean: Vec<&str> = Vec::new();

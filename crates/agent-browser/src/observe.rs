@@ -71,6 +71,9 @@ const SIZE: &str = "(() => {
     return [nodes, characters];
 })()";
 
+/// The most arguments of one call. The engine has a limit of its own, which is higher.
+const ARGUMENTS_MAX: usize = 8192;
+
 /// Returns the bounds of its arguments, as WebArena's code asks for them; null for a node without bounds.
 const BOUNDS: &str = "function (...nodes) {
     return nodes.map(node => {
@@ -178,17 +181,19 @@ async fn bounds(tab: &Tab, nodes: &[Option<i64>]) -> Result<Vec<Option<Bounds>>,
             Err(fault) => return Err(fault),
         }
     }
-    let arguments: Vec<&Json> = objects.iter().map(|(_, object)| object).collect();
-    let wanted = json!({
-        "functionDeclaration": BOUNDS, "executionContextId": world, "arguments": arguments, "returnByValue": true,
-    });
-    let mut answer = tab.call("Runtime.callFunctionOn", wanted).await?;
-    let found: Vec<Option<[f64; 4]>> = read(answer["result"]["value"].take())?;
-    tab.call("Runtime.releaseObjectGroup", json!({ "objectGroup": GROUP })).await?;
     let mut bounds = vec![None; nodes.len()];
-    for ((index, _), found) in objects.iter().zip(found) {
-        bounds[*index] = found.map(|[x, y, width, height]| Bounds { x, y, width, height });
+    for objects in objects.chunks(ARGUMENTS_MAX) {
+        let arguments: Vec<&Json> = objects.iter().map(|(_, object)| object).collect();
+        let wanted = json!({
+            "functionDeclaration": BOUNDS, "executionContextId": world, "arguments": arguments, "returnByValue": true,
+        });
+        let mut answer = tab.call("Runtime.callFunctionOn", wanted).await?;
+        let found: Vec<Option<[f64; 4]>> = read(answer["result"]["value"].take())?;
+        for ((index, _), found) in objects.iter().zip(found) {
+            bounds[*index] = found.map(|[x, y, width, height]| Bounds { x, y, width, height });
+        }
     }
+    tab.call("Runtime.releaseObjectGroup", json!({ "objectGroup": GROUP })).await?;
     Ok(bounds)
 }
 

@@ -42,6 +42,8 @@ struct TabState {
     loading: HashSet<String>,
     requests: HashSet<String>,
     last_event: Option<Instant>,
+    /// Number of times that a frame has stopped loading.
+    stops: u64,
     is_crashed: bool,
 }
 
@@ -78,7 +80,7 @@ impl Tab {
         let attached = limited(cdp, None, "Target.attachToTarget", wanted).await?;
         let session = attached["sessionId"].as_str().unwrap_or_default().to_owned();
         let (sender, state) = watch::channel(TabState::default());
-        let listener = tokio::spawn(listen(cdp.clone(), session.clone(), cdp.listen(&session), sender));
+        let listener = tokio::spawn(listen(cdp.clone(), session.clone(), cdp.listen(&session), sender.clone()));
         let tab = Self {
             cdp: cdp.clone(),
             session,
@@ -100,6 +102,13 @@ impl Tab {
             // Several pages of one process are used at once, and each of them must believe that it has the focus.
             tab.call("Emulation.setFocusEmulationEnabled", json!({ "enabled": true })),
         )?;
+        // A page that another one has opened may have begun to load before its events arrive here.
+        let stops = tab.state.borrow().stops;
+        let ready = tab.evaluate("document.readyState").await?;
+        sender.send_if_modified(|state| {
+            let is_loading = ready != "complete" && state.stops == stops;
+            is_loading && state.loading.insert(tab.target.clone())
+        });
         Ok(tab)
     }
 
@@ -222,11 +231,12 @@ async fn listen(cdp: Cdp, session: String, mut events: CdpEvents, state: watch::
 fn note(state: &mut TabState, event: &CdpEvent) -> bool {
     let text = |key: &str| event.params[key].as_str().unwrap_or_default();
     match event.method.as_str() {
-        "Page.frameStartedLoading" | "Page.frameStartedNavigating" => {
+        "Page.frameStartedLoading" => {
             state.loading.insert(text("frameId").to_owned());
         }
         "Page.frameStoppedLoading" | "Page.frameDetached" => {
             state.loading.remove(text("frameId"));
+            state.stops += 1;
         }
         "Network.requestWillBeSent" => {
             // Events of the server and beacons last as long as the page, or longer.

@@ -123,6 +123,22 @@ fn the_failure_of_a_slot_makes_its_episode_void() {
 }
 
 #[test]
+fn an_episode_whose_browser_fails_is_void_and_its_slots_come_free() {
+    test(async |rig| {
+        let handle = rig.start_with_slots().await;
+        let failed = || VoidReason::BrowserFailed { detail: "its process has ended".to_owned() };
+        let receipt = active(&handle, &["forge"]).await;
+        handle.fail(&receipt.id, failed()).await.expect("recorded");
+        assert_eq!(void(&state(&handle, &receipt.id)), &failed());
+        all_free(rig).await;
+        let released = active(&handle, &["forge"]).await;
+        handle.release(&released.id).await.expect("active");
+        handle.fail(&released.id, failed()).await.expect_err("it has ended already");
+        assert_eq!(state(&handle, &released.id).status(), EpisodeStatus::Released, "the first end counts");
+    });
+}
+
+#[test]
 fn a_switch_that_fails_or_panics_makes_the_episode_void() {
     for fate in [Fate::Fail, Fate::Panic] {
         test(async |rig| {
