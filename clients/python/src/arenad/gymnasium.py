@@ -272,7 +272,8 @@ def _pixels(step: BrowserStep) -> np.ndarray[Any, np.dtype[np.uint8]]:
     screenshot = step["observation"]["screenshot"]
     if screenshot is None:
         raise RuntimeError('no screenshot was taken: make the environment with screenshot=True or render_mode="rgb_array"')
-    return np.asarray(Image.open(io.BytesIO(base64.b64decode(screenshot))).convert("RGB"))
+    pixels: np.ndarray[Any, np.dtype[np.uint8]] = np.asarray(Image.open(io.BytesIO(base64.b64decode(screenshot))).convert("RGB"))
+    return pixels
 
 
 gym.register("arenad/Task-v0", entry_point="arenad.gymnasium:ArenaEnv", disable_env_checker=True)

@@ -59,9 +59,7 @@ impl Schemas {
     pub(super) fn named(mut self, paths: &mut Value) -> Map<String, Value> {
         let mut taken = self.taken.take_definitions(true);
         let answered = self.answered.take_definitions(true);
-        let differs = |name: &String, schema: &Value| answered.get(name).is_some_and(|other| other != schema);
-        let differing: Vec<String> =
-            taken.iter().filter(|(name, schema)| differs(name, schema)).map(|(name, _)| name.clone()).collect();
+        let differing = differing(&taken, &answered);
         for schema in taken.values_mut() {
             rename(schema, &differing);
         }
@@ -81,6 +79,39 @@ impl Schemas {
     }
 }
 
+/// Returns the names of the types that differ by direction, or refer to one that does.
+fn differing(taken: &Map<String, Value>, answered: &Map<String, Value>) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    loop {
+        let more = taken.iter().find(|(name, schema)| {
+            let is_shared = answered.contains_key(*name) && !found.contains(name);
+            is_shared && (answered.get(*name) != Some(*schema) || refers(schema, &found))
+        });
+        match more {
+            Some((name, _)) => found.push(name.clone()),
+            None => return found,
+        }
+    }
+}
+
+/// Returns whether a schema refers to one of some types.
+fn refers(schema: &Value, names: &[String]) -> bool {
+    match schema {
+        Value::Object(object) => object.iter().any(|(key, value)| match value {
+            Value::String(reference) if key == "$ref" => is_of(reference, names),
+            other => refers(other, names),
+        }),
+        Value::Array(items) => items.iter().any(|item| refers(item, names)),
+        _ => false,
+    }
+}
+
+/// Returns whether a reference leads to one of some types.
+fn is_of(reference: &str, names: &[String]) -> bool {
+    let name = reference.rsplit('/').next().unwrap_or_default();
+    names.iter().any(|known| known == name)
+}
+
 /// Changes the references to some types into those to their forms in requests.
 fn rename(schema: &mut Value, names: &[String]) {
     match schema {
@@ -88,8 +119,7 @@ fn rename(schema: &mut Value, names: &[String]) {
             for (key, value) in object.iter_mut() {
                 match value {
                     Value::String(reference) if key == "$ref" => {
-                        let name = reference.rsplit('/').next().unwrap_or_default();
-                        if names.iter().any(|known| known == name) {
+                        if is_of(reference, names) {
                             reference.push_str("Input");
                         }
                     }
