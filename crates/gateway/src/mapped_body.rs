@@ -44,8 +44,10 @@ pub(super) const WHOLE_BODY_MAX: u64 = 1 << 20;
 /// The reason why the addresses in a body cannot be replaced.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum BodyMapError {
-    #[error("its answer is compressed ({0}, which is neither gzip nor deflate) although it was asked not to, so its addresses \
-         cannot be replaced")]
+    #[error(
+        "its answer is compressed ({0}, which is neither gzip nor deflate) although it was asked not to, so its addresses \
+         cannot be replaced"
+    )]
     Compressed(String),
     #[error("its answer is a part of a page although it was asked for the whole, so its addresses cannot be replaced")]
     Partial,
