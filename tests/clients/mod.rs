@@ -13,6 +13,7 @@ mod judged;
 mod leases;
 mod limits;
 mod numbered;
+mod openenv;
 mod ported;
 mod proxied;
 mod python;

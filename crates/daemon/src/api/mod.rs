@@ -9,7 +9,7 @@ mod changes;
 mod checks;
 mod entries;
 mod environments;
-mod episodes;
+pub(crate) mod episodes;
 mod error;
 mod evaluations;
 mod events;
