@@ -5,6 +5,8 @@
 # run their own loops (tests/harnesses/full), without the models and training frameworks that they depend on too. With
 # --handlers: Inspect AI and Harbor (tests/harnesses/handlers), which need Python 3.12.
 #
+# With --openenv: the client of OpenEnv, without its hub, its user interface and its model clients (tests/harnesses/openenv).
+#
 # Each set of versions has a folder of its own in target/harnesses. ARENAD_HARNESSES_DIR names another folder than that.
 set -eu
 
@@ -13,7 +15,8 @@ case ${1:-} in
     '') lists=tests/harnesses; name= ;;
     --full) lists=tests/harnesses/full; name=full- ;;
     --handlers) lists=tests/harnesses/handlers; name=handlers- ;;
-    *) echo "usage: scripts/harnesses.sh [--full|--handlers]" >&2; exit 2 ;;
+    --openenv) lists=tests/harnesses/openenv; name=openenv- ;;
+    *) echo "usage: scripts/harnesses.sh [--full | --handlers | --openenv]" >&2; exit 2 ;;
 esac
 python=${ARENAD_HARNESSES_PYTHON:-python3}
 if [ "$name" = handlers- ]; then

@@ -65,6 +65,7 @@ pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, CommandFailure
         tcp,
         proxy,
         compat,
+        openenv: service(args)?,
         episodes: episodes(args)?,
         socket_group: args.socket_group,
         background: args.background,
@@ -116,6 +117,15 @@ fn offered(
     Ok(Some((address, Secret::new(token))))
 }
 
+/// Returns the address of the environment service; `None` without one.
+///
+/// Errors: other hosts can reach the address and no proxy adds TLS. The service has no credentials.
+fn service(args: &ServeArgs) -> Result<Option<SocketAddr>, CommandFailure> {
+    let chosen = args.openenv.map(PortAddress::Listen).unwrap_or(PortAddress::Nothing);
+    let port = port(&OPENENV, Some(chosen), args.behind_tls_proxy)?;
+    Ok(port.map(|port| port.address))
+}
+
 /// A port that the daemon offers besides the API.
 pub(super) struct PortKind {
     /// The option that chooses the address.
@@ -144,6 +154,15 @@ pub(super) const COMPAT: PortKind = PortKind {
     server: "the reset server",
     purpose: "the reset server of harnesses",
     default: DEFAULT_COMPAT,
+};
+
+const OPENENV: PortKind = PortKind {
+    option: "--openenv",
+    variable: "ARENAD_OPENENV",
+    server: "the environment service",
+    purpose: "the environment service",
+    // Not used: the service is offered only at an address that the operator has chosen.
+    default: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
 };
 
 /// Returns a port that the daemon offers besides the API.

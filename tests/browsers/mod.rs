@@ -3,6 +3,7 @@
 mod actions;
 mod observations;
 mod pages;
+mod recorded;
 
 use arenad_agent_browser::{
     BrowserCookie, BrowserPool, BrowserSettings, EpisodeBrowser, Observation, ObservationKind, StepOutcome, Viewport,

@@ -19,7 +19,7 @@ async fn the_accessibility_tree_has_webarenas_form() {
         "RootWebArea 'One Stop Market'",
         "link 'Basket'",
         "heading 'Ann\\'s \"best\" offers'",
-        "img 'A chair'",
+        "image 'A chair' url: data:image/gif",
         "textbox 'Search' required: True",
         "combobox 'Sort by' hasPopup: menu expanded: False",
         "checkbox 'In stock' checked: false",

@@ -11,9 +11,15 @@ use crate::support::world::free_port;
 
 /// Returns the Python program that has the packages.
 pub(super) fn python() -> String {
+    python_with(&[])
+}
+
+/// Returns the Python program that has the packages of a choice, such as `--openenv`.
+pub(super) fn python_with(choice: &[&str]) -> String {
     let root = env!("CARGO_MANIFEST_DIR");
     let target = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target folder");
-    let installed = Command::new("scripts/harnesses.sh").current_dir(root).env("CARGO_TARGET_DIR", target).output();
+    let installed =
+        Command::new("scripts/harnesses.sh").args(choice).current_dir(root).env("CARGO_TARGET_DIR", target).output();
     let installed = installed.expect("scripts/harnesses.sh runs");
     assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
     String::from_utf8(installed.stdout).unwrap().trim().to_owned()

@@ -14,6 +14,7 @@ mod leases;
 mod limits;
 mod numbered;
 mod openapi;
+mod openenv;
 mod ported;
 mod proxied;
 mod python;

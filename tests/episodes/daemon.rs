@@ -146,6 +146,7 @@ fn serve() {
         tcp: None,
         proxy: None,
         compat: None,
+        openenv: None,
         episodes: EpisodeSettings::default(),
         socket_group: None,
         background: false,

@@ -46,6 +46,15 @@ impl DomSnapshot {
         self.documents.first().map(|document| &document.nodes)
     }
 
+    /// Returns the value of an attribute. An empty one has the index -1, which in Python is the last text of all. That is
+    /// what WebArena shows.
+    fn attribute(&self, index: Option<&i64>) -> &str {
+        match index {
+            Some(-1) => self.strings.last().map_or("", String::as_str),
+            index => self.text(index),
+        }
+    }
+
     fn text(&self, index: Option<&i64>) -> &str {
         let index = index.and_then(|index| usize::try_from(*index).ok());
         index.and_then(|index| self.strings.get(index)).map_or("", String::as_str)
@@ -111,8 +120,8 @@ pub fn written(snapshot: &DomSnapshot, bounds: &[Option<Bounds>], viewport: Opti
 /// Returns the attributes and the value of a node, or `None` if it has neither.
 fn content(snapshot: &DomSnapshot, nodes: &DomNodes, index: usize) -> Option<(String, String)> {
     let pairs = nodes.attributes.get(index).map(Vec::as_slice).unwrap_or_default().chunks_exact(2);
-    let pairs =
-        pairs.map(|pair| format!("{}=\"{}\"", snapshot.text(pair.first()), joined_words(snapshot.text(pair.get(1)))));
+    let pairs = pairs
+        .map(|pair| format!("{}=\"{}\"", snapshot.text(pair.first()), joined_words(snapshot.attribute(pair.get(1)))));
     let attributes = pairs.collect::<Vec<_>>().join(" ");
     let value = joined_words(snapshot.text(nodes.node_value.get(index)));
     (!attributes.is_empty() || !value.is_empty()).then_some((attributes, value))
@@ -159,6 +168,13 @@ mod tests {
         let (text, elements) = written(&snapshot(), &bounds, Some((1280.0, 720.0)));
         assert_eq!(text, "[2] <#text> Hello, world\n");
         assert_eq!(elements["2"].backend_node, Some(5));
+    }
+
+    #[test]
+    fn an_empty_attribute_has_the_value_that_the_source_shows() {
+        let mut snapshot = snapshot();
+        snapshot.documents[0].nodes.attributes[2] = vec![3, -1];
+        assert!(written(&snapshot, &[at(0.0); 6], None).0.starts_with("[2] <BODY class=\"BR\"> \n"));
     }
 
     #[test]

@@ -27,6 +27,7 @@ pub mod host;
 mod imports;
 mod locate;
 mod looks;
+mod openenv;
 pub mod operations;
 pub mod port;
 pub mod proxy;
@@ -115,6 +116,8 @@ pub struct DaemonSettings {
     pub proxy: Option<ChosenPort>,
     /// The port of the reset server of harnesses; `None` disables it.
     pub compat: Option<ChosenPort>,
+    /// The address of the environment service; `None` disables it.
+    pub openenv: Option<SocketAddr>,
     /// The limits of episodes.
     pub episodes: EpisodeSettings,
     /// The id of the group that may use the socket.
@@ -161,6 +164,9 @@ pub enum StartError {
     /// The port of the reset server of harnesses, which the operator has chosen, could not be opened.
     #[error("offer the reset server of harnesses")]
     Compat(#[source] ListenError),
+    /// The port of the environment service could not be opened.
+    #[error("offer the environment service")]
+    OpenEnv(#[source] ListenError),
     /// The API could not listen.
     #[error("offer the API")]
     Listen(#[from] ListenError),
@@ -315,6 +321,7 @@ impl Daemon {
         let proxy = proxy::open(settings.proxy, &shared, directory).await.map_err(StartError::Proxy)?;
         proxy.server.iter().for_each(|server| environments.set_proxy(server));
         let (compat, harnesses) = compat::open(settings.compat, &shared).await.map_err(StartError::Compat)?;
+        let trainers = openenv::open(settings.openenv).await.map_err(StartError::OpenEnv)?;
         let asked = Arc::new(AskedResets::restore(shared.store.clone()).await?);
         // The folder of the engine's data is unknown until the engine has answered; without an answer, only arenad's
         // own folder is watched.
@@ -347,6 +354,10 @@ impl Daemon {
         if let Some(listener) = harnesses {
             let router = compat::router(api.clone(), asked);
             server::serve(&shared.tasks, listener, COMPAT_CONNECTIONS, router, stop.clone());
+        }
+        if let Some(listener) = trainers {
+            let router = openenv::router(api.clone());
+            server::serve(&shared.tasks, listener, openenv::OPENENV_CONNECTIONS, router, stop.clone());
         }
         if let Some((address, token)) = settings.tcp {
             let listener = server::listen_tcp(address).await?;

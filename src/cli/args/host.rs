@@ -32,8 +32,11 @@ pub struct ServeArgs {
     /// Also serve the API on this TCP address, without TLS; requires a token
     #[arg(long, env = "ARENAD_LISTEN", value_name = "ADDRESS:PORT")]
     pub listen: Option<SocketAddr>,
-    /// Accept addresses for `--listen`, `--proxy` and `--compat` that are not loopback addresses, because clients reach
-    /// them through a TLS proxy
+    /// Address of the environment service for trainers that use OpenEnv, such as 127.0.0.1:8010. It has no credentials
+    #[arg(long, env = "ARENAD_OPENENV", value_name = "ADDRESS:PORT")]
+    pub openenv: Option<SocketAddr>,
+    /// Accept addresses for `--listen`, `--proxy`, `--compat` and `--openenv` that are not loopback addresses, because
+    /// clients reach them through a TLS proxy
     #[arg(long, env = "ARENAD_BEHIND_TLS_PROXY")]
     pub behind_tls_proxy: bool,
     /// Number of standbys that boot at the same time on this host

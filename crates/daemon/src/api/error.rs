@@ -90,6 +90,16 @@ impl ApiError {
         std::iter::once(self.detail.clone()).chain(hint).collect()
     }
 
+    /// Returns the code of the problem.
+    pub(crate) fn code(&self) -> &'static str {
+        self.code
+    }
+
+    /// Returns how the episode of the request ended, if the error is that it has ended.
+    pub(crate) fn reported_ending(&self) -> Option<&ReportedEnding> {
+        self.ending.as_deref()
+    }
+
     /// Replaces the detail of the error.
     pub(crate) fn detailed(mut self, detail: impl Into<String>) -> Self {
         self.detail = detail.into();

@@ -10,7 +10,7 @@ mod checks;
 mod described;
 mod entries;
 mod environments;
-mod episodes;
+pub(crate) mod episodes;
 mod error;
 mod evaluations;
 mod events;

@@ -14,6 +14,7 @@
 //! | `changes` | the changes that the episode made, and looks to compare with |
 //! | `slots` | sessions, values and traffic of the episode's slots; how other files find those slots |
 //! | `browser` | the browser of an episode |
+//! | `service` | episodes for the sessions of the environment service |
 //! | `token` | the endpoints that an episode's token opens over TCP |
 //! | `refusal`, `shown` | errors and episodes in their JSON |
 
@@ -24,6 +25,7 @@ mod evaluate;
 mod fork;
 mod life;
 mod refusal;
+pub(crate) mod service;
 mod shown;
 mod slots;
 mod start;

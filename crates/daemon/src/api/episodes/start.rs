@@ -137,7 +137,7 @@ pub(super) fn invalid(error: InvalidEpisodeValue) -> ApiError {
 }
 
 /// Returns the request in the terms of the model.
-async fn wanted(
+pub(super) async fn wanted(
     api: &Api,
     request: EpisodeStartRequest,
     key: Option<IdempotencyKey>,

@@ -1,0 +1,306 @@
+//! The environment service, frame by frame: sessions, rewards, and episodes that the environment failed.
+
+use std::process::Command;
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use reqwest::Client;
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
+
+use super::browsed::kill_browsers;
+use super::harnesses::python_with;
+use super::{EpisodeClient, FREE_WITHIN, kill_container};
+use crate::support::World;
+use crate::support::wait::PATIENCE;
+use crate::support::world::free_port;
+
+const TASKS: &str = r#"
+environment: @NAME@
+tasks:
+  - name: toy.write
+    kind: content
+    sites: [toy]
+    start: { site: toy, path: /cgi-bin/visit?ann }
+    intent: Make the site remember apples
+    before:
+      lines: { locate: "exec: toy: wc -l /srv/state/notes" }
+    check:
+      all:
+        - { name: one line more, locate: "exec: toy: wc -l /srv/state/notes", difference: { from: lines, by: 1 } }
+        - { name: the word, locate: "http: /cgi-bin/page", contains: apples }
+  - name: toy.answer
+    kind: information
+    sites: [toy]
+    start: { site: toy, path: /cgi-bin/page }
+    intent: Which word does the page begin with?
+    check: { answer: { equals: toy } }
+"#;
+
+const WRITE: &str = "goto [http://toy.arena.test/cgi-bin/write?apples]";
+
+/// A world with an environment service.
+struct Service {
+    world: World,
+    port: u16,
+}
+
+impl Service {
+    fn up(label: &str) -> Self {
+        let world = World::single(label);
+        world.write_tasks(TASKS);
+        let port = free_port();
+        let mut up = world.command(&["up", &world.name]);
+        up.env("ARENAD_OPENENV", format!("127.0.0.1:{port}"));
+        world.start_command(up).ended().code(0);
+        Self { world, port }
+    }
+
+    async fn connect(&self) -> Session {
+        let connected = tokio_tungstenite::connect_async(format!("ws://127.0.0.1:{}/ws", self.port)).await;
+        Session(connected.expect("a session").0)
+    }
+
+    async fn http(&self, method: reqwest::Method, path: &str, body: Option<Value>) -> (u16, Value) {
+        let client = Client::builder().no_proxy().build().unwrap();
+        let mut request = client.request(method, format!("http://127.0.0.1:{}{path}", self.port));
+        if let Some(body) = &body {
+            request = request.json(body);
+        }
+        let answer = request.send().await.unwrap();
+        let status = answer.status().as_u16();
+        (status, answer.json().await.unwrap_or_default())
+    }
+}
+
+struct Session(WebSocketStream<MaybeTlsStream<TcpStream>>);
+
+impl Session {
+    async fn say(&mut self, text: &str) {
+        self.0.send(Message::text(text)).await.expect("sent");
+    }
+
+    async fn hear(&mut self) -> Value {
+        loop {
+            let message = tokio::time::timeout(PATIENCE, self.0.next()).await.expect("an answer in time");
+            match message.expect("an answer").expect("a frame") {
+                Message::Text(text) => return serde_json::from_str(&text).expect("JSON"),
+                Message::Close(_) => return Value::Null,
+                _ => {}
+            }
+        }
+    }
+
+    async fn ask(&mut self, kind: &str, data: Value) -> Value {
+        self.say(&json!({ "type": kind, "data": data }).to_string()).await;
+        self.hear().await
+    }
+
+    async fn reset(&mut self, data: Value) -> Value {
+        let answer = self.ask("reset", data).await;
+        assert_eq!(answer["type"], "observation", "{answer:#}");
+        answer["data"].clone()
+    }
+
+    async fn step(&mut self, action: &str) -> Value {
+        let answer = self.ask("step", json!({ "action": action, "metadata": {} })).await;
+        assert_eq!(answer["type"], "observation", "{answer:#}");
+        answer["data"].clone()
+    }
+
+    async fn state(&mut self) -> Value {
+        self.say(r#"{"type":"state"}"#).await;
+        let answer = self.hear().await;
+        assert_eq!(answer["type"], "state", "{answer:#}");
+        answer["data"].clone()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_has_episodes_with_rewards_and_ends_with_its_connection() {
+    let service = Service::up("openenv");
+    let api = EpisodeClient::of(&service.world);
+    let mut session = service.connect().await;
+    assert_eq!(session.state().await["episode_id"], Value::Null);
+    let early = session.ask("step", json!({ "action": "new_tab" })).await;
+    assert_eq!(early["data"]["code"], "EXECUTION_ERROR", "{early:#}");
+    for (text, code) in [
+        ("{", "INVALID_JSON"),
+        (r#"{"type":"dance"}"#, "UNKNOWN_TYPE"),
+        (r#"{"type":"reset","seed":1}"#, "VALIDATION_ERROR"),
+        (r#"{"type":"step","data":{"click":1}}"#, "VALIDATION_ERROR"),
+        (r#"{"type":"reset","data":{"task":"toy.none"}}"#, "EXECUTION_ERROR"),
+    ] {
+        session.say(text).await;
+        let answer = session.hear().await;
+        assert_eq!((&answer["type"], &answer["data"]["code"]), (&json!("error"), &json!(code)), "{text}: {answer:#}");
+    }
+
+    // The episode of a task: its start, its intent, and the reward of its check.
+    let first = session.reset(json!({ "task": "toy.write", "seed": 3, "episode_id": "row-1", "prompt": "x" })).await;
+    assert_eq!((&first["reward"], &first["done"]), (&Value::Null, &json!(false)), "{first:#}");
+    let observation = &first["observation"];
+    assert_eq!(observation["intent"], "Make the site remember apples");
+    assert!(observation["text"].as_str().unwrap().contains("link 'visitor=ann'"), "{observation:#}");
+    let id = session.state().await["episode_id"].as_str().unwrap().to_owned();
+    let (_, episode) = api.get(&format!("/v1/episodes/{id}")).await;
+    assert_eq!((&episode["state"], &episode["is_held"]), (&json!("active"), &json!(true)), "{episode:#}");
+    assert_eq!(episode["labels"], json!({ "openenv_episode_id": "row-1", "task": "toy.write" }));
+    let wrong = session.step("click [999999]").await;
+    assert_eq!((&wrong["observation"]["error"], &wrong["reward"]), (&json!("'999999'"), &Value::Null));
+    session.step(WRITE).await;
+    let last = session.step("stop").await;
+    assert_eq!((&last["reward"], &last["done"]), (&json!(1.0), &json!(true)), "{last:#}");
+    assert_eq!((&last["observation"]["verdict"], &last["observation"]["answer"]), (&json!("passed"), &json!("")));
+    let state = session.state().await;
+    assert_eq!((&state["step_count"], &state["done"], &state["task"]), (&json!(3), &json!(true), &json!("toy.write")));
+    let more = session.ask("step", json!({ "action": "new_tab" })).await;
+    assert_eq!(more["data"]["code"], "EXECUTION_ERROR");
+
+    // The next episode of the session finds the baseline; a wrong answer has the reward 0.
+    let next = session.reset(json!({ "task": "toy.answer" })).await;
+    assert!(!next["observation"]["text"].as_str().unwrap().contains("apples"), "{next:#}");
+    assert_eq!(api.state(&id).await, "released");
+    assert_eq!(session.step("stop [pear]").await["reward"], 0.0);
+    session.reset(json!({ "task": "toy.answer" })).await;
+    assert_eq!(session.step("stop [toy]").await["reward"], 1.0);
+
+    // Tools, by steps and by JSON-RPC.
+    session.reset(json!({ "sites": ["toy"], "url": "http://toy.arena.test/cgi-bin/page" })).await;
+    let listed = session.ask("step", json!({ "type": "list_tools" })).await;
+    assert_eq!(listed["data"]["observation"]["tools"][0]["name"], "click", "{listed:#}");
+    let called = json!({ "type": "call_tool", "tool_name": "new_tab", "arguments": {} });
+    let called = session.ask("step", called).await;
+    assert_eq!(called["data"]["observation"]["result"]["tabs"].as_array().map(Vec::len), Some(2), "{called:#}");
+    let rpc = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "close_tab" } });
+    let called = session.ask("mcp", rpc).await;
+    assert_eq!((&called["type"], &called["data"]["id"]), (&json!("mcp"), &json!(1)), "{called:#}");
+    assert_eq!(called["data"]["result"]["isError"], false);
+    let stopped = session.step("stop [x]").await;
+    assert_eq!((&stopped["reward"], &stopped["done"]), (&Value::Null, &json!(true)), "there is no task to judge");
+
+    // A message during a reset is answered after it; a client that goes away gives its slot back at once.
+    session.say(r#"{"type":"reset","data":{"task":"toy.answer"}}"#).await;
+    session.say(r#"{"type":"state"}"#).await;
+    assert_eq!(session.hear().await["type"], "observation");
+    let id = session.hear().await["data"]["episode_id"].as_str().unwrap().to_owned();
+    drop(session);
+    api.until(&id, "released", FREE_WITHIN).await;
+    let mut session = service.connect().await;
+    session.reset(json!({ "task": "toy.answer" })).await;
+    session.say(r#"{"type":"close"}"#).await;
+    assert_eq!(session.hear().await, Value::Null, "the server closes without an answer");
+    service.world.run(&["down"]).code(0);
+    service.world.assert_down();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_episode_that_the_environment_failed_has_an_error_and_no_reward() {
+    let service = Service::up("openenv-void");
+    let world = &service.world;
+    for failure in [(|world: &World| kill_browsers(&world.state_dir())) as fn(&World), kill_container] {
+        let mut session = service.connect().await;
+        session.reset(json!({ "task": "toy.write" })).await;
+        let id = session.state().await["episode_id"].as_str().unwrap().to_owned();
+        session.step(WRITE).await;
+        failure(world);
+        EpisodeClient::of(world).until(&id, "void", PATIENCE).await;
+        let void = session.ask("step", json!({ "action": "stop" })).await;
+        assert_eq!(void["type"], "error", "{void:#}");
+        assert_eq!((&void["data"]["problem"], &void["data"]["code"]), (&json!("void"), &json!("EXECUTION_ERROR")));
+        assert_eq!(void["data"].get("reward"), Some(&Value::Null), "{void:#}");
+        assert_eq!(void["data"]["ending"]["state"], "void");
+        assert_eq!(session.state().await["status"], "void");
+        // The session goes on.
+        session.reset(json!({ "task": "toy.answer" })).await;
+        assert_eq!(session.step("stop [toy]").await["reward"], 1.0);
+    }
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
+#[test]
+fn openenvs_own_client_gets_rewards() {
+    let service = Service::up("openenv-client");
+    let output = Command::new(python_with(&["--openenv"]))
+        .arg(format!("{}/tests/harnesses/openenv/client.py", env!("CARGO_MANIFEST_DIR")))
+        .args([&format!("http://127.0.0.1:{}", service.port), "toy.write"])
+        .args(["click [999999]", WRITE, "stop", "new_tab", "--", "stop"])
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .output()
+        .expect("python runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let seen: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(seen["intent"], "Make the site remember apples");
+    assert_eq!(seen["rewards"], json!([1.0, 0.0]), "the second episode began at the baseline: {seen:#}");
+    assert_eq!(seen["errors"].as_array().map(Vec::len), Some(1), "an episode that is done: {seen:#}");
+    assert_eq!((&seen["state"]["step_count"], &seen["state"]["done"]), (&json!(1), &json!(true)), "{seen:#}");
+    service.world.run(&["down"]).code(0);
+    service.world.assert_down();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_service_describes_itself_and_its_tasks_and_refuses_pages() {
+    let service = Service::up("openenv-http");
+    let get = async |path: &str| service.http(reqwest::Method::GET, path, None).await;
+    let post = async |path: &str, body: Value| service.http(reqwest::Method::POST, path, Some(body)).await;
+    assert_eq!(get("/health").await, (200, json!({ "status": "healthy" })));
+    assert_eq!(get("/metadata").await.1["name"], "arenad");
+    assert_eq!(get("/schema").await.1["action"]["required"], json!(["action"]));
+    assert_eq!(get("/state").await.1["step_count"], 0);
+    let name = service.world.name.clone();
+    assert_eq!(get("/list_environments").await, (200, json!([name])));
+    assert_eq!(get(&format!("/{name}/splits")).await, (200, json!([{ "name": "test", "type": "test" }])));
+    assert_eq!(post(&format!("/{name}/num_tasks"), json!({ "split": "test" })).await, (200, json!({ "num_tasks": 2 })));
+    let (_, task) = post(&format!("/{name}/task"), json!({ "split": "test", "index": 1 })).await;
+    assert_eq!(task["task"]["task"], "toy.answer", "{task:#}");
+    let (_, range) = post(&format!("/{name}/task_range"), json!({ "split": "test", "start": 1 })).await;
+    assert_eq!(range["tasks"], json!([task["task"]]));
+    assert_eq!(post(&format!("/{name}/task"), json!({ "split": "test", "index": 2 })).await.0, 400);
+    assert_eq!(post(&format!("/{name}/tasks"), json!({ "split": "hidden" })).await.0, 400);
+    assert_eq!(post("/nowhere/tasks", json!({ "split": "test" })).await.0, 404);
+
+    let (status, first) = post("/reset", json!({ "task": "toy.answer" })).await;
+    assert_eq!((status, &first["done"], &first["reward"]), (200, &json!(false), &Value::Null), "{first:#}");
+    assert_eq!(post("/step", json!({ "action": { "click": 1 } })).await.0, 422);
+    assert_eq!(post("/step", json!({ "action": { "action": "new_tab" } })).await.0, 500, "there is no episode");
+    let (_, tools) = post("/mcp", json!({ "jsonrpc": "2.0", "id": "a", "method": "tools/list" })).await;
+    assert_eq!(tools["result"]["tools"].as_array().map(Vec::len), Some(13), "{tools:#}");
+
+    let mut foreign = format!("ws://127.0.0.1:{}/ws", service.port).into_client_request().unwrap();
+    foreign.headers_mut().insert("origin", "http://toy.arena.test".parse().unwrap());
+    let refused = tokio_tungstenite::connect_async(foreign).await.expect_err("a page is refused");
+    assert!(refused.to_string().contains("403"), "{refused}");
+    assert_eq!(get("/ws").await.0, 426);
+
+    // Sixty-four sessions, and no more.
+    let mut sessions = Vec::new();
+    for _ in 0..64 {
+        let mut session = service.connect().await;
+        session.state().await;
+        sessions.push(session);
+    }
+    let mut further = service.connect().await;
+    let full = further.hear().await;
+    assert_eq!(full["data"]["code"], "CAPACITY_REACHED", "{full:#}");
+    assert_eq!((&full["data"]["active_sessions"], &full["data"]["max_sessions"]), (&json!(64), &json!(64)));
+    assert_eq!(further.hear().await, Value::Null, "the server closes");
+    sessions.pop();
+    tokio::time::timeout(PATIENCE, async {
+        loop {
+            let mut session = service.connect().await;
+            session.say(r#"{"type":"state"}"#).await;
+            if session.hear().await["type"] == "state" {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await
+    .expect("a place comes free");
+    service.world.run(&["down"]).code(0);
+    service.world.assert_down();
+}
