@@ -37,7 +37,7 @@ def count_tasks(page: Page, tell: Callable[[str], None]) -> str:
 
 
 def write_note(page: Page, tell: Callable[[str], None]) -> str:
-    page.get_by_role("link", name="Scratchpad").click()
+    page.get_by_role("main").get_by_role("link", name="Scratchpad").click()
     tell("opens the scratchpad")
     page.get_by_label("Title").fill("Tide table")
     page.get_by_label("Text").fill("High water at Port Elsing is at ten past six.")

@@ -3,7 +3,8 @@
     arenad up mini turkle
     OPENAI_BASE_URL=http://localhost:8000/v1 OPENAI_MODEL=… python examples/openai_agent.py turkle.left.1
 
-The model sees the page as an accessibility tree, and acts by calling tools. OPENAI_API_KEY is sent if it is set.
+The daemon drives the browser: the model sees the page as WebArena shows it, and acts by a tool. OPENAI_API_KEY is sent if
+it is set.
 """
 
 from __future__ import annotations
@@ -15,35 +16,26 @@ import urllib.request
 from typing import Any
 
 from arenad import Client, Episode, EpisodeVoid
-from playwright.sync_api import Browser, Error, Page, sync_playwright
+from arenad.types import BrowserStep
 
 STEPS = 20
-TREE = 12_000
+TEXT = 24_000
 """The number of characters of a page that the model sees."""
 
-PROMPT = """You use a web site for a person. Act by calling one tool at a time; after each call you see the page as an
-accessibility tree. When the task is done, or cannot be done, call `answer`; leave `text` empty if no answer was asked for."""
+PROMPT = """You use a web site for a person. You see each page as an accessibility tree in which elements have ids. Act by
+calling `act`, one action at a time:
+click [id], hover [id], type [id] [text] [1] (0 in place of 1: without Enter), press [Control+a], scroll [down],
+select [id] [option], goto [url], go_back, new_tab, tab_focus [0], close_tab.
+When the task is done, or cannot be done: stop [answer]. Leave the answer empty if none was asked for."""
 
-TEXT = {"type": "string"}
-
-
-def tool(name: str, description: str, **fields: dict[str, str]) -> dict[str, Any]:
-    schema = {"type": "object", "properties": fields, "required": list(fields)}
-    return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
-
-
-TOOLS = [
-    tool("click", "Clicks an element by its role and its name, such as link and Sign in.", role=TEXT, name=TEXT),
-    tool("fill", "Replaces the text of a field by its label.", label=TEXT, text=TEXT),
-    tool("goto", "Opens an address, or a path of the present site.", url=TEXT),
-    tool("back", "Goes back to the page before."),
-    tool("answer", "Ends the task.", text=TEXT),
-]
+ACTION = {"type": "string", "description": "One action, such as click [12]."}
+SCHEMA = {"type": "object", "properties": {"action": ACTION}, "required": ["action"]}
+TOOL = {"type": "function", "function": {"name": "act", "description": "Acts in the browser.", "parameters": SCHEMA}}
 
 
 def ask(messages: list[dict[str, Any]]) -> dict[str, Any]:
     """Returns the model's next message."""
-    body = {"model": os.environ.get("OPENAI_MODEL", "default"), "messages": messages, "tools": TOOLS, "temperature": 0}
+    body = {"model": os.environ.get("OPENAI_MODEL", "default"), "messages": messages, "tools": [TOOL], "temperature": 0}
     headers = {"Content-Type": "application/json"}
     if key := os.environ.get("OPENAI_API_KEY"):
         headers["Authorization"] = f"Bearer {key}"
@@ -54,64 +46,43 @@ def ask(messages: list[dict[str, Any]]) -> dict[str, Any]:
         return message
 
 
-def act(page: Page, name: str, given: dict[str, str]) -> str:
-    """Performs a call, and returns what the model sees then."""
-    try:
-        if name == "click":
-            page.get_by_role(given["role"], name=given["name"]).first.click(timeout=5000)  # type: ignore[arg-type]
-        elif name == "fill":
-            page.get_by_label(given["label"]).first.fill(given["text"], timeout=5000)
-        elif name == "goto":
-            page.goto(given["url"])
-        elif name == "back":
-            page.go_back()
-        else:
-            return f"There is no tool {name}."
-        page.wait_for_load_state()
-    except (Error, KeyError) as error:
-        return f"That failed: {str(error).splitlines()[0]}\n\n{seen(page)}"
-    return seen(page)
+def seen(step: BrowserStep) -> str:
+    """Returns the text of a page for the model, after the reason why the last action failed."""
+    error = step["error"]
+    told = "" if error is None else f"That failed: {error['message']}\n\n"
+    return f"{told}{step['url']}\n{step['observation']['text'][:TEXT]}"
 
 
-def seen(page: Page) -> str:
-    return f"{page.title()} ({page.url})\n{page.locator('body').aria_snapshot()[:TREE]}"
-
-
-def solve(episode: Episode, browser: Browser) -> tuple[str, str]:
-    """Returns the model's answer and the address of its last page."""
+def solve(episode: Episode) -> None:
+    """Lets the model act until it stops."""
     begun = episode.begin()
-    start = begun["start"]
-    context = browser.new_context(proxy=episode.proxy, base_url=start)
-    for site, account in begun["accounts"].items():
-        context.add_cookies(episode.login(site, account)["cookies"])  # type: ignore[arg-type]
-    page = context.new_page()
-    page.goto(start)
-    messages = [{"role": "system", "content": PROMPT}, {"role": "user", "content": f"{begun['intent']}\n\n{seen(page)}"}]
+    step = episode.open_browser(begun["start"], accounts=dict(begun["accounts"]))
+    messages = [{"role": "system", "content": PROMPT}, {"role": "user", "content": f"{begun['intent']}\n\n{seen(step)}"}]
     for _ in range(STEPS):
         message = ask(messages)
         messages.append(message)
         calls = message.get("tool_calls") or []
         if not calls:
-            return message.get("content") or "", page.url
+            messages.append({"role": "user", "content": "Call `act`; to end the task, with stop [answer]."})
         for call in calls:
-            name, given = call["function"]["name"], json.loads(call["function"]["arguments"] or "{}")
-            if name == "answer":
-                return given.get("text", ""), page.url
-            print(f"  {name} {' '.join(given.values())}")
-            messages.append({"role": "tool", "tool_call_id": call["id"], "content": act(page, name, given)})
-    return "", page.url
+            action = json.loads(call["function"]["arguments"] or "{}").get("action", "")
+            print(f"  {action}")
+            step = episode.act(action)
+            if step["done"]:
+                return
+            messages.append({"role": "tool", "tool_call_id": call["id"], "content": seen(step)})
 
 
 def main(task: str) -> None:
-    with sync_playwright() as playwright, Client() as client:
-        browser = playwright.chromium.launch(executable_path=os.environ.get("CHROMIUM"))
+    with Client() as client:
         try:
             with client.episode(task=task, timeout=600) as episode:
-                answer, url = solve(episode, browser)
-                judged = episode.evaluate(answer=answer, url=url)
+                solve(episode)
+                # The answer and the last page are those of the browser.
+                judged = episode.evaluate()
         except EpisodeVoid as void:
             sys.exit(f"the environment failed, so repeat it: {void.reason}")
-    print(f"{task}: {judged['verdict']} with the answer {answer!r}, reward {judged['reward']}")
+    print(f"{task}: {judged['verdict']}, reward {judged['reward']}")
 
 
 if __name__ == "__main__":

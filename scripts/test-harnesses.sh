@@ -36,9 +36,7 @@ root=$(pwd)
 source=$root/clients/python/src:$root/tests/harnesses
 
 handlers=$(dirname -- "$(scripts/harnesses.sh --handlers)")
-# Containers reach the episode proxy only at an address of Docker's bridge.
-bridge=$(docker network inspect bridge --format '{{(index .IPAM.Config 0).Gateway}}')
-ARENAD_TEST_PROXY=$bridge PYTHONPATH="$source:$root/tests/harnesses/handlers" \
+PYTHONPATH="$source:$root/tests/harnesses/handlers" \
     "$handlers/pytest" -c tests/harnesses/handlers/pytest.ini tests/harnesses/handlers "$@"
 
 PYTHONPATH="$source:$root/tests/harnesses/full" \

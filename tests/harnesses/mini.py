@@ -29,7 +29,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         "ARENAD_STATE_DIR": str(state),
         "ARENAD_SLOTS": str(SLOTS),
         "ARENAD_STORAGE": os.environ.get("ARENAD_STORAGE", "plain"),
-        "ARENAD_PROXY": f"{os.environ.get('ARENAD_TEST_PROXY', '127.0.0.1')}:{_free_port()}",
+        "ARENAD_PROXY": f"127.0.0.1:{_free_port()}",
         "ARENAD_COMPAT": "none",
     }
     os.environ.update(given)

@@ -116,7 +116,7 @@ def trial(folder: Path, client: Client, task: str, environment: str, *, kills: b
         task=TaskConfig(path=path),
         trials_dir=folder / "trials",
         agent=AgentConfig(import_path="test_harbor:ScriptedAgent", kwargs={"kills": kills}),
-        environment=EnvironmentConfig(import_path=environment, kwargs={"arena_environment": "mini"}),
+        environment=EnvironmentConfig(import_path=environment, kwargs={"arena_environment": "mini", "proxy_host": "127.0.0.1"}),
         verifier=VerifierConfig(import_path="arenad.harbor:ArenadVerifier"),
     )
 

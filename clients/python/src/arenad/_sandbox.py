@@ -69,7 +69,7 @@ def variables(episode: Episode, proxy_host: str | None, is_container: bool, prox
         server = server._replace(netloc=f"{proxy_host}:{server.port}")
     elif is_container and _is_loopback(server.hostname or ""):
         detail = f"containers do not reach the episode proxy at {proxy['server']}, which is an address of this machine alone"
-        hint = "start the daemon with --proxy and the address of Docker's bridge, such as 172.17.0.1:7500, or set proxy_host"
+        hint = "give the containers the network of the host (network_mode: host), and set proxy_host to 127.0.0.1"
         raise ArenadError(detail, code="proxy_unreachable", hint=hint)
     credentials = f"{quote(proxy['username'], safe='')}:{quote(proxy['password'], safe='')}"
     url = server._replace(netloc=f"{credentials}@{server.netloc}").geturl()

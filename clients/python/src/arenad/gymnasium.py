@@ -22,7 +22,6 @@ import io
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 import gymnasium as gym
 import numpy as np
@@ -167,7 +166,7 @@ class ArenaEnv(gym.Env[dict[str, Any], str]):
         episode = self._episode = self._client.episode(task=task, **self._arguments)
         begun = episode.begin()
         self._goal = begun["intent"]
-        start = _start(episode, begun["start"])
+        start = begun["start"]
         step = episode.open_browser(start, accounts=dict(begun["accounts"]), **self._browser)
         if step["error"] is not None:
             detail = f"the start page {start} cannot be opened: {step['error']['message']}"
@@ -242,6 +241,7 @@ def register(tasks: Iterable[str], **kwargs: Any) -> None:
                 f"arenad/{task}",
                 entry_point="arenad.gymnasium:ArenaEnv",
                 kwargs={"task": task, **kwargs},
+                nondeterministic=True,
                 disable_env_checker=True,
             )
 
@@ -251,15 +251,6 @@ def register_all(environment: str = "mini", *, client: Arena | None = None, **kw
     names = [task["name"] for task in (client or Arena()).tasks(environment=environment)]
     register(names, environment=environment, **kwargs)
     return [f"arenad/{name}" for name in names]
-
-
-def _start(episode: Episode, url: str) -> str:
-    """Returns the address of a page that is the same on every slot."""
-    parts = urlsplit(url)
-    for site in episode.sites:
-        if site["url"] is not None and urlsplit(site["url"]).netloc == parts.netloc:
-            return parts._replace(netloc=f"{site['site']}.arena.test").geturl()
-    return url
 
 
 def _told(step: BrowserStep) -> dict[str, Any]:
@@ -276,4 +267,7 @@ def _pixels(step: BrowserStep) -> np.ndarray[Any, np.dtype[np.uint8]]:
     return pixels
 
 
-gym.register("arenad/Task-v0", entry_point="arenad.gymnasium:ArenaEnv", disable_env_checker=True)
+# Chromium numbers the elements of a page differently from run to run.
+gym.register(
+    "arenad/Task-v0", entry_point="arenad.gymnasium:ArenaEnv", nondeterministic=True, disable_env_checker=True
+)

@@ -124,8 +124,8 @@ class ArenadOptions(EpisodeOptions, DockerOptions):  # type: ignore[misc]
 class ArenadEnvironment(EpisodeMixin, DockerEnvironment):  # type: ignore[misc]
     """Harbor's Docker environment with an episode for each trial.
 
-    Its containers reach the episode proxy only if that listens at an address of Docker's bridge, for example by
-    `arenad up --proxy 172.17.0.1:7500`.
+    Its containers reach the episode proxy by the network of the host, which the tasks of `write_task` have, and the option
+    `proxy_host=127.0.0.1`.
     """
 
     options_model = ArenadOptions
@@ -179,6 +179,9 @@ def write_task(folder: str | Path, task: Task, *, image: str) -> Path:
         f"ARENAD_SITES = {json.dumps(','.join(task['sites']))}",
     ]
     (made / "task.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    # The episode proxy listens on this machine alone.
+    compose = {"services": {"main": {"network_mode": "host"}}}
+    (made / "environment" / "docker-compose.yaml").write_text(json.dumps(compose) + "\n", encoding="utf-8")
     (made / "instruction.md").write_text(
         f"{task['intent']}\n\nThe variable ARENAD_START has the address at which you start. Send the requests of your "
         f"browser through the proxy in ARENAD_PROXY_URL.\nWrite your answer to {ANSWER_FILE}, and the address of the last "

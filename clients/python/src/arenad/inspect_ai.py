@@ -11,7 +11,7 @@ episode in `sample_cleanup`. The scorer `judged` lets arenad judge native tasks:
         dataset=samples("mini", tasks=["turkle."]),
         solver=react(),
         scorer=judged(),
-        sandbox=("arenad", ArenadSandboxConfig(sandbox="docker", config="compose.yaml")),
+        sandbox=("arenad", ArenadSandboxConfig(environment="mini")),
     )
     eval(task, model="openai/…", retry_on_error=2)
 
