@@ -88,8 +88,8 @@ pub struct Api {
 
 /// Returns the router with all routes of the API.
 pub fn router(api: Arc<Api>) -> Router {
-    let (router, _) = routes().done();
-    router
+    routes()
+        .router()
         .fallback(|| async { ApiError::not_found("this address") })
         .method_not_allowed_fallback(|| async {
             ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "this address has no such method")

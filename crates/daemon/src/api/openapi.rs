@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use axum::Json;
 use serde_json::Value;
 
-static DOCUMENT: LazyLock<Value> = LazyLock::new(|| super::routes().done().1);
+static DOCUMENT: LazyLock<Value> = LazyLock::new(|| super::routes().document());
 
 /// Returns the OpenAPI 3.1 document of the API.
 #[must_use]

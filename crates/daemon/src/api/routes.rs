@@ -18,7 +18,6 @@ use arenad_api::Problem;
 /// Routes and their descriptions.
 pub(super) struct DescribedRoutes {
     router: Router<Arc<Api>>,
-    schemas: Schemas,
     operations: Vec<DescribedOperation>,
 }
 
@@ -27,11 +26,15 @@ struct DescribedOperation {
     method: &'static str,
     path: &'static str,
     summary: &'static str,
-    signature: Signature,
+    /// Describes the signature of the handler. It is called for the document alone, because each start of a daemon makes
+    /// the routes.
+    signature: fn(&mut Schemas) -> Signature,
+    /// Describes the JSON of a response that the handler builds by hand.
+    answer: Option<fn(&mut Schemas) -> Value>,
     /// The statuses of successes, if they are not the only one that the signature implies.
-    statuses: Vec<u16>,
+    statuses: &'static [u16],
     /// The types of successes that are not JSON, by their names.
-    media: Vec<&'static str>,
+    media: &'static [&'static str],
 }
 
 /// Options of a route that its handler's signature does not show.
@@ -47,7 +50,7 @@ pub(super) struct RouteOptions {
 
 impl DescribedRoutes {
     pub(super) fn new() -> Self {
-        Self { router: Router::new(), schemas: Schemas::new(), operations: Vec::new() }
+        Self { router: Router::new(), operations: Vec::new() }
     }
 
     /// Adds `GET path`. `summary` is a sentence in the third person, without its full stop.
@@ -111,32 +114,37 @@ impl DescribedRoutes {
             route = route.layer(DefaultBodyLimit::max(size));
         }
         self.router = self.router.route(path, route);
-        let signature = H::signature(&mut self.schemas);
-        let (statuses, media) = (options.statuses.to_vec(), options.media.to_vec());
-        self.operations.push(DescribedOperation { method, path, summary, signature, statuses, media });
+        let RouteOptions { statuses, media, .. } = options;
+        let signature = H::signature;
+        self.operations.push(DescribedOperation { method, path, summary, signature, answer: None, statuses, media });
         self
     }
 
     /// Declares the JSON of the last route, whose handler builds its response by hand.
     pub(super) fn answering<T: JsonSchema>(mut self) -> Self {
-        let schema = self.schemas.of_answer::<T>();
         if let Some(last) = self.operations.last_mut() {
-            last.signature.success = Some((200, Some(schema)));
+            last.answer = Some(Schemas::of_answer::<T>);
         }
         self
     }
 
-    /// Returns the router, and the document.
-    pub(super) fn done(mut self) -> (Router<Arc<Api>>, Value) {
-        let problem = self.schemas.of_answer::<Problem>();
+    /// Returns the router.
+    pub(super) fn router(self) -> Router<Arc<Api>> {
+        self.router
+    }
+
+    /// Returns the document.
+    pub(super) fn document(self) -> Value {
+        let mut schemas = Schemas::new();
         let mut paths = Map::new();
         for operation in &self.operations {
             let path = paths.entry(operation.path).or_insert_with(|| json!({}));
-            path[operation.method] = operation.shown();
+            path[operation.method] = operation.shown(&mut schemas);
         }
+        let problem = schemas.of_answer::<Problem>();
         let mut paths = Value::Object(paths);
-        let schemas = self.schemas.named(&mut paths);
-        let document = json!({
+        let schemas = schemas.named(&mut paths);
+        json!({
             "openapi": "3.1.0",
             "info": {
                 "title": "arenad",
@@ -163,38 +171,41 @@ impl DescribedRoutes {
                     },
                 },
             },
-        });
-        (self.router, document)
+        })
     }
 }
 
 impl DescribedOperation {
-    fn shown(&self) -> Value {
+    fn shown(&self, schemas: &mut Schemas) -> Value {
+        let mut signature = (self.signature)(schemas);
+        if let Some(answer) = self.answer {
+            signature.success = Some((200, Some(answer(schemas))));
+        }
         let mut shown = Map::new();
         shown.insert("operationId".to_owned(), json!(self.id()));
         shown.insert("summary".to_owned(), json!(self.summary));
         shown.insert("tags".to_owned(), json!([self.tag()]));
-        let parameters: Vec<Value> = self.path_parameters().chain(self.signature.query.iter().cloned()).collect();
+        let parameters: Vec<Value> = self.path_parameters().chain(signature.query.iter().cloned()).collect();
         if !parameters.is_empty() {
             shown.insert("parameters".to_owned(), Value::Array(parameters));
         }
-        if let Some(body) = &self.signature.body {
+        if let Some(body) = &signature.body {
             shown.insert("requestBody".to_owned(), body.clone());
         }
-        shown.insert("responses".to_owned(), self.responses());
+        shown.insert("responses".to_owned(), self.responses(&signature));
         Value::Object(shown)
     }
 
-    fn responses(&self) -> Value {
+    fn responses(&self, signature: &Signature) -> Value {
         let mut content = Map::new();
-        if let Some((_, Some(schema))) = &self.signature.success {
+        if let Some((_, Some(schema))) = &signature.success {
             content.insert("application/json".to_owned(), json!({ "schema": schema }));
         }
-        for kind in &self.media {
+        for kind in self.media {
             content.insert((*kind).to_owned(), json!({}));
         }
-        let implied = self.signature.success.as_ref().map_or(200, |(status, _)| *status);
-        let statuses = if self.statuses.is_empty() { vec![implied] } else { self.statuses.clone() };
+        let implied = signature.success.as_ref().map_or(200, |(status, _)| *status);
+        let statuses = if self.statuses.is_empty() { &[implied] } else { self.statuses };
         let mut responses = Map::new();
         for status in statuses {
             let mut response = json!({ "description": self.summary });
