@@ -128,12 +128,12 @@ impl DescribedRoutes {
         self
     }
 
-    /// Returns the router.
+    /// Returns the router, without describing the routes.
     pub(super) fn router(self) -> Router<Arc<Api>> {
         self.router
     }
 
-    /// Returns the document.
+    /// Returns the OpenAPI document, which describes all routes.
     pub(super) fn document(self) -> Value {
         let mut schemas = Schemas::new();
         let mut paths = Map::new();
