@@ -55,7 +55,8 @@ pub async fn measure(arena: &Arena, api: &EpisodeApi, rounds: usize) {
 /// The size of the stores of a site's baseline, in megabytes.
 fn baseline_size(arena: &Arena, site: &str) -> f64 {
     let rows = arena.json(&["snapshot", "ls", "--json"]);
-    let of_site = rows.as_array().into_iter().flatten().find(|row| row["site"] == site).cloned().unwrap_or_default();
+    let of_site =
+        rows["snapshots"].as_array().into_iter().flatten().find(|row| row["site"] == site).cloned().unwrap_or_default();
     let id = of_site["id"].as_str().expect("a baseline");
     let trees = arena.state_dir().join("stores/snapshots").join(id);
     let output = std::process::Command::new("du").args(["-s", "-B1"]).arg(&trees).output().expect("du runs");
