@@ -67,7 +67,7 @@ impl Summary {
     /// Returns an empty summary with a tally for each of the given profiles.
     #[must_use]
     pub fn of(profiles: &[Profile]) -> Self {
-        let profiles = profiles.iter().map(|profile| (name(*profile), VerdictTally::default())).collect();
+        let profiles = profiles.iter().map(|profile| (profile.name(), VerdictTally::default())).collect();
         Self { profiles, ..Self::default() }
     }
 
@@ -83,17 +83,10 @@ impl Summary {
         sites.sort_unstable();
         let of_sites = self.sites.entry(sites.join("-")).or_default();
         for report in &evaluated.reports {
-            let name = name(report.profile);
+            let name = report.profile.name();
             self.profiles.entry(name).or_default().add(Some(report.verdict));
             of_sites.entry(name).or_default().add(Some(report.verdict));
         }
-    }
-}
-
-fn name(profile: Profile) -> &'static str {
-    match profile {
-        Profile::Compat => "compat",
-        Profile::Strict => "strict",
     }
 }
 

@@ -48,12 +48,7 @@ pub(super) async fn serve_port(stream: TcpStream, route: Rc<LocalRoute>, worker:
 
 /// Serves a client of the episode proxy until one side ends the connection.
 pub(super) async fn serve_proxy(stream: TcpStream, proxy: Arc<SharedProxy>, worker: Rc<GatewayWorker>) {
-    let ends = stream.peer_addr().ok().zip(stream.local_addr().ok());
-    let is_admitted = match ends {
-        Some((peer, here)) => proxy.admits(peer, here).await,
-        None => false,
-    };
-    if !is_admitted {
+    if !proxy.admits(&stream).await {
         return;
     }
     let settings = Arc::clone(&worker.team.settings);

@@ -9,27 +9,43 @@ use flate2::write::{MultiGzDecoder, ZlibDecoder};
 /// The maximum number of compressed bytes that are decompressed at a time.
 const STEP: usize = 16 * 1024;
 
+/// A content coding (RFC 9110, section 8.4.1) that can be decompressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ContentCoding {
+    Gzip,
+    Deflate,
+}
+
+impl ContentCoding {
+    /// Returns the coding of this name in lower case, if it is one of them.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        match name {
+            "gzip" | "x-gzip" => Some(Self::Gzip),
+            "deflate" => Some(Self::Deflate),
+            _ => None,
+        }
+    }
+}
+
 /// The decompression of one body.
 pub(super) struct BodyDecoder {
-    coding: Coding,
+    decoder: Decoder,
     /// The compressed bytes that wait.
     input: Bytes,
 }
 
-enum Coding {
+enum Decoder {
     Gzip(MultiGzDecoder<Vec<u8>>),
     Deflate(ZlibDecoder<Vec<u8>>),
 }
 
 impl BodyDecoder {
-    /// Returns the decoder of a content coding (RFC 9110, section 8.4.1) in lower case, if there is one.
-    pub(super) fn of(coding: &str) -> Option<Self> {
-        let coding = match coding {
-            "gzip" | "x-gzip" => Coding::Gzip(MultiGzDecoder::new(Vec::new())),
-            "deflate" => Coding::Deflate(ZlibDecoder::new(Vec::new())),
-            _ => return None,
+    pub(super) fn new(coding: ContentCoding) -> Self {
+        let decoder = match coding {
+            ContentCoding::Gzip => Decoder::Gzip(MultiGzDecoder::new(Vec::new())),
+            ContentCoding::Deflate => Decoder::Deflate(ZlibDecoder::new(Vec::new())),
         };
-        Some(Self { coding, input: Bytes::new() })
+        Self { decoder, input: Bytes::new() }
     }
 
     /// Adds compressed bytes. All earlier ones must have been decompressed.
@@ -46,9 +62,9 @@ impl BodyDecoder {
     /// Decompresses some of the bytes that wait. The result is empty if it depends on later ones.
     pub(super) fn decompress(&mut self) -> io::Result<Vec<u8>> {
         let step = &self.input[..self.input.len().min(STEP)];
-        let (taken, output) = match &mut self.coding {
-            Coding::Gzip(decoder) => (decoder.write(step)?, std::mem::take(decoder.get_mut())),
-            Coding::Deflate(decoder) => (decoder.write(step)?, std::mem::take(decoder.get_mut())),
+        let (taken, output) = match &mut self.decoder {
+            Decoder::Gzip(decoder) => (decoder.write(step)?, std::mem::take(decoder.get_mut())),
+            Decoder::Deflate(decoder) => (decoder.write(step)?, std::mem::take(decoder.get_mut())),
         };
         if taken == 0 && !step.is_empty() {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "bytes follow the end of the compressed body"));
@@ -59,12 +75,12 @@ impl BodyDecoder {
 
     /// Returns the last decompressed bytes. Fails if the compressed body is incomplete.
     pub(super) fn finish(&mut self) -> io::Result<Vec<u8>> {
-        match &mut self.coding {
-            Coding::Gzip(decoder) => {
+        match &mut self.decoder {
+            Decoder::Gzip(decoder) => {
                 decoder.try_finish()?;
                 Ok(std::mem::take(decoder.get_mut()))
             }
-            Coding::Deflate(decoder) => {
+            Decoder::Deflate(decoder) => {
                 decoder.try_finish()?;
                 Ok(std::mem::take(decoder.get_mut()))
             }
@@ -94,7 +110,7 @@ mod tests {
 
     /// Decompresses a body that arrives in chunks. Returns it with the length of the longest piece.
     fn whole<'a>(coding: &str, chunks: impl Iterator<Item = &'a [u8]>) -> io::Result<(Vec<u8>, usize)> {
-        let mut decoder = BodyDecoder::of(coding).expect("a decoder");
+        let mut decoder = BodyDecoder::new(ContentCoding::of(coding).expect("a coding"));
         let (mut text, mut longest) = (Vec::new(), 0);
         for chunk in chunks {
             decoder.add(Bytes::copy_from_slice(chunk));
@@ -141,6 +157,6 @@ mod tests {
         assert!(whole("gzip", std::iter::once(&*damaged)).is_err());
         assert!(whole("gzip", std::iter::once(&b"no gzip at all"[..])).is_err());
         assert!(whole("deflate", std::iter::once(&[deflate(b"a"), b"more".to_vec()].concat()[..])).is_err());
-        assert!(["br", "zstd", "gzip, gzip", ""].into_iter().all(|coding| BodyDecoder::of(coding).is_none()));
+        assert!(["br", "zstd", "gzip, gzip", ""].into_iter().all(|coding| ContentCoding::of(coding).is_none()));
     }
 }

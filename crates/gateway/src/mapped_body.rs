@@ -29,7 +29,7 @@ use http::header::{
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, response};
 
 use super::address_table::{AddressDirection, AddressMapper, AddressTable};
-use super::decoder::BodyDecoder;
+use super::decoder::{BodyDecoder, ContentCoding};
 
 static DIGESTS: [HeaderName; 4] = [
     HeaderName::from_static("content-md5"),
@@ -121,7 +121,7 @@ impl BodyMap {
             value.unwrap_or_default().to_ascii_lowercase()
         };
         let coding = coding(&parts.headers);
-        if let Some(coding) = coding.filter(|coding| BodyDecoder::of(coding).is_none()) {
+        if let Some(coding) = coding.filter(|coding| ContentCoding::of(coding).is_none()) {
             return Err(BodyMapError::Compressed(coding));
         }
         let wide = ["utf-16", "utf-32", "ucs-2", "ucs-4"];
@@ -150,7 +150,9 @@ impl BodyMap {
         if let Some(tag) = headers.get(ETAG).and_then(|tag| self.marked(tag)) {
             headers.insert(ETAG, tag);
         }
-        let decoder = coding(headers).and_then(|coding| BodyDecoder::of(&coding)).map(Box::new);
+        let decoder = coding(headers)
+            .and_then(|coding| ContentCoding::of(&coding))
+            .map(|coding| Box::new(BodyDecoder::new(coding)));
         if decoder.is_some() {
             headers.remove(CONTENT_ENCODING);
         }

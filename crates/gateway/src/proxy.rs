@@ -29,6 +29,8 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use tokio::net::TcpStream;
+
 use super::directory::{ProxyCredentials, ProxyDirectory};
 use super::guests::{self, GuestPort, SharedListener};
 
@@ -57,9 +59,10 @@ impl SharedProxy {
         Arc::new(Self { port: Arc::new(GuestPort::new(address)), directory, only })
     }
 
-    /// Whether a connection between these sockets is served. It may read the kernel's table of sockets.
-    pub(super) async fn admits(&self, peer: SocketAddr, here: SocketAddr) -> bool {
+    /// Whether a connection is served. It may read the kernel's table of sockets.
+    pub(super) async fn admits(&self, stream: &TcpStream) -> bool {
         let Some(ProxyClient { admits, .. }) = &self.only else { return true };
+        let (Ok(peer), Ok(here)) = (stream.peer_addr(), stream.local_addr()) else { return false };
         let admits = Arc::clone(admits);
         tokio::task::spawn_blocking(move || admits(peer, here)).await.unwrap_or_default()
     }

@@ -34,6 +34,17 @@ pub enum Profile {
     Strict,
 }
 
+impl Profile {
+    /// The name in options and in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Compat => "compat",
+            Self::Strict => "strict",
+        }
+    }
+}
+
 /// The result of an episode, or of one of its checks. The variants are in ascending order of precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

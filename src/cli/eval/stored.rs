@@ -151,8 +151,7 @@ fn measures(
     let episodes: Vec<&EpisodeEvidence> = episodes.iter().collect();
     let mut out = Map::new();
     for profile in profiles {
-        let name = if *profile == Profile::Compat { "compat" } else { "strict" };
-        out.insert(name.to_owned(), stored::measures(benchmark, &episodes, *profile)?);
+        out.insert(profile.name().to_owned(), stored::measures(benchmark, &episodes, *profile)?);
     }
     Ok(out)
 }
