@@ -64,8 +64,9 @@ pub fn compare(
     let ways = [
         Way::to(site),
         Way::to(nginx),
-        Way { address: proxy.local_addr(), script: Some(script(directory, "proxy.lua", HOST)?) },
-        Way { address: forward, script: Some(script(directory, "forward.lua", &site.to_string())?) },
+        Way { script: Some(script(directory, "proxy.lua", HOST)?), ..Way::to(proxy.local_addr()) },
+        // tinyproxy keeps no connection open.
+        Way { script: Some(script(directory, "forward.lua", &site.to_string())?), closes: true, ..Way::to(forward) },
     ];
     println!(
         "\n{:<22} {:>10} {:>10} {:>10} {:>10} {:>15}",

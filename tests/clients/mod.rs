@@ -10,6 +10,7 @@ mod compat;
 mod forks;
 mod harnesses;
 mod judged;
+mod killed;
 mod leases;
 mod limits;
 mod numbered;

@@ -8,6 +8,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// The time limit for one read.
@@ -30,13 +32,30 @@ pub fn get(port: u16, path: &str) -> Option<HttpResponse> {
 
 /// Fetches a page from within a network namespace.
 pub fn get_within(namespace: &Path, port: u16, path: &str) -> Option<HttpResponse> {
-    let fetch = || {
+    in_namespace(namespace, || get(port, path))
+}
+
+/// Fetches a URL through a proxy whose port is open within a network namespace.
+pub fn get_through_within(namespace: &Path, proxy: u16, credentials: (&str, &str), url: &str) -> Option<HttpResponse> {
+    let host = url.strip_prefix("http://")?.split('/').next()?;
+    let credentials = STANDARD.encode(format!("{}:{}", credentials.0, credentials.1));
+    in_namespace(namespace, || {
+        let mut stream = TcpStream::connect(("127.0.0.1", proxy)).ok()?;
+        stream.set_read_timeout(Some(READ_LIMIT)).ok()?;
+        let head = format!("GET {url} HTTP/1.0\r\nHost: {host}\r\nProxy-Authorization: Basic {credentials}");
+        write!(stream, "{head}\r\n\r\n").ok()?;
+        answer(stream)
+    })
+}
+
+/// Enters a network namespace in a thread of its own, because the thread cannot return.
+fn in_namespace<T: Send>(namespace: &Path, fetch: impl FnOnce() -> Option<T> + Send) -> Option<T> {
+    let enter_and_fetch = || {
         let namespace = File::open(namespace).ok()?;
         move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).ok()?;
-        get(port, path)
+        fetch()
     };
-    // A separate thread enters the namespace, because it cannot return.
-    std::thread::scope(|scope| scope.spawn(fetch).join()).ok().flatten()
+    std::thread::scope(|scope| scope.spawn(enter_and_fetch).join()).ok().flatten()
 }
 
 /// Fetches a resource of the API.

@@ -77,6 +77,14 @@ impl RunningCommand {
         Pid::from_child(&self.child)
     }
 
+    /// The process of arenad itself, where the command enters the namespaces of the test's own engine first: the last
+    /// one of a chain of only children. `None` before it has begun.
+    pub fn within_namespaces(&self) -> Option<Pid> {
+        let way_in = self.child.id();
+        let children = std::fs::read_to_string(format!("/proc/{way_in}/task/{way_in}/children")).ok()?;
+        Pid::from_raw(children.trim().parse().ok()?)
+    }
+
     /// Returns whether it has ended.
     pub fn has_ended(&mut self) -> bool {
         self.child.try_wait().expect("look after the command").is_some()
@@ -351,6 +359,11 @@ impl World {
             Some(namespace) => http::get_within(namespace, self.port, path),
             None => http::get(self.port, path),
         }
+    }
+
+    /// The network namespace of the test's own engine; `None` in a world on the machine's engine.
+    pub fn namespace(&self) -> Option<&Path> {
+        self.namespace.as_deref()
     }
 
     /// Returns the text that the site has stored; panics unless it answers 200.
