@@ -5,7 +5,7 @@
 # run their own loops (tests/harnesses/full), without the models and training frameworks that they depend on too. With
 # --handlers: Inspect AI and Harbor (tests/harnesses/handlers), which need Python 3.12.
 #
-# With --openenv: the client of OpenEnv, without its hub, its user interface and its model clients (tests/harnesses/openenv).
+# With --openenv: the client and the validator of OpenEnv, without its user interface (tests/harnesses/openenv).
 #
 # Each set of versions has a folder of its own in target/harnesses. ARENAD_HARNESSES_DIR names another folder than that.
 set -eu

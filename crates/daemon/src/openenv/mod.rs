@@ -13,11 +13,15 @@
 //! | `routes` | the requests by HTTP, and the tasks |
 //! | `socket` | the WebSocket of a session |
 //! | `session` | what the messages of a session do |
+//! | `episode` | the episode of a session, from its task to its reward |
+//! | `tasks` | native tasks, and those of benchmarks |
 
+mod episode;
 mod port;
 mod routes;
 mod session;
 mod socket;
+mod tasks;
 
 pub(crate) use port::open;
 pub(crate) use routes::router;
