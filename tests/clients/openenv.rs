@@ -219,6 +219,120 @@ async fn a_session_has_episodes_with_rewards_and_ends_with_its_connection() {
     service.world.assert_down();
 }
 
+/// A client of NeMo Gym's resources server: it sends the cookies of the last answer, as NeMo Gym's agents do.
+struct GymClient {
+    client: Client,
+    port: u16,
+    cookie: Option<String>,
+}
+
+impl GymClient {
+    fn of(service: &Service) -> Self {
+        Self { client: Client::builder().no_proxy().build().unwrap(), port: service.port, cookie: None }
+    }
+
+    async fn post(&mut self, path: &str, body: Value) -> (u16, Value) {
+        let mut request = self.client.post(format!("http://127.0.0.1:{}{path}", self.port)).json(&body);
+        if let Some(cookie) = self.cookie.take() {
+            request = request.header("cookie", format!("Other___server=1; {cookie}"));
+        }
+        let answer = request.send().await.unwrap();
+        let set = answer.headers().get("set-cookie").map(|value| value.to_str().unwrap().to_owned());
+        self.cookie = set.map(|set| set.split(';').next().unwrap().to_owned());
+        let status = answer.status().as_u16();
+        (status, answer.json().await.unwrap_or_default())
+    }
+
+    async fn seed(&mut self, task: &str) -> Value {
+        let (status, seeded) = self.post("/seed_session", row(task, &json!([]))).await;
+        assert_eq!(status, 200, "{seeded:#}");
+        seeded
+    }
+}
+
+/// A row of a data set of NeMo Gym, with the response of a model.
+fn row(task: &str, output: &Value) -> Value {
+    json!({
+        "responses_create_params": { "input": [{ "role": "user", "content": "Do it" }] },
+        "response": { "id": "resp_1", "object": "response", "output": output },
+        "verifier_metadata": { "task": task },
+        "_ng_task_index": 3,
+    })
+}
+
+fn said(text: &str) -> Value {
+    json!([{ "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": text }] }])
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nemo_gyms_sessions_have_rewards_once_and_none_for_a_void_episode() {
+    let service = Service::up("openenv-gym");
+    let api = EpisodeClient::of(&service.world);
+    let mut gym = GymClient::of(&service);
+    assert_eq!(service.http(reqwest::Method::GET, "/", None).await, (200, json!({ "status": "ok" })));
+    let (status, early) = gym.post("/click", json!({ "id": "1" })).await;
+    let no_session = json!({ "result": null, "error": "No active session. Call /seed_session first." });
+    assert_eq!((status, early), (200, no_session));
+    assert_eq!(gym.post("/verify", row("toy.write", &json!([]))).await.0, 409);
+
+    // Tools, and the agent's end by `stop`.
+    let seeded = gym.seed("toy.write").await;
+    assert_eq!(seeded["observation"]["intent"], "Make the site remember apples");
+    assert_eq!(gym.post("/dance", json!({})).await.0, 404);
+    let (_, wrong) = gym.post("/click", json!({})).await;
+    assert_eq!(wrong, json!({ "result": null, "error": "click needs the argument id" }));
+    let (_, wrong) = gym.post("/click", json!({ "id": "999999" })).await;
+    assert_eq!(wrong["error"], "'999999'", "{wrong:#}");
+    let (_, page) = gym.post("/goto", json!({ "url": "http://toy.arena.test/cgi-bin/write?apples" })).await;
+    assert_eq!((&page["error"], page["result"]["text"].is_string()), (&Value::Null, true), "{page:#}");
+    gym.post("/stop", json!({})).await;
+    let (_, late) = gym.post("/new_tab", json!({})).await;
+    assert_eq!(late["result"], Value::Null, "{late:#}");
+    let body = row("toy.write", &json!([]));
+    let (status, verified) = gym.post("/verify", body.clone()).await;
+    let mut expected = body.clone();
+    for (name, value) in [("reward", json!(1.0)), ("verdict", json!("passed")), ("steps", json!(3))] {
+        expected[name] = value;
+    }
+    expected["arenad_episode"] = verified["arenad_episode"].clone();
+    assert_eq!((status, &verified), (200, &expected), "the request with the reward");
+    api.until(verified["arenad_episode"].as_str().unwrap(), "released", FREE_WITHIN).await;
+    assert_eq!(gym.post("/verify", body).await, (200, verified), "the first outcome again");
+    assert_eq!(gym.post("/click", json!({ "id": "1" })).await.1["error"], "Episode has ended.");
+
+    // The same cookie begins another episode. Without `stop`, the last message is the answer.
+    gym.seed("toy.answer").await;
+    let (_, verified) = gym.post("/verify", row("toy.answer", &said(" toy\n"))).await;
+    assert_eq!(verified["reward"], 1.0, "{verified:#}");
+    let (mut one, mut other) = (GymClient::of(&service), GymClient::of(&service));
+    one.seed("toy.answer").await;
+    let (_, verified) = one.post("/verify", row("toy.answer", &said("pear"))).await;
+    assert_eq!(verified["reward"], 0.0, "{verified:#}");
+    assert_eq!(other.post("/verify", row("toy.answer", &said("toy"))).await.0, 409, "sessions are apart");
+
+    // The environment failed the episode: no answer has a reward, however often it is asked for.
+    other.seed("toy.answer").await;
+    let (_, live) = api.get("/v1/episodes?live=true").await;
+    let id = live["episodes"][0]["id"].as_str().unwrap().to_owned();
+    kill_container(&service.world);
+    api.until(&id, "void", PATIENCE).await;
+    for _ in 0..2 {
+        let (status, void) = other.post("/verify", row("toy.answer", &said("toy"))).await;
+        assert_eq!((status, &void["detail"]["problem"]), (410, &json!("void")), "{void:#}");
+        assert_eq!(void.get("reward"), None, "{void:#}");
+    }
+
+    let rollouts = json!({ "verify_responses": [
+        { "_ng_task_index": 0, "_ng_rollout_index": 0, "reward": 1.0 },
+        { "_ng_task_index": 0, "_ng_rollout_index": 1, "reward": 0.0 },
+    ] });
+    let (status, metrics) = gym.post("/aggregate_metrics", rollouts).await;
+    assert_eq!((status, &metrics["key_metrics"]), (200, &json!({ "mean/reward": 0.5 })), "{metrics:#}");
+    assert_eq!(gym.post("/aggregate_metrics", json!({ "verify_responses": 1 })).await.0, 422);
+    service.world.run(&["down"]).code(0);
+    service.world.assert_down();
+}
+
 /// Returns an observation without the ids of its elements, which count the nodes of the browser's process.
 fn without_ids(text: &str) -> String {
     let line = |line: &str| match line.trim_start().split_once(']') {

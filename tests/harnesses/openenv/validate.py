@@ -4,7 +4,7 @@ Usage: validate.py URL PACKAGE PID, which prints the reports as JSON. PACKAGE is
 runtime plan, and PID the process of the daemon.
 
 The command line validates the running service and the manifest. The checks of the level `runtime` usually build an image
-and start it. The service is no image, so they get a provider whose subject is the daemon that runs already.
+and start it. Here they get a provider whose subject is the daemon that runs already.
 """
 
 from __future__ import annotations

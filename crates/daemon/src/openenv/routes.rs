@@ -12,16 +12,17 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Map, Value, json};
 
+use super::gym::GymSessions;
 use super::session::Session;
 use super::tasks::{self, NoTasks};
-use super::{EnvironmentService, SESSIONS_MAX, socket};
+use super::{EnvironmentService, SESSIONS_MAX, gym, socket};
 use crate::api::Api;
 use arenad_model::site::Environment;
 use arenad_openenv::{ErrorCode, ErrorFrame, RpcAnswer, RpcErrorCode, StepAction, schema};
 
 /// Returns the router of the environment service.
 pub(crate) fn router(api: Arc<Api>) -> Router {
-    let service = Arc::new(EnvironmentService { api, sessions: AtomicUsize::new(0) });
+    let service = Arc::new(EnvironmentService { api, sessions: AtomicUsize::new(0), gym: GymSessions::default() });
     Router::new()
         .route("/ws", get(socket::session))
         .route("/health", get(health))
@@ -32,6 +33,11 @@ pub(crate) fn router(api: Arc<Api>) -> Router {
         .route("/reset", post(reset))
         .route("/step", post(step))
         .route("/mcp", post(mcp))
+        .route("/", get(gym::liveness))
+        .route("/seed_session", post(gym::seed_session))
+        .route("/verify", post(gym::verify))
+        .route("/aggregate_metrics", post(gym::aggregate_metrics))
+        .route("/{tool}", post(gym::tool))
         .route("/list_environments", get(list_environments))
         .route("/{environment}/splits", get(splits))
         .route("/{environment}/tasks", post(list_tasks))
@@ -53,7 +59,7 @@ async fn refuse_browsers(request: Request, next: Next) -> Response {
 }
 
 /// An error in the form of FastAPI.
-struct Refusal {
+pub(super) struct Refusal {
     status: StatusCode,
     detail: Value,
 }
@@ -64,7 +70,7 @@ impl IntoResponse for Refusal {
     }
 }
 
-fn detail(status: StatusCode, detail: impl Into<Value>) -> Refusal {
+pub(super) fn detail(status: StatusCode, detail: impl Into<Value>) -> Refusal {
     Refusal { status, detail: detail.into() }
 }
 
@@ -138,7 +144,7 @@ async fn step(State(service): State<Arc<EnvironmentService>>, body: Bytes) -> Re
 }
 
 /// Returns the answer for an error that a session would send as a frame.
-fn failed(error: &ErrorFrame) -> Refusal {
+pub(super) fn failed(error: &ErrorFrame) -> Refusal {
     match error.code {
         ErrorCode::ValidationError => {
             let errors = error.more.get("errors").cloned().unwrap_or_default();

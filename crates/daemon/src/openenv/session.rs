@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use serde_json::{Map, Value as Json, json};
 
-use super::episode::SessionEpisode;
+use super::episode::{SessionEpisode, SessionOutcome};
 use crate::api::episodes::service;
 use crate::api::{Api, ApiError};
 use arenad_openenv::{ErrorCode, ErrorFrame, ResetParameters, StepAction, ToolFailure, action_of, tools};
@@ -87,7 +87,8 @@ impl Session {
         }))
     }
 
-    async fn act(&mut self, action: &str) -> Result<Json, ErrorFrame> {
+    /// Performs an action, and judges the episode after `stop`.
+    pub(super) async fn act(&mut self, action: &str) -> Result<Json, ErrorFrame> {
         let Some(episode) = &mut self.episode else {
             return Err(ErrorFrame::new(ErrorCode::ExecutionError, "there is no episode: send a reset first"));
         };
@@ -102,6 +103,17 @@ impl Session {
         }
         let outcome = episode.judge(&self.api).await?;
         Ok(episode.observed(page, Some(&outcome)))
+    }
+
+    /// Returns the result of the episode with this answer, unless the agent has stopped already: then, of that end.
+    pub(super) async fn stop(&mut self, answer: &str) -> Result<SessionOutcome, ErrorFrame> {
+        if let Some(SessionEpisode { outcome: None, .. }) = &self.episode {
+            self.act(&format!("stop [{answer}]")).await?;
+        }
+        match self.episode.as_ref().and_then(|episode| episode.outcome.clone()) {
+            Some(outcome) => outcome,
+            None => Err(ErrorFrame::new(ErrorCode::ExecutionError, "there is no episode")),
+        }
     }
 
     /// Returns the state of the session.
