@@ -333,6 +333,38 @@ async fn nemo_gyms_sessions_have_rewards_once_and_none_for_a_void_episode() {
     service.world.assert_down();
 }
 
+#[test]
+#[ignore = "installs NeMo Gym with ray: `make test-harnesses` runs it"]
+fn nemo_gyms_own_agent_gets_rewards() {
+    let service = Service::up("openenv-nemo");
+    let run = |task: &str, script: &[&str]| -> Value {
+        let output = Command::new(python_with(&["--trainers"]))
+            .arg(format!("{}/tests/harnesses/trainers/nemo_gym_agent.py", env!("CARGO_MANIFEST_DIR")))
+            .args([&format!("http://127.0.0.1:{}", service.port), task])
+            .args(script)
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("NO_PROXY", "*")
+            .output()
+            .expect("python runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8_lossy(&output.stdout);
+        serde_json::from_str(text.lines().last().unwrap_or_default()).expect("JSON")
+    };
+    let goto = r#"goto {"url": "http://toy.arena.test/cgi-bin/write?apples"}"#;
+    let solved = run("toy.write", &["scroll {\"direction\": \"down\"}", goto, "I have done it."]);
+    assert_eq!((&solved["run"]["reward"], &solved["run"]["verdict"]), (&json!(1.0), &json!("passed")), "{solved:#}");
+    assert_eq!(solved["metrics"]["key_metrics"]["mean/reward"], 1.0, "{solved:#}");
+    let outputs = solved["run"]["response"]["output"].as_array().unwrap();
+    assert!(
+        outputs[1]["output"].as_str().unwrap().contains("visitor=ann"),
+        "the page after the first action: {solved:#}"
+    );
+    let failed = run("toy.answer", &["pear"]);
+    assert_eq!(failed["run"]["reward"], 0.0, "{failed:#}");
+    service.world.run(&["down"]).code(0);
+    service.world.assert_down();
+}
+
 /// Returns an observation without the ids of its elements, which count the nodes of the browser's process.
 fn without_ids(text: &str) -> String {
     let line = |line: &str| match line.trim_start().split_once(']') {

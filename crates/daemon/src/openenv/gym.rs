@@ -17,7 +17,7 @@ use axum::{Json, body::Bytes};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::routes::{detail, failed};
+use super::routes::{Refusal, detail, failed};
 use super::session::Session;
 use super::{EnvironmentService, SESSIONS_MAX, SessionPlace};
 use arenad_openenv::{ErrorCode, ErrorFrame, ToolFailure, action_of, gym};
@@ -42,9 +42,9 @@ struct GymSession {
 
 /// The state of a session.
 enum GymState {
-    /// Its agent acts.
+    /// The agent acts, and the session has a place among the open ones.
     Open { session: Box<Session>, _place: SessionPlace },
-    /// It is over.
+    /// The episode has ended, and later requests get this outcome.
     Verified(Result<GymOutcome, ErrorFrame>),
 }
 
@@ -102,9 +102,9 @@ fn with_cookie(id: &str, mut response: Response) -> Response {
     response
 }
 
-fn object(body: &Bytes) -> Result<Map<String, Value>, Response> {
+fn object(body: &Bytes) -> Result<Map<String, Value>, Refusal> {
     let parsed = if body.is_empty() { Ok(Map::new()) } else { serde_json::from_slice(body) };
-    parsed.map_err(|error| detail(StatusCode::UNPROCESSABLE_ENTITY, format!("Invalid JSON: {error}")).into_response())
+    parsed.map_err(|error| detail(StatusCode::UNPROCESSABLE_ENTITY, format!("Invalid JSON: {error}")))
 }
 
 /// Returns the answer to a request that has no reward or no episode. A void episode is gone: an agent that repeats the
@@ -134,7 +134,7 @@ pub(super) async fn seed_session(
     let id = id_of(&headers);
     let response = match object(&body) {
         Ok(row) => seed(&service, &id, &row).await,
-        Err(refusal) => refusal,
+        Err(refusal) => refusal.into_response(),
     };
     with_cookie(&id, response)
 }
@@ -201,7 +201,7 @@ pub(super) async fn tool(
     let id = id_of(&headers);
     let response = match object(&body) {
         Ok(arguments) => used(&service, &id, &name, &arguments).await,
-        Err(refusal) => refusal,
+        Err(refusal) => refusal.into_response(),
     };
     with_cookie(&id, response)
 }
@@ -246,7 +246,7 @@ pub(super) async fn verify(
     let id = id_of(&headers);
     let response = match object(&body) {
         Ok(request) => judged(&service, &id, request).await,
-        Err(refusal) => refusal,
+        Err(refusal) => refusal.into_response(),
     };
     with_cookie(&id, response)
 }
@@ -300,7 +300,7 @@ async fn judged(service: &EnvironmentService, id: &str, request: Map<String, Val
 pub(super) async fn aggregate_metrics(body: Bytes) -> Response {
     let request = match object(&body) {
         Ok(request) => request,
-        Err(refusal) => return refusal,
+        Err(refusal) => return refusal.into_response(),
     };
     let responses: Option<Vec<Map<String, Value>>> = request
         .get("verify_responses")
