@@ -5,7 +5,10 @@
 # run their own loops (tests/harnesses/full), without the models and training frameworks that they depend on too. With
 # --handlers: Inspect AI and Harbor (tests/harnesses/handlers), which need Python 3.12.
 #
-# With --openenv: the client of OpenEnv, without its hub, its user interface and its model clients (tests/harnesses/openenv).
+# With --openenv: the client and the validator of OpenEnv, without its user interface (tests/harnesses/openenv).
+#
+# With --trainers: NeMo Gym, without its data sets, experiment trackers and model servers (tests/harnesses/trainers). It
+# needs Python 3.12 too.
 #
 # Each set of versions has a folder of its own in target/harnesses. ARENAD_HARNESSES_DIR names another folder than that.
 set -eu
@@ -16,10 +19,11 @@ case ${1:-} in
     --full) lists=tests/harnesses/full; name=full- ;;
     --handlers) lists=tests/harnesses/handlers; name=handlers- ;;
     --openenv) lists=tests/harnesses/openenv; name=openenv- ;;
-    *) echo "usage: scripts/harnesses.sh [--full | --handlers | --openenv]" >&2; exit 2 ;;
+    --trainers) lists=tests/harnesses/trainers; name=trainers- ;;
+    *) echo "usage: scripts/harnesses.sh [--full | --handlers | --openenv | --trainers]" >&2; exit 2 ;;
 esac
 python=${ARENAD_HARNESSES_PYTHON:-python3}
-if [ "$name" = handlers- ]; then
+if [ "$name" = handlers- ] || [ "$name" = trainers- ]; then
     python=
     # pyenv has a program for each version that it knows, which fails if the version is not chosen.
     for known in "${ARENAD_HARNESSES_PYTHON:-}" python3 python3.13 python3.12 "$HOME"/.pyenv/versions/3.1[23].*/bin/python; do
@@ -29,7 +33,7 @@ if [ "$name" = handlers- ]; then
         fi
     done
     if [ -z "$python" ]; then
-        echo "harnesses: Harbor needs Python 3.12; install it, or set ARENAD_HARNESSES_PYTHON to one" >&2
+        echo "harnesses: Harbor and NeMo Gym need Python 3.12; install it, or set ARENAD_HARNESSES_PYTHON to one" >&2
         exit 2
     fi
 fi

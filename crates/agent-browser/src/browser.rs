@@ -152,6 +152,11 @@ impl EpisodeBrowser {
         &self.settings
     }
 
+    /// Returns the connection to the browser, and the id of the session of the current tab; `None` without a tab.
+    pub fn current_session(&self) -> Option<(Cdp, String)> {
+        self.tabs.get(self.current).map(Tab::session)
+    }
+
     /// Whether the process of the browser has ended, or one of its pages has crashed.
     pub fn is_lost(&self) -> bool {
         self.seat.cdp().is_gone() || self.tabs.iter().any(Tab::is_crashed)

@@ -129,6 +129,11 @@ impl Tab {
         }
     }
 
+    /// Returns the connection to the browser, and the id of the tab's session.
+    pub(crate) fn session(&self) -> (Cdp, String) {
+        (self.cdp.clone(), self.session.clone())
+    }
+
     /// Returns the id of the isolated world, for scripts that the page's own ones must not disturb.
     pub(crate) async fn world(&self) -> Result<Json, BrowserFault> {
         let wanted = json!({ "frameId": self.target, "worldName": WORLD });

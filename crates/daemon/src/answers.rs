@@ -11,6 +11,7 @@ use arenad_evaluators::visualwebarena::sources;
 use arenad_instance::InstanceHandle;
 use arenad_instance::shared::SharedParts;
 use arenad_locators::LocateError;
+use arenad_locators::js::LivePage;
 use arenad_model::helper::Helper;
 use arenad_model::locator::json;
 use arenad_model::locator::{HttpLocator, JsLocator, JsPage, Locator, LocatorKind, Selection, Value};
@@ -33,8 +34,8 @@ pub(crate) struct Witness<'a> {
     pub handles: &'a [InstanceHandle],
     /// The host name in public URLs.
     pub host: &'a str,
-    /// The CDP address of the agent's browser.
-    pub cdp: Option<&'a str>,
+    /// The page of the agent.
+    pub live: Option<LivePage>,
     /// The account that each site is read as, by the site's name. Other sites are read as their first account that can
     /// sign in.
     pub accounts: &'a BTreeMap<String, String>,
@@ -60,10 +61,10 @@ impl<'a> Witness<'a> {
         shared: &'a SharedParts,
         handles: &'a [InstanceHandle],
         host: &'a str,
-        cdp: Option<&'a str>,
+        live: Option<LivePage>,
         accounts: &'a BTreeMap<String, String>,
     ) -> Self {
-        Self { shared, handles, host, cdp, accounts, looked_at: Mutex::default() }
+        Self { shared, handles, host, live, accounts, looked_at: Mutex::default() }
     }
 
     /// Answers one question by reading a site.
@@ -211,7 +212,7 @@ impl<'a> Witness<'a> {
     }
 
     async fn run(&self, handle: &InstanceHandle, locator: &Locator, page: Option<String>) -> Result<Value, Doubt> {
-        let look = LocateOptions { page, live: self.cdp.map(str::to_owned), traffic: None };
+        let look = LocateOptions { page, live: self.live.clone(), traffic: None };
         let located = locate::locate(self.shared, handle, self.host, locator, look).await?;
         let is_live = matches!(&locator.kind, LocatorKind::Js(js) if js.page == JsPage::Live);
         if !is_live {

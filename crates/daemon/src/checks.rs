@@ -14,6 +14,7 @@ use super::locate::{self, LocateOptions, LocatingError};
 use arenad_evaluators::native::{self, Episode, ReadingOutcome, Sight};
 use arenad_instance::shared::SharedParts;
 use arenad_instance::{AskError, InstanceHandle};
+use arenad_locators::js::LivePage;
 use arenad_locators::{LocateError, LocatorReading};
 use arenad_model::ids::SiteName;
 use arenad_model::instance::InstanceId;
@@ -34,8 +35,8 @@ pub(crate) struct TaskChecker<'a> {
     pub handles: &'a [InstanceHandle],
     /// The host name in public URLs.
     pub host: &'a str,
-    /// The CDP address of the agent's browser.
-    pub cdp: Option<&'a str>,
+    /// The page of the agent.
+    pub live: Option<LivePage>,
 }
 
 /// The reason why an episode cannot begin.
@@ -149,9 +150,9 @@ impl TaskChecker<'_> {
         (native::judge(&task.criterion, &ended.episode(), &sights), sights)
     }
 
-    /// Returns the URL of the page that the agent's browser shows; `None` if no browser was named.
+    /// Returns the URL of the page that the agent's browser shows; `None` if its page is not known.
     pub(crate) async fn agents_url(&self) -> Result<Option<String>, LocatingError> {
-        let Some(handle) = self.handles.first().filter(|_| self.cdp.is_some()) else { return Ok(None) };
+        let Some(handle) = self.handles.first().filter(|_| self.live.is_some()) else { return Ok(None) };
         let js = JsLocator {
             expression: "location.href".to_owned(),
             page: JsPage::Live,
@@ -216,7 +217,7 @@ impl TaskChecker<'_> {
         locator: &Locator,
         page: Option<String>,
     ) -> Result<LocatorReading, LocatingError> {
-        let look = LocateOptions { page, live: self.cdp.map(str::to_owned), traffic: None };
+        let look = LocateOptions { page, live: self.live.clone(), traffic: None };
         locate::locate(self.shared, handle, self.host, locator, look).await
     }
 

@@ -5,6 +5,7 @@ use arenad_accounts::VisitAddress;
 use arenad_gateway::RequestHead;
 use arenad_instance::shared::SharedParts;
 use arenad_instance::{AskError, InstanceHandle};
+use arenad_locators::js::LivePage;
 use arenad_locators::{LocateError, LocatorReading, Scene};
 use arenad_model::locator::{Locator, LocatorKind, TraceLocator};
 
@@ -27,8 +28,8 @@ pub(crate) enum LocatingError {
 pub(crate) struct LocateOptions {
     /// The path of the page for a locator that names none.
     pub page: Option<String>,
-    /// The CDP address of the agent's browser.
-    pub live: Option<String>,
+    /// The page of the agent.
+    pub live: Option<LivePage>,
     /// The traffic of the agent's browser, as the text of a HAR; `None` uses the gateway's recording.
     pub traffic: Option<String>,
 }

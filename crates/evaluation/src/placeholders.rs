@@ -40,6 +40,13 @@ pub fn speaks_of(task: &Value, urls: &Urls, given: &Urls) -> bool {
     }
 }
 
+/// Returns the placeholders that a task mentions.
+pub(super) fn mentioned(task: &Value) -> impl Iterator<Item = String> + use<> {
+    let mut mentioned = BTreeSet::new();
+    each_text(task, &mut |text| mentioned.extend(placeholders(text).map(str::to_owned)));
+    mentioned.into_iter()
+}
+
 /// Returns the placeholders in a text, such as `__SHOPPING__`.
 fn placeholders(text: &str) -> impl Iterator<Item = &str> {
     let is_name = |part: &&str| {

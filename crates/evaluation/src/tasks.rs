@@ -127,6 +127,37 @@ impl TaskFiles {
         }
     }
 
+    /// Returns all tasks with the ids by which [`find`](Self::find) finds them, in the order of the files, or by number
+    /// if each task has a file.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a task's own file cannot be read.
+    pub fn all(&self) -> Result<Vec<(String, Value)>, TaskFilesError> {
+        let lists = match &self.source {
+            TaskSource::Lists(lists) => lists,
+            TaskSource::Folder => return self.in_files_of_their_own(),
+        };
+        let id_in = |list: &List, task: &Value| match lists.len() {
+            1 => task["task_id"].to_string(),
+            _ => format!("{}/{}", list.name, task["task_id"]),
+        };
+        let all = lists.iter().flat_map(|list| list.tasks.iter().map(move |task| (id_in(list, task), task.clone())));
+        Ok(all.collect())
+    }
+
+    fn in_files_of_their_own(&self) -> Result<Vec<(String, Value)>, TaskFilesError> {
+        let read = |cause| TaskFilesError::Read { path: self.path.clone(), cause };
+        let mut numbers: Vec<u64> = std::fs::read_dir(&self.path)
+            .map_err(read)?
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".json")?.parse().ok())
+            .collect();
+        numbers.sort_unstable();
+        let found = numbers.into_iter().map(|number| Ok((number.to_string(), self.find(&number.to_string())?)));
+        found.collect()
+    }
+
     /// Returns the task with the given number. With several files, `FILE/NUMBER` such as `shopping/35` counts within
     /// one file, and a number alone counts through all files, as BrowserGym does.
     ///
@@ -235,6 +266,10 @@ mod tests {
         std::fs::write(folder.join(file), json!(tasks).to_string()).expect("a file");
     }
 
+    fn found_task(files: &TaskFiles, id: &str) -> Value {
+        files.find(id).expect("a task")
+    }
+
     #[test]
     fn several_files_are_counted_through_or_named() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -256,6 +291,8 @@ mod tests {
         let said = files.find("9").expect_err("too many").to_string();
         assert!(said.contains("no task 9") && said.contains("shopping/0 to shopping/3"), "{said}");
         assert!(files.find("ebay/1").is_err() && files.find("x").is_err());
+        let all = files.all().expect("tasks");
+        assert_eq!((all.len(), all[3].0.as_str(), &all[3].1), (9, "reddit/0", &found_task(&files, "reddit/0")));
     }
 
     #[test]
@@ -267,8 +304,10 @@ mod tests {
         std::fs::write(folder.path().join("7.json"), r#"{"task_id": 7}"#).expect("a file");
         assert_eq!(open().expect("a folder").find("7").expect("a task")["task_id"], 7);
         assert!(open().expect("a folder").find("../7").is_err());
+        assert_eq!(open().expect("a folder").all().expect("tasks"), [("7".to_owned(), json!({ "task_id": 7 }))]);
         write(folder.path(), "webarena/test.raw.json", 0..9);
         assert_eq!(open().expect("a file").find("8").expect("a task")["task_id"], 8);
+        assert_eq!(open().expect("a file").all().expect("tasks")[8].0, "8");
         let one = TaskFiles::open(Benchmark::WebArena, &folder.path().join("7.json")).expect("a file");
         assert_eq!(one.find("7").expect("a task")["task_id"], 7);
         std::fs::write(folder.path().join("bad.json"), "[1,").expect("a file");

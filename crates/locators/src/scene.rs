@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::LocateError;
+use super::js::LivePage;
 use arenad_accounts::VisitAddress;
 use arenad_engine::EngineHandle;
 use arenad_launch::Incarnation;
@@ -25,8 +26,8 @@ pub struct Scene<'a> {
     pub instance: String,
     /// Path of the page that [`arenad_model::locator::JsPage::Given`] means; `None` means the path of the site's URL.
     pub page: Option<String>,
-    /// CDP address of the agent's browser.
-    pub live: Option<String>,
+    /// The page of the agent.
+    pub live: Option<LivePage>,
     /// Traffic of the agent's browser, as the text of a HAR.
     pub traffic: Option<&'a str>,
 }

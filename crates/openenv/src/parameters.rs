@@ -14,7 +14,7 @@ pub struct ResetParameters {
     pub episode_id: Option<String>,
     /// A number that distinguishes repetitions. Resets are the same for every number.
     pub seed: Option<u64>,
-    /// The name of a native task.
+    /// The name of a native task, or of a benchmark's, such as `webarena/27`.
     pub task: Option<String>,
     /// The name of the environment.
     pub environment: Option<String>,
@@ -34,6 +34,8 @@ pub struct ResetParameters {
     pub current_viewport_only: bool,
     /// Whether observations have a screenshot.
     pub screenshot: bool,
+    /// The reward of steps before the last one. Without it they have none.
+    pub step_reward: Option<f64>,
 }
 
 /// The form of the text of observations.
@@ -137,6 +139,7 @@ impl ResetParameters {
             viewport: fields.field("viewport", "dict_type", "a dictionary with width and height", viewport),
             current_viewport_only: fields.flag("current_viewport_only"),
             screenshot: fields.flag("screenshot"),
+            step_reward: fields.field("step_reward", "float_type", "a valid number", Json::as_f64),
         };
         if fields.errors.is_empty() { Ok(read) } else { Err(ErrorFrame::invalid(&fields.errors)) }
     }
@@ -223,12 +226,12 @@ mod tests {
         let read = ResetParameters::read(&map(json!({
             "seed": 7, "episode_id": "row-1", "task": "shopping.order.1", "prompt": "x", "solution": [1],
             "injected_state": { "shopping": "full-basket" }, "accounts": { "shopping": null },
-            "viewport": { "width": 640, "height": 480 }, "observation": "html", "url": null,
+            "viewport": { "width": 640, "height": 480 }, "observation": "html", "url": null, "step_reward": 0,
         })))
         .expect("parameters");
         assert_eq!((read.seed, read.task.as_deref()), (Some(7), Some("shopping.order.1")));
         assert_eq!(read.injected_state["shopping"], "full-basket");
-        assert_eq!(read.accounts["shopping"], None);
+        assert_eq!((&read.accounts["shopping"], read.step_reward), (&None, Some(0.0)));
         assert_eq!(read.viewport, Some(ViewportSize { width: 640, height: 480 }));
         assert_eq!(read.observation, WantedObservation::Html);
         assert_eq!(ResetParameters::read(&Map::new()), Ok(ResetParameters::default()));

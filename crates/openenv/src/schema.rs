@@ -1,6 +1,7 @@
-//! The JSON Schemas of `GET /schema`, in the form in which Pydantic writes them.
+//! The JSON Schemas of `GET /schema`, in the form in which Pydantic writes them, and the OpenAPI document that consists
+//! of them.
 
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
 /// Returns the schemas of actions, observations and states.
 pub fn schemas() -> Json {
@@ -9,6 +10,73 @@ pub fn schemas() -> Json {
         "observation": observation(),
         "state": state(),
         "reset_observation": observation(),
+    })
+}
+
+/// The version of OpenEnv's HTTP API, which `openenv validate` calls the version of the standard.
+const API_VERSION: &str = "1.0.0";
+
+/// The requests of the service by HTTP: method, path and summary.
+pub const ROUTES: [(&str, &str, &str); 14] = [
+    ("get", "/health", "Returns whether resets can succeed"),
+    ("get", "/metadata", "Returns the description of the service"),
+    ("get", "/schema", "Returns the JSON Schemas of actions, observations and states"),
+    ("get", "/state", "Returns the state of an environment without an episode"),
+    ("post", "/reset", "Begins an episode, observes its first page, and ends it"),
+    ("post", "/step", "Checks an action"),
+    ("post", "/mcp", "Answers a call by JSON-RPC"),
+    ("get", "/list_environments", "Returns the names of the environments"),
+    ("get", "/{env_name}/splits", "Returns the splits of an environment"),
+    ("post", "/{env_name}/tasks", "Returns the tasks of a split"),
+    ("post", "/{env_name}/num_tasks", "Returns the number of tasks of a split"),
+    ("post", "/{env_name}/task", "Returns a task of a split"),
+    ("post", "/{env_name}/task_range", "Returns some tasks of a split"),
+    ("get", "/openapi.json", "Returns this document"),
+];
+
+/// Returns the OpenAPI document of the requests by HTTP. Sessions are WebSockets, which OpenAPI does not describe.
+pub fn openapi() -> Json {
+    let json_of = |schema: Json| json!({ "application/json": { "schema": schema } });
+    let mut paths = Map::new();
+    for (method, path, summary) in ROUTES {
+        let observation = json!({
+            "type": "object", "required": ["observation", "reward", "done"],
+            "properties": {
+                "observation": { "$ref": "#/components/schemas/BrowserObservation" },
+                "reward": { "anyOf": [{ "type": "number" }, { "type": "null" }] }, "done": { "type": "boolean" },
+            },
+        });
+        let (body, answer) = match path {
+            "/reset" => (Some(json!({ "type": "object" })), observation),
+            "/step" => {
+                let action = json!({ "$ref": "#/components/schemas/BrowserAction" });
+                let body = json!({ "type": "object", "required": ["action"], "properties": { "action": action } });
+                (Some(body), observation)
+            }
+            "/state" => (None, json!({ "$ref": "#/components/schemas/BrowserState" })),
+            _ => ((method == "post").then(|| json!({ "type": "object" })), json!({})),
+        };
+        let mut operation = json!({
+            "summary": summary,
+            "responses": { "200": { "description": "Successful Response", "content": json_of(answer) } },
+        });
+        if let Some(body) = body {
+            operation["requestBody"] = json!({ "content": json_of(body) });
+        }
+        if path.starts_with("/{env_name}") {
+            operation["parameters"] =
+                json!([{ "name": "env_name", "in": "path", "required": true, "schema": { "type": "string" } }]);
+        }
+        let path = paths.entry(path).or_insert_with(|| json!({}));
+        path[method] = operation;
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": { "title": "arenad's environment service", "version": API_VERSION },
+        "paths": paths,
+        "components": { "schemas": {
+            "BrowserAction": action(), "BrowserObservation": observation(), "BrowserState": state(),
+        } },
     })
 }
 
@@ -66,6 +134,10 @@ pub fn observation() -> Json {
                 },
             },
             "intent": or_null("string", "Intent", "The instruction of the task"),
+            "images": {
+                "title": "Images", "type": "array", "items": { "type": "string" }, "default": [],
+                "description": "The pictures that belong to the instruction, as addresses or paths of the benchmark",
+            },
             "screenshot": or_null("string", "Screenshot", "The viewport as PNG in base64"),
             "error": or_null("string", "Error", "The reason why the last action failed"),
             "answer": or_null("string", "Answer", "The answer of `stop`"),
@@ -82,7 +154,14 @@ fn state() -> Json {
         "type": "object",
         "additionalProperties": true,
         "properties": {
-            "episode_id": { "title": "Episode Id", "anyOf": [{ "type": "string" }, { "type": "null" }], "default": null },
+            "episode_id": {
+                "title": "Episode Id", "anyOf": [{ "type": "string" }, { "type": "null" }], "default": null,
+                "description": "The id that the reset gave the episode, or the daemon's",
+            },
+            "arenad_episode": {
+                "title": "Arenad Episode", "anyOf": [{ "type": "string" }, { "type": "null" }], "default": null,
+                "description": "The daemon's id of the episode",
+            },
             "step_count": { "title": "Step Count", "type": "integer", "minimum": 0, "default": 0 },
             "task": { "title": "Task", "anyOf": [{ "type": "string" }, { "type": "null" }], "default": null },
             "environment": { "title": "Environment", "anyOf": [{ "type": "string" }, { "type": "null" }], "default": null },
@@ -101,5 +180,16 @@ mod tests {
         assert_eq!(action()["required"], json!(["action"]));
         assert_eq!(schemas()["action"], action());
         assert!(observation()["properties"].get("reward").is_some());
+    }
+
+    #[test]
+    fn the_openapi_document_has_every_route_once() {
+        let document = openapi();
+        assert_eq!(document["info"]["version"], API_VERSION);
+        let paths = document["paths"].as_object().expect("paths");
+        assert_eq!(paths.len(), ROUTES.len());
+        for (method, path, summary) in ROUTES {
+            assert_eq!(paths[path][method]["summary"], summary, "{path}");
+        }
     }
 }

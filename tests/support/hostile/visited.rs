@@ -8,6 +8,7 @@ use arenad_accounts::VisitAddress;
 use arenad_definition::{self as definition, DefinitionSources, SourceFile};
 use arenad_launch::Incarnation;
 use arenad_locators::Scene;
+use arenad_locators::js::LivePage;
 use arenad_model::site::Site;
 
 /// A site and its address.
@@ -54,7 +55,7 @@ impl Visited {
             folders: BTreeMap::new(),
             instance: "web-1".to_owned(),
             page: None,
-            live: Some(format!("http://{}", self.address)),
+            live: Some(LivePage::Address(format!("http://{}", self.address))),
             traffic: None,
         }
     }

@@ -24,6 +24,7 @@ use arenad_certificate::NativeEvidence;
 use arenad_definition::{SourceFile, tasks};
 use arenad_evaluators::native::{ReadingOutcome, Sight};
 use arenad_instance::{InstanceHandle, OperationOutcome};
+use arenad_locators::js::LivePage;
 use arenad_model::error::describe;
 use arenad_model::ids::SiteName;
 use arenad_model::locator::Value;
@@ -71,7 +72,7 @@ pub(super) async fn begun_on(
     task: &Task,
     known: &[Snapshot],
 ) -> Result<Begun, ApiError> {
-    let desk = TaskChecker { shared: &api.shared, handles, host: &definition.host, cdp: None };
+    let desk = TaskChecker { shared: &api.shared, handles, host: &definition.host, live: None };
     let beginning = desk.begin(task).await?;
     for (site, standing) in &beginning.sites {
         stands_at_start(task, site, standing.snapshot.as_deref(), known)?;
@@ -103,15 +104,17 @@ pub(super) async fn check_found(
 
 async fn checked(api: &Api, environment: String, request: CheckRequest) -> Result<Json<Checked>, ApiError> {
     let (definition, handles) = open(api, &environment)?;
-    checked_on(api, &definition, &handles, request).await.map(|(checked, _)| Json(checked))
+    let live = request.cdp.clone().map(LivePage::Address);
+    checked_on(api, &definition, &handles, request, live).await.map(|(checked, _)| Json(checked))
 }
 
-/// Judges an episode by the state of these instances. Returns the evidence as well, from which it can be judged again.
+/// Judges an episode by the state of these instances and the page of its agent. Returns the evidence as well, from which it can be judged again.
 pub(super) async fn checked_on(
     api: &Api,
     definition: &Environment,
     handles: &[InstanceHandle],
     request: CheckRequest,
+    live: Option<LivePage>,
 ) -> Result<(Checked, NativeEvidence), ApiError> {
     let since = Instant::now();
     let environment = definition.name.to_string();
@@ -132,7 +135,7 @@ pub(super) async fn checked_on(
             task.name
         )));
     }
-    let desk = TaskChecker { shared: &api.shared, handles, host: &definition.host, cdp: request.cdp.as_deref() };
+    let desk = TaskChecker { shared: &api.shared, handles, host: &definition.host, live };
     let (url, no_url) = match request.url {
         Some(url) => (Some(url), None),
         None => match desk.agents_url().await {

@@ -20,6 +20,7 @@ use crate::traffic::SiteTraffic;
 use arenad_api::{Evaluation, EvaluationRequest};
 use arenad_evaluation::{CaseError, Day, TaskFiles, evaluate_on, of_environment, speaks_of, today};
 use arenad_instance::InstanceHandle;
+use arenad_locators::js::LivePage;
 use arenad_model::error::describe;
 use arenad_model::site::Environment;
 use arenad_verdict::Profile;
@@ -53,7 +54,8 @@ pub(super) async fn evaluate_found(
 
 async fn evaluated(api: &Api, environment: &str, request: EvaluationRequest) -> Result<Evaluation, ApiError> {
     let handles = api.environments.choose(environment, &[])?;
-    evaluated_on(api, environment, &handles, request).await.map(|(evaluation, _)| evaluation)
+    let live = request.cdp.clone().map(LivePage::Address);
+    evaluated_on(api, environment, &handles, request, live).await.map(|(evaluation, _)| evaluation)
 }
 
 /// Returns the profiles to judge by, of those that a request names.
@@ -61,13 +63,14 @@ pub(super) fn profiles(named: &[Profile]) -> Vec<Profile> {
     if named.is_empty() { vec![Profile::Compat] } else { named.to_vec() }
 }
 
-/// Judges an episode by the state of these instances, which are of one environment. Returns the day of the judgement as
+/// Judges an episode by the state of these instances, which are of one environment, and the page of its agent. Returns the day of the judgement as
 /// well, which it may depend on.
 pub(super) async fn evaluated_on(
     api: &Api,
     environment: &str,
     handles: &[InstanceHandle],
     request: EvaluationRequest,
+    live: Option<LivePage>,
 ) -> Result<(Evaluation, Day), ApiError> {
     let begun = Instant::now();
     let listed = api.environments.list();
@@ -104,7 +107,7 @@ pub(super) async fn evaluated_on(
     };
     let profiles = profiles(&request.profiles);
     let host = api.environments.host(environment).unwrap_or_default();
-    let witness = Witness::new(&api.shared, handles, &host, request.cdp.as_deref(), &request.accounts);
+    let witness = Witness::new(&api.shared, handles, &host, live, &request.accounts);
     evaluate::look(&witness, &mut evidence, &profiles).await?;
     let day = today();
     // Traffic can be large, and comparing pictures takes time.
@@ -127,7 +130,7 @@ pub(super) fn task_id(given: &Value) -> Option<String> {
 }
 
 /// Returns the id of the task and the task itself, as sent or from the benchmark's files.
-async fn task(benchmark: Benchmark, given: Value) -> Result<(String, Value), ApiError> {
+pub(super) async fn task(benchmark: Benchmark, given: Value) -> Result<(String, Value), ApiError> {
     let Some(id) = task_id(&given) else {
         return Err(bad_task("the task is neither an object nor a number").hint("send the task as its file has it"));
     };

@@ -14,6 +14,7 @@ use crate::answers;
 use crate::locate::{self, LocateOptions, LocatingError};
 use arenad_api as wire;
 use arenad_instance::InstanceHandle;
+use arenad_locators::js::LivePage;
 use arenad_locators::{LocateError, LocatorReading};
 use arenad_model::helper::{Helper, HelperCall};
 use arenad_model::locator::json;
@@ -44,7 +45,7 @@ pub(super) async fn read(
 ) -> Result<wire::LocateResponse, ApiError> {
     let host = api.environments.host(environment).unwrap_or_default();
     let traffic = request.har.map(|har| har.get().to_owned());
-    let look = LocateOptions { page: request.page, live: request.cdp, traffic };
+    let look = LocateOptions { page: request.page, live: request.cdp.map(LivePage::Address), traffic };
     if let Some(call) = request.locator.trim_start().strip_prefix(HELPER) {
         let (helper, locator) = helper(handle, call)?;
         let lack = lack(handle, &locator, &look, "");

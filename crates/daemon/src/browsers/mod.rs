@@ -22,6 +22,7 @@ use arenad_agent_browser::{BrowserFault, BrowserPool, BrowserSettings, EpisodeBr
 use arenad_episodes::{EpisodeError, EpisodeHandle};
 use arenad_gateway::{OpenError, ProxyClient, ProxyCredentials};
 use arenad_instance::shared::SharedParts;
+use arenad_locators::js::LivePage;
 use arenad_model::episode::ending::VoidReason;
 use arenad_model::episode::ids::EpisodeId;
 use arenad_model::error::describe;
@@ -210,6 +211,13 @@ impl EpisodeBrowsers {
     pub(crate) fn last_page(&self, id: &EpisodeId) -> Option<LastPage> {
         let place = self.find(id)?;
         place.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns the page of an episode's browser, to be read while the episode is evaluated.
+    pub(crate) async fn live_page(&self, id: &EpisodeId) -> Option<LivePage> {
+        let place = self.find(id)?;
+        let session = place.session.lock().await;
+        session.as_ref().and_then(BrowserSession::live_page)
     }
 
     /// Closes all browsers and ends their processes.

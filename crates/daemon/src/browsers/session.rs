@@ -4,6 +4,7 @@ use arenad_agent_browser::{
     ActionError, BrowserFault, BrowserSettings, EpisodeBrowser, Observation, StepOutcome, Viewport,
 };
 use arenad_gateway::Proxy;
+use arenad_locators::js::LivePage;
 
 /// An open browser, with the port of its proxy.
 pub(super) struct BrowserSession {
@@ -60,6 +61,11 @@ impl BrowserSession {
     /// Whether the agent has ended its task.
     pub(super) fn is_stopped(&self) -> bool {
         self.answer.is_some()
+    }
+
+    /// Returns the page that the agent is on.
+    pub(super) fn live_page(&self) -> Option<LivePage> {
+        self.browser.current_session().map(|(cdp, session)| LivePage::Tab { cdp, session })
     }
 
     /// Whether the browser can no longer be used.

@@ -1,4 +1,4 @@
-//! The environment service: one port on which trainers of OpenEnv get episodes with a browser.
+//! The environment service: one port on which trainers of OpenEnv and NeMo Gym get episodes with a browser.
 //!
 //! ```text
 //!   client ── GET /ws ──► socket ──► session ──► episode (held by the session) ──► its browser
@@ -13,11 +13,17 @@
 //! | `routes` | the requests by HTTP, and the tasks |
 //! | `socket` | the WebSocket of a session |
 //! | `session` | what the messages of a session do |
+//! | `episode` | the episode of a session, from its task to its reward |
+//! | `gym` | the resources server of NeMo Gym |
+//! | `tasks` | native tasks, and those of benchmarks |
 
+mod episode;
+mod gym;
 mod port;
 mod routes;
 mod session;
 mod socket;
+mod tasks;
 
 pub(crate) use port::open;
 pub(crate) use routes::router;
@@ -37,6 +43,7 @@ pub(crate) const OPENENV_CONNECTIONS: usize = 256;
 pub(crate) struct EnvironmentService {
     api: Arc<Api>,
     sessions: AtomicUsize,
+    gym: gym::GymSessions,
 }
 
 /// A place for one session; dropping it frees the place.

@@ -12,30 +12,32 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Map, Value, json};
 
+use super::gym::GymSessions;
 use super::session::Session;
-use super::{EnvironmentService, SESSIONS_MAX, socket};
+use super::tasks::{self, NoTasks};
+use super::{EnvironmentService, SESSIONS_MAX, gym, socket};
 use crate::api::Api;
-use arenad_definition::tasks;
 use arenad_model::site::Environment;
-use arenad_model::task::Task;
 use arenad_openenv::{ErrorCode, ErrorFrame, RpcAnswer, RpcErrorCode, StepAction, schema};
-use arenad_seams::inline::blocking;
-
-/// The only split of an environment's native tasks.
-const SPLIT: &str = "test";
 
 /// Returns the router of the environment service.
 pub(crate) fn router(api: Arc<Api>) -> Router {
-    let service = Arc::new(EnvironmentService { api, sessions: AtomicUsize::new(0) });
+    let service = Arc::new(EnvironmentService { api, sessions: AtomicUsize::new(0), gym: GymSessions::default() });
     Router::new()
         .route("/ws", get(socket::session))
         .route("/health", get(health))
         .route("/metadata", get(metadata))
         .route("/schema", get(|| async { Json(schema::schemas()) }))
+        .route("/openapi.json", get(|| async { Json(schema::openapi()) }))
         .route("/state", get(state))
         .route("/reset", post(reset))
         .route("/step", post(step))
         .route("/mcp", post(mcp))
+        .route("/", get(gym::liveness))
+        .route("/seed_session", post(gym::seed_session))
+        .route("/verify", post(gym::verify))
+        .route("/aggregate_metrics", post(gym::aggregate_metrics))
+        .route("/{tool}", post(gym::tool))
         .route("/list_environments", get(list_environments))
         .route("/{environment}/splits", get(splits))
         .route("/{environment}/tasks", post(list_tasks))
@@ -57,7 +59,7 @@ async fn refuse_browsers(request: Request, next: Next) -> Response {
 }
 
 /// An error in the form of FastAPI.
-struct Refusal {
+pub(super) struct Refusal {
     status: StatusCode,
     detail: Value,
 }
@@ -68,7 +70,7 @@ impl IntoResponse for Refusal {
     }
 }
 
-fn detail(status: StatusCode, detail: impl Into<Value>) -> Refusal {
+pub(super) fn detail(status: StatusCode, detail: impl Into<Value>) -> Refusal {
     Refusal { status, detail: detail.into() }
 }
 
@@ -142,7 +144,7 @@ async fn step(State(service): State<Arc<EnvironmentService>>, body: Bytes) -> Re
 }
 
 /// Returns the answer for an error that a session would send as a frame.
-fn failed(error: &ErrorFrame) -> Refusal {
+pub(super) fn failed(error: &ErrorFrame) -> Refusal {
     match error.code {
         ErrorCode::ValidationError => {
             let errors = error.more.get("errors").cloned().unwrap_or_default();
@@ -171,11 +173,11 @@ async fn list_environments(State(service): State<Arc<EnvironmentService>>) -> Js
     Json(names.collect())
 }
 
-async fn splits(State(service): State<Arc<EnvironmentService>>, Path(name): Path<String>) -> Response {
-    match definition(&service, &name) {
-        Ok(_) => Json(json!([{ "name": SPLIT, "type": SPLIT }])).into_response(),
-        Err(refusal) => refusal.into_response(),
-    }
+async fn splits(State(service): State<Arc<EnvironmentService>>, Path(name): Path<String>) -> Result<Response, Refusal> {
+    let splits = tasks::splits(definition(&service, &name)?).await.map_err(no_tasks)?;
+    // All tasks are for evaluation: none of their files says which ones to train on.
+    let splits: Vec<Value> = splits.iter().map(|name| json!({ "name": name, "type": "test" })).collect();
+    Ok(Json(splits).into_response())
 }
 
 fn definition(service: &EnvironmentService, name: &str) -> Result<Environment, Refusal> {
@@ -183,41 +185,23 @@ fn definition(service: &EnvironmentService, name: &str) -> Result<Environment, R
     found.ok_or_else(|| detail(StatusCode::NOT_FOUND, format!("Environment '{name}' not found")))
 }
 
-/// Returns the native tasks of a split, in the order of their files. Invalid tasks are left out.
-async fn tasks_of(service: &EnvironmentService, name: &str, request: &Value) -> Result<Vec<Value>, Refusal> {
-    let definition = definition(service, name)?;
-    match request["split"].as_str() {
-        Some(SPLIT) => {}
-        Some(other) => return Err(detail(StatusCode::BAD_REQUEST, format!("unknown split '{other}'; use '{SPLIT}'"))),
-        None => {
-            let missing = json!([{ "type": "missing", "loc": ["body", "split"], "msg": "Field required" }]);
-            return Err(detail(StatusCode::UNPROCESSABLE_ENTITY, missing));
+fn no_tasks(reason: NoTasks) -> Refusal {
+    match reason {
+        NoTasks::Split(known) => {
+            detail(StatusCode::BAD_REQUEST, format!("unknown split; the environment has {}", known.join(", ")))
         }
-    }
-    // Reading and checking the files takes milliseconds.
-    let loaded = blocking(move || {
-        let files = tasks::read_tasks(&definition.root, &definition.name)?;
-        let loaded = tasks::load(&files, &definition);
-        Ok::<_, arenad_definition::DefinitionError>(
-            loaded.tasks.iter().map(|task| shown(&definition, task)).collect::<Vec<_>>(),
-        )
-    });
-    match loaded.await {
-        Ok(Ok(tasks)) => Ok(tasks),
-        Ok(Err(error)) => Err(detail(StatusCode::INTERNAL_SERVER_ERROR, arenad_model::error::describe(&error))),
-        Err(error) => Err(detail(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())),
+        NoTasks::Files(reason) => detail(StatusCode::INTERNAL_SERVER_ERROR, reason),
     }
 }
 
-/// Returns a task in the form of the parameters of a reset, without its expected answer.
-fn shown(definition: &Environment, task: &Task) -> Value {
-    json!({
-        "task": task.name,
-        "environment": definition.name.to_string(),
-        "intent": task.intent,
-        "kind": task.kind.name(),
-        "task_sites": task.sites.iter().map(ToString::to_string).collect::<Vec<_>>(),
-    })
+/// Returns the tasks of the split that a request names.
+async fn tasks_of(service: &EnvironmentService, name: &str, request: &Value) -> Result<Vec<Value>, Refusal> {
+    let definition = definition(service, name)?;
+    let Some(split) = request["split"].as_str() else {
+        let missing = json!([{ "type": "missing", "loc": ["body", "split"], "msg": "Field required" }]);
+        return Err(detail(StatusCode::UNPROCESSABLE_ENTITY, missing));
+    };
+    tasks::of_split(definition, split).await.map_err(no_tasks)
 }
 
 type JsonBody = Result<Json<Value>, axum::extract::rejection::JsonRejection>;

@@ -6,43 +6,24 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use serde_json::{Map, Value as Json, json};
 
+use super::episode::{SessionEpisode, SessionOutcome};
 use crate::api::episodes::service;
 use crate::api::{Api, ApiError};
-use arenad_api::EpisodeVerdict;
-use arenad_api::browser::{BrowserObservationKind, BrowserResetRequest, BrowserStep, BrowserViewport};
-use arenad_api::checks::Begun;
-use arenad_api::episodes::{EpisodeEvaluation, EpisodeEvaluationRequest, EpisodeStartRequest};
-use arenad_episodes::HoldGuard;
-use arenad_model::episode::ids::EpisodeId;
-use arenad_openenv::{
-    ErrorCode, ErrorFrame, ResetParameters, StepAction, ToolFailure, ViewportSize, WantedObservation, action_of, tools,
-};
+use arenad_openenv::{ErrorCode, ErrorFrame, ResetParameters, StepAction, ToolFailure, action_of, tools};
 
 /// The time within which a reset answers. Clients wait for 60 s by default.
 const RESET_LIMIT: Duration = Duration::from_secs(55);
 
 /// The time for which a reset waits for slots, so that the rest of it has time as well.
-const SLOTS_LIMIT: Duration = Duration::from_secs(30);
+pub(super) const SLOTS_LIMIT: Duration = Duration::from_secs(30);
 
 /// The label of an episode that has the client's own id of it.
-const ID_LABEL: &str = "openenv_episode_id";
+pub(super) const ID_LABEL: &str = "openenv_episode_id";
 
 /// A session of a client.
 pub(super) struct Session {
     api: Arc<Api>,
     episode: Option<SessionEpisode>,
-}
-
-/// The episode of a session. Dropping it ends the episode.
-struct SessionEpisode {
-    id: EpisodeId,
-    _hold: HoldGuard,
-    task: Option<String>,
-    intent: Option<String>,
-    environment: String,
-    begun: Option<Begun>,
-    steps: u64,
-    is_done: bool,
 }
 
 impl Session {
@@ -54,13 +35,13 @@ impl Session {
     pub(super) async fn reset(&mut self, data: &Map<String, Json>) -> Result<Json, ErrorFrame> {
         let parameters = ResetParameters::read(data)?;
         self.end().await;
-        let begun = tokio::time::timeout(RESET_LIMIT, begin(&self.api, parameters)).await;
+        let begun = tokio::time::timeout(RESET_LIMIT, SessionEpisode::begin(&self.api, parameters)).await;
         let begun = begun.unwrap_or_else(|_| {
             let detail = format!("the episode was not ready within {} s", RESET_LIMIT.as_secs());
             Err(ApiError::new(StatusCode::GATEWAY_TIMEOUT, "timed_out", detail).hint("reset again"))
         });
         let (episode, page) = begun.map_err(|error| failed(&error))?;
-        let observation = observed(&episode, page, None);
+        let observation = episode.observed(page, None);
         self.episode = Some(episode);
         Ok(observation)
     }
@@ -106,38 +87,49 @@ impl Session {
         }))
     }
 
-    async fn act(&mut self, action: &str) -> Result<Json, ErrorFrame> {
+    /// Performs an action, and judges the episode after `stop`.
+    pub(super) async fn act(&mut self, action: &str) -> Result<Json, ErrorFrame> {
         let Some(episode) = &mut self.episode else {
             return Err(ErrorFrame::new(ErrorCode::ExecutionError, "there is no episode: send a reset first"));
         };
-        if episode.is_done {
+        if episode.outcome.is_some() {
             let message = "the episode is done: send a reset for another one";
             return Err(ErrorFrame::new(ErrorCode::ExecutionError, message));
         }
         let page = service::act(&self.api, &episode.id, action).await.map_err(|error| failed(&error))?;
         episode.steps += 1;
         if !page.done {
-            return Ok(observed(episode, page, None));
+            return Ok(episode.observed(page, None));
         }
-        episode.is_done = true;
-        let verdict = match &episode.task {
-            Some(task) => Some(judge(&self.api, episode, task.clone()).await?),
-            None => None,
-        };
-        Ok(observed(episode, page, verdict.as_ref()))
+        let outcome = episode.judge(&self.api).await?;
+        Ok(episode.observed(page, Some(&outcome)))
+    }
+
+    /// Returns the result of the episode with this answer, unless the agent has stopped already: then, of that end.
+    pub(super) async fn stop(&mut self, answer: &str) -> Result<SessionOutcome, ErrorFrame> {
+        if let Some(SessionEpisode { outcome: None, .. }) = &self.episode {
+            self.act(&format!("stop [{answer}]")).await?;
+        }
+        match self.episode.as_ref().and_then(|episode| episode.outcome.clone()) {
+            Some(outcome) => outcome,
+            None => Err(ErrorFrame::new(ErrorCode::ExecutionError, "there is no episode")),
+        }
     }
 
     /// Returns the state of the session.
     pub(super) fn state(&self) -> Json {
         let Some(episode) = &self.episode else {
             return json!({
-                "episode_id": null, "step_count": 0, "task": null, "environment": null, "status": null, "done": false,
+                "episode_id": null, "arenad_episode": null, "step_count": 0, "task": null, "environment": null,
+                "status": null, "done": false,
             });
         };
         let status = service::status(&self.api, &episode.id);
         json!({
-            "episode_id": episode.id.to_string(), "step_count": episode.steps, "task": episode.task,
-            "environment": episode.environment, "status": status, "done": episode.is_done,
+            "episode_id": episode.given_id.clone().unwrap_or_else(|| episode.id.to_string()),
+            "arenad_episode": episode.id.to_string(), "step_count": episode.steps,
+            "task": episode.task.as_ref().map(|task| &task.name), "environment": episode.environment,
+            "status": status, "done": episode.outcome.is_some(),
         })
     }
 }
@@ -148,100 +140,6 @@ pub(super) enum CallFailure {
     Tool(ToolFailure),
     /// The episode failed, or there is none.
     Session(ErrorFrame),
-}
-
-/// Requests an episode and opens its browser.
-async fn begin(api: &Arc<Api>, parameters: ResetParameters) -> Result<(SessionEpisode, BrowserStep), ApiError> {
-    let start = EpisodeStartRequest {
-        environment: parameters.environment,
-        sites: parameters.sites,
-        task: parameters.task.clone(),
-        snapshots: parameters.injected_state,
-        wait_seconds: Some(SLOTS_LIMIT.as_secs()),
-        labels: parameters.episode_id.into_iter().map(|id| (ID_LABEL.to_owned(), id)).collect(),
-        ..EpisodeStartRequest::default()
-    };
-    let granted = service::grant(api, start).await?;
-    let begun = match granted.task.as_ref().filter(|task| task.needs_beginning()) {
-        Some(_) => Some(service::begin(api, &granted.id).await?),
-        None => None,
-    };
-    let mut accounts = parameters.accounts;
-    for (site, account) in granted.task.iter().flat_map(|task| &task.accounts) {
-        accounts.entry(site.to_string()).or_insert_with(|| Some(account.clone()));
-    }
-    let opened = BrowserResetRequest {
-        url: parameters.url.or_else(|| granted.task.as_ref().map(|task| task.start.clone())),
-        accounts,
-        viewport: parameters.viewport.map(|ViewportSize { width, height }| BrowserViewport { width, height }),
-        observation: Some(match parameters.observation {
-            WantedObservation::AccessibilityTree => BrowserObservationKind::AccessibilityTree,
-            WantedObservation::Html => BrowserObservationKind::Html,
-            WantedObservation::Nothing => BrowserObservationKind::None,
-        }),
-        current_viewport_only: parameters.current_viewport_only,
-        screenshot: parameters.screenshot,
-        elements: false,
-    };
-    let page = service::open_browser(api, &granted.id, opened).await?;
-    let episode = SessionEpisode {
-        task: granted.task.as_ref().map(|task| task.name.clone()),
-        intent: granted.task.map(|task| task.intent),
-        environment: granted.environment,
-        id: granted.id,
-        _hold: granted.hold,
-        begun,
-        steps: 0,
-        is_done: false,
-    };
-    Ok((episode, page))
-}
-
-/// Judges an episode whose agent has stopped.
-///
-/// Errors: the episode is void, or could not be judged. There is no reward then.
-async fn judge(api: &Arc<Api>, episode: &SessionEpisode, task: String) -> Result<EpisodeEvaluation, ErrorFrame> {
-    let request = EpisodeEvaluationRequest {
-        task: Some(task),
-        begun: episode.begun.clone(),
-        certificate: Some(false),
-        ..EpisodeEvaluationRequest::default()
-    };
-    let judged = service::judge(api, &episode.id, request).await.map_err(|error| failed(&error))?;
-    match (&judged.verdict, &judged.ending) {
-        (EpisodeVerdict::Void, ending) => {
-            let reason = ending.as_ref().map_or("the environment failed it", |ending| ending.reason.as_str());
-            let message = format!("the episode has no reward: {reason}");
-            Err(without_reward(ErrorFrame::new(ErrorCode::ExecutionError, message)).with("ending", json!(ending)))
-        }
-        _ => Ok(judged),
-    }
-}
-
-/// Returns the answer to a reset or a step, as OpenEnv serializes observations: the reward and the end are beside the
-/// observation, and metadata are in it as well.
-fn observed(episode: &SessionEpisode, page: BrowserStep, judged: Option<&EpisodeEvaluation>) -> Json {
-    let verdict = judged.map(|judged| json!(judged.verdict));
-    let metadata = json!({
-        "episode_id": episode.id.to_string(), "task": episode.task, "step": episode.steps, "verdict": verdict,
-        "error": page.error,
-    });
-    json!({
-        "observation": {
-            "metadata": metadata,
-            "text": page.observation.text,
-            "url": page.url,
-            "tabs": page.tabs,
-            "intent": episode.intent,
-            "screenshot": page.observation.screenshot,
-            "error": page.error.map(|error| error.message),
-            "answer": page.answer,
-            "verdict": verdict,
-        },
-        "reward": judged.and_then(|judged| judged.reward),
-        "done": episode.is_done,
-        "metadata": metadata,
-    })
 }
 
 /// Returns the frame for an error of the API. A void episode has no reward, and the frame says so.
@@ -257,6 +155,6 @@ pub(super) fn failed(error: &ApiError) -> ErrorFrame {
     }
 }
 
-fn without_reward(frame: ErrorFrame) -> ErrorFrame {
+pub(super) fn without_reward(frame: ErrorFrame) -> ErrorFrame {
     frame.with("reward", Json::Null)
 }

@@ -1,6 +1,7 @@
-//! The agent's own page, read through its browser's address. Apart from the effects of the locator's expressions,
+//! The agent's own page, read through its browser's address or by its tab. Apart from the effects of the locator's expressions,
 //! reading changes nothing on the page.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -21,14 +22,72 @@ const LIST_MAX: usize = 4 << 20;
 struct CdpTarget {
     #[serde(rename = "type")]
     kind: String,
-    #[serde(default)]
-    url: String,
     #[serde(rename = "webSocketDebuggerUrl")]
     address: Option<String>,
 }
 
-/// Evaluates the expression on the page that the agent is on: the visible one; of several, the most recently used.
+/// The page of an agent.
+#[derive(Clone)]
+pub enum LivePage {
+    /// The page that a browser at a CDP address shows: the visible one; of several, the most recently used.
+    Address(String),
+    /// A tab of a browser that this process drives.
+    Tab {
+        /// The connection to the browser.
+        cdp: Cdp,
+        /// The id of the tab's session.
+        session: String,
+    },
+}
+
+impl fmt::Debug for LivePage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(address) => f.debug_tuple("Address").field(address).finish(),
+            Self::Tab { session, .. } => f.debug_struct("Tab").field("session", session).finish_non_exhaustive(),
+        }
+    }
+}
+
+/// Evaluates the expression on the page that the agent is on.
 pub(super) async fn look(
+    client: &reqwest::Client,
+    page: &LivePage,
+    locator: &JsLocator,
+    limit: Duration,
+) -> Result<FoundValue, LocateError> {
+    match page {
+        LivePage::Address(address) => look_at(client, address, locator, limit).await,
+        LivePage::Tab { cdp, session } => read(cdp, Some(session), locator, limit).await,
+    }
+}
+
+fn gone(error: CdpError) -> LocateError {
+    LocateError::Unavailable(format!("the agent's browser: {error}"))
+}
+
+/// Evaluates the expression in the session of a page.
+async fn read(
+    cdp: &Cdp,
+    session: Option<&str>,
+    locator: &JsLocator,
+    limit: Duration,
+) -> Result<FoundValue, LocateError> {
+    for expression in &locator.prepare {
+        // Errors of these expressions do not count.
+        let _ = evaluate(cdp, session, expression, limit).await.map_err(gone)?;
+    }
+    let seen = evaluate(cdp, session, &locator.expression, limit).await.map_err(gone)?;
+    let seen = seen.map_err(|error| match error {
+        LocateError::TimedOut { .. } => LocateError::TimedOut { limit },
+        other => other,
+    })?;
+    let ran = format!("{} @ {}", locator.expression, seen.url);
+    Ok(FoundValue { value: seen.value, ran, notes: vec![("url", seen.url)] })
+}
+
+/// Evaluates the expression on the page that the browser at an address shows.
+async fn look_at(
     client: &reqwest::Client,
     address: &str,
     locator: &JsLocator,
@@ -39,7 +98,6 @@ pub(super) async fn look(
     for page in &pages {
         let Some(address) = &page.address else { continue };
         let address = through(address, &browser);
-        let gone = |error: CdpError| LocateError::Unavailable(format!("the agent's browser: {error}"));
         let unreachable =
             |error: std::io::Error| LocateError::Unavailable(format!("reach the agent's page at {address}: {error}"));
         let cdp = Cdp::connect(&address, MESSAGE_MAX).await.map_err(unreachable)?;
@@ -49,17 +107,7 @@ pub(super) async fn look(
                 continue;
             }
         }
-        for expression in &locator.prepare {
-            // Errors of these expressions do not count.
-            let _ = evaluate(&cdp, None, expression, limit).await.map_err(gone)?;
-        }
-        let seen = evaluate(&cdp, None, &locator.expression, limit).await.map_err(gone)?;
-        let seen = seen.map_err(|error| match error {
-            LocateError::TimedOut { .. } => LocateError::TimedOut { limit },
-            other => other,
-        })?;
-        let ran = format!("{} @ {}", locator.expression, page.url);
-        return Ok(FoundValue { value: seen.value, ran, notes: vec![("url", seen.url)] });
+        return read(&cdp, None, locator, limit).await;
     }
     Err(LocateError::Unavailable(format!("the agent's browser at {address} shows no page")))
 }

@@ -23,6 +23,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+pub use self::live::LivePage;
 use self::page::{BrowserPage, PageFault};
 use super::{FoundValue, LocateError, Scene};
 use arenad_accounts::LoginSession;
@@ -142,10 +143,10 @@ impl Browser {
     ) -> Result<FoundValue, LocateError> {
         let deadline = Instant::now() + limit;
         if locator.page == JsPage::Live {
-            let address = scene.live.as_deref().ok_or_else(|| {
+            let page = scene.live.as_ref().ok_or_else(|| {
                 LocateError::Unavailable("no CDP address of the agent's browser was given".to_owned())
             })?;
-            let seen = tokio::time::timeout_at(deadline, live::look(&self.http, address, locator, limit)).await;
+            let seen = tokio::time::timeout_at(deadline, live::look(&self.http, page, locator, limit)).await;
             return seen.unwrap_or(Err(LocateError::TimedOut { limit }));
         }
         let path = match &locator.page {

@@ -19,6 +19,7 @@ use arenad_api::{EpisodeVerdict, EvaluationRequest};
 use arenad_certificate::{JudgedEvidence, Judgement};
 use arenad_episodes::{EpisodeError, EpisodeView};
 use arenad_instance::InstanceHandle;
+use arenad_locators::js::LivePage;
 use arenad_model::episode::EpisodeRefusal;
 use arenad_model::episode::ending::EpisodeEnding;
 use arenad_model::episode::ids::EpisodeId;
@@ -129,6 +130,16 @@ async fn judge(
     view: &EpisodeView,
     request: EpisodeEvaluationRequest,
 ) -> Result<EpisodeEvaluation, ApiError> {
+    let is_elsewhere = match &request.benchmark {
+        Some(benchmark) => !benchmark.url.is_empty() || benchmark.cdp.is_some(),
+        None => request.url.is_some() || request.cdp.is_some(),
+    };
+    // An agent that says where it is has a browser of its own.
+    let live = match (&request.benchmark, is_elsewhere) {
+        (_, false) => api.browsers.live_page(&view.id).await,
+        (Some(benchmark), true) => benchmark.cdp.clone().map(LivePage::Address),
+        (None, true) => request.cdp.clone().map(LivePage::Address),
+    };
     let request = with_browser(request, api.browsers.last_page(&view.id));
     // Read again: the episode may have got its slots since the request began.
     let view = &api.episodes.get(&view.id)?;
@@ -149,7 +160,7 @@ async fn judge(
             let benchmark = EvaluationRequest { url: as_made(&benchmark.url), ..benchmark };
             let benchmark = with_record(api, view, benchmark).await?;
             let profiles = evaluations::profiles(&benchmark.profiles);
-            let (mut evaluation, day) = evaluations::evaluated_on(api, environment, &handles, benchmark).await?;
+            let (mut evaluation, day) = evaluations::evaluated_on(api, environment, &handles, benchmark, live).await?;
             let mut certificate = None;
             if is_certified {
                 let evidence = JudgedEvidence::Benchmark { day, profiles, evidence: Box::new(evaluation.evidence) };
@@ -172,7 +183,7 @@ async fn judge(
                 cdp: request.cdp,
                 evidence: request.evidence,
             };
-            let (checked, evidence) = checks::checked_on(api, &definition, &handles, check).await?;
+            let (checked, evidence) = checks::checked_on(api, &definition, &handles, check, live).await?;
             let certificate = match is_certified {
                 true => {
                     let evidence = JudgedEvidence::Native(Box::new(evidence));

@@ -4,17 +4,22 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, State};
+use axum::http::StatusCode;
 
 use super::{browser, evaluate, refusal, shown, start};
 use crate::api::error::ApiError;
-use crate::api::{Api, checks};
+use crate::api::which::{self, RequestSubject};
+use crate::api::{Api, checks, evaluations};
 use arenad_api::EpisodeStatus;
 use arenad_api::browser::{BrowserResetRequest, BrowserStep};
 use arenad_api::checks::Begun;
 use arenad_api::episodes::{EpisodeBeginRequest, EpisodeEvaluation, EpisodeEvaluationRequest, EpisodeStartRequest};
 use arenad_episodes::HoldGuard;
+use arenad_evaluation::{of_environment, speaks_of};
 use arenad_model::episode::ids::EpisodeId;
+use arenad_model::site::Environment;
 use arenad_model::task::Task;
+use arenad_verdict::{Benchmark, Urls};
 
 /// An active episode, which ends when it is dropped.
 pub(crate) struct GrantedEpisode {
@@ -22,6 +27,37 @@ pub(crate) struct GrantedEpisode {
     pub(crate) hold: HoldGuard,
     pub(crate) environment: String,
     pub(crate) task: Option<Task>,
+}
+
+/// A task of a benchmark, and the environment whose sites it is done on.
+pub(crate) struct BenchmarkTask {
+    pub(crate) environment: Environment,
+    /// The task as its file has it.
+    pub(crate) task: serde_json::Value,
+}
+
+/// Returns a task of a benchmark from the files that the daemon knows, and the environment that has its sites: the named
+/// one, the only one that is up, or the only one that has them.
+pub(crate) async fn benchmark_task(
+    api: &Api,
+    benchmark: Benchmark,
+    id: &str,
+    environment: Option<&str>,
+) -> Result<BenchmarkTask, ApiError> {
+    let (_, task) = evaluations::task(benchmark, id.into()).await?;
+    let is_of = |definition: &Environment| speaks_of(&task, &of_environment(definition), &Urls::new());
+    let what = format!("task {id} of {benchmark}");
+    let name = match environment {
+        Some(named) => named.to_owned(),
+        None => which::environment(api, &RequestSubject { what: what.clone(), unknown: "bad_task" }, is_of)?,
+    };
+    let (definition, _) = checks::open(api, &name)?;
+    if !is_of(&definition) {
+        let detail = format!("{name} does not have the sites of {what}");
+        return Err(ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_task", detail)
+            .hint("name an environment that has them with `environment`"));
+    }
+    Ok(BenchmarkTask { environment: definition, task })
 }
 
 /// Requests an episode, and returns it when its sites can be reached.
