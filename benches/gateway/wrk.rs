@@ -70,9 +70,8 @@ fn wrk(way: &Way, connections: u32, seconds: u32, file: &str) -> io::Result<Benc
         .output()
         .map_err(|error| io::Error::other(format!("start wrk: {error}")))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let has_socket_errors = text
-        .lines()
-        .any(|line| line.contains("Socket errors") && !(way.closes && has_only_read_errors(line)));
+    let has_socket_errors =
+        text.lines().any(|line| line.contains("Socket errors") && !(way.closes && has_only_read_errors(line)));
     if text.contains("Non-2xx") || has_socket_errors {
         return Err(io::Error::other(format!("wrk met errors at {address}:\n{text}")));
     }

@@ -116,7 +116,9 @@ async fn episodes_end_for_true_reasons_whatever_is_killed() {
     let KillingRun { world, mishaps, compared, ended, .. } = &run;
     let mut endings: BTreeMap<String, usize> = BTreeMap::new();
     for episode in ended {
-        *endings.entry(run.api.get(&format!("/v1/episodes/{}", episode.id)).await.1["ending"]["code"].to_string()).or_default() += 1;
+        *endings
+            .entry(run.api.get(&format!("/v1/episodes/{}", episode.id)).await.1["ending"]["code"].to_string())
+            .or_default() += 1;
     }
     eprintln!("killed: {} mishaps, {compared} pages compared, endings {endings:?}", mishaps.len());
     assert!(*compared >= episodes / 4, "only {compared} pages were compared");

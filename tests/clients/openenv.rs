@@ -243,6 +243,13 @@ impl GymClient {
         (status, answer.json().await.unwrap_or_default())
     }
 
+    /// Sends a request, and goes away before the answer.
+    async fn post_and_leave(&self, path: &str, body: Value) {
+        let request = self.client.post(format!("http://127.0.0.1:{}{path}", self.port)).json(&body);
+        let request = request.header("cookie", self.cookie.as_deref().unwrap());
+        let _ = request.timeout(Duration::from_millis(20)).send().await;
+    }
+
     async fn seed(&mut self, task: &str) -> Value {
         let (status, seeded) = self.post("/seed_session", row(task, &json!([]))).await;
         assert_eq!(status, 200, "{seeded:#}");
@@ -309,6 +316,12 @@ async fn nemo_gyms_sessions_have_rewards_once_and_none_for_a_void_episode() {
     let (_, verified) = one.post("/verify", row("toy.answer", &said("pear"))).await;
     assert_eq!(verified["reward"], 0.0, "{verified:#}");
     assert_eq!(other.post("/verify", row("toy.answer", &said("toy"))).await.0, 409, "sessions are apart");
+
+    // A client that went away during the judgement gets its outcome later.
+    one.seed("toy.answer").await;
+    one.post_and_leave("/verify", row("toy.answer", &said("toy"))).await;
+    let (status, verified) = one.post("/verify", row("toy.answer", &said("toy"))).await;
+    assert_eq!((status, &verified["reward"]), (200, &json!(1.0)), "{verified:#}");
 
     // The environment failed the episode: no answer has a reward, however often it is asked for.
     other.seed("toy.answer").await;

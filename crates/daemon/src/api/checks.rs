@@ -108,7 +108,8 @@ async fn checked(api: &Api, environment: String, request: CheckRequest) -> Resul
     checked_on(api, &definition, &handles, request, live).await.map(|(checked, _)| Json(checked))
 }
 
-/// Judges an episode by the state of these instances and the page of its agent. Returns the evidence as well, from which it can be judged again.
+/// Judges an episode by the state of these instances and the page of its agent. Returns the evidence as well, from which
+/// it can be judged again.
 pub(super) async fn checked_on(
     api: &Api,
     definition: &Environment,

@@ -63,8 +63,8 @@ pub(super) fn profiles(named: &[Profile]) -> Vec<Profile> {
     if named.is_empty() { vec![Profile::Compat] } else { named.to_vec() }
 }
 
-/// Judges an episode by the state of these instances, which are of one environment, and the page of its agent. Returns the day of the judgement as
-/// well, which it may depend on.
+/// Judges an episode by the state of these instances, which are of one environment, and the page of its agent. Returns the
+/// day of the judgement as well, which it may depend on.
 pub(super) async fn evaluated_on(
     api: &Api,
     environment: &str,

@@ -31,6 +31,9 @@ const KEPT: Duration = Duration::from_secs(3600);
 /// The most sessions that are known, most of them with nothing but an outcome.
 const KNOWN_MAX: usize = 16_384;
 
+/// The answer to a request whose judgement has failed within the daemon.
+const UNJUDGED: &str = "the session is not judged; see the daemon's log";
+
 /// The sessions by their ids.
 #[derive(Default)]
 pub(super) struct GymSessions(Mutex<HashMap<String, Arc<GymSession>>>);
@@ -245,7 +248,12 @@ pub(super) async fn verify(
 ) -> Response {
     let id = id_of(&headers);
     let response = match object(&body) {
-        Ok(request) => judged(&service, &id, request).await,
+        Ok(request) => {
+            // A client that goes away meanwhile, and repeats the request, gets this outcome and no other.
+            let (judging, session) = (service.clone(), id.clone());
+            let task = service.api.shared.tasks.spawn(async move { judged(&judging, &session, request).await });
+            task.await.unwrap_or_else(|_| detail(StatusCode::INTERNAL_SERVER_ERROR, UNJUDGED).into_response())
+        }
         Err(refusal) => refusal.into_response(),
     };
     with_cookie(&id, response)
@@ -292,7 +300,7 @@ async fn judged(service: &EnvironmentService, id: &str, request: Map<String, Val
             Json(gym::verified(request, *reward, facts)).into_response()
         }
         GymState::Verified(Err(error)) => refused(error),
-        GymState::Open { .. } => detail(StatusCode::INTERNAL_SERVER_ERROR, "the session is not judged").into_response(),
+        GymState::Open { .. } => detail(StatusCode::INTERNAL_SERVER_ERROR, UNJUDGED).into_response(),
     }
 }
 
