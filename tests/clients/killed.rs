@@ -217,12 +217,8 @@ impl KillingRun {
 
     /// Lets a client read its site, which must have what the client wrote and nothing else, and write a word.
     async fn visit(&mut self) {
-        let Some(place) = self.any(|episode| episode.leaving.is_none() && !episode.token.is_empty()) else { return };
+        let Some((place, seen)) = self.active().await else { return };
         let episode = &mut self.live[place];
-        let (_, seen) = self.api.get(&format!("/v1/episodes/{}", episode.id)).await;
-        if seen["state"] != "active" {
-            return;
-        }
         let namespace = self.world.namespace().unwrap();
         let fetch = |path: &str| {
             let url = format!("http://toy.arena.test/cgi-bin/{path}");
@@ -246,6 +242,23 @@ impl KillingRun {
                 _ => episode.uncertain = Some(word),
             }
         }
+    }
+
+    /// Returns the place of a client whose episode is active, and the episode. Waits a while for one, since slots are
+    /// brought back after a mishap.
+    async fn active(&mut self) -> Option<(usize, Value)> {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let can_visit = |episode: &KilledEpisode| episode.leaving.is_none() && !episode.token.is_empty();
+        while self.live.iter().any(can_visit) && Instant::now() < deadline {
+            let (_, found) = self.api.get("/v1/episodes?live=true").await;
+            let active = found["episodes"].as_array().unwrap().iter().filter(|seen| seen["state"] == "active");
+            let by_id: BTreeMap<&str, &Value> = active.map(|seen| (seen["id"].as_str().unwrap(), seen)).collect();
+            if let Some(place) = self.any(|episode| can_visit(episode) && by_id.contains_key(episode.id.as_str())) {
+                return Some((place, by_id[self.live[place].id.as_str()].clone()));
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        None
     }
 
     /// Ends a client in the way of its kind.
