@@ -19,6 +19,7 @@ mod ported;
 mod proxied;
 mod python;
 mod recorded;
+mod replayed;
 
 use std::time::Duration;
 
