@@ -150,11 +150,11 @@ impl MovingRules {
             return serde_json::to_vec(&self.pairs(body, true)).ok();
         }
         let text = std::str::from_utf8(body).ok()?;
-        if kind.ends_with("json") || kind == "text/plain" {
-            if let Ok(mut json) = serde_json::from_str::<Value>(text) {
-                self.mask_json(&mut json);
-                return serde_json::to_vec(&json).ok();
-            }
+        if (kind.ends_with("json") || kind == "text/plain")
+            && let Ok(mut json) = serde_json::from_str::<Value>(text)
+        {
+            self.mask_json(&mut json);
+            return serde_json::to_vec(&json).ok();
         }
         Some(self.masked(text).into_bytes())
     }
