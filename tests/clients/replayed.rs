@@ -165,6 +165,13 @@ async fn an_episode_reaches_its_sites_and_the_replays_that_it_names() {
         har["log"]["entries"].as_array().unwrap().iter().filter_map(|entry| entry["request"]["url"].as_str()).collect();
     assert_eq!(urls, ["https://www.airline.test/", PAGE]);
 
+    // The browser of the episode needs no certificate.
+    let opened = json!({ "url": "https://www.airline.test/", "observation": "accessibility_tree" });
+    let (status, page) =
+        api.ask(reqwest::Method::POST, &format!("/v1/episodes/{id}/browser/reset"), Some(opened)).await;
+    assert_eq!(status, 200, "{page:#}");
+    assert!(page["observation"]["text"].as_str().unwrap_or_default().contains("secure"), "{page:#}");
+
     // An episode that does not name it has no way to it.
     api.end(&id).await;
     let started = api.start(json!({ "sites": ["toy"] })).await;
