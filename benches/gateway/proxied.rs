@@ -56,6 +56,7 @@ pub fn compare(
         canonical: site.to_string(),
         generation: Some(1),
         access: EpisodeAccess::default(),
+        tls: None,
     };
     let at = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
     let proxy = gateway.open_proxy(at, Arc::new(OneEpisode(known))).map_err(io::Error::other)?;

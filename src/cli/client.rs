@@ -195,6 +195,11 @@ impl ApiClient {
         self.answer(self.request(Method::GET, path)).await
     }
 
+    /// Sends a body, which may be a stream, with a PUT request, and parses the answer as JSON.
+    pub async fn put_for<T: DeserializeOwned>(&self, path: &str, content: reqwest::Body) -> Result<T, CommandFailure> {
+        self.read(self.answer(self.request(Method::PUT, path).body(content)).await?).await
+    }
+
     /// Sends a body, which may be a stream, with a PUT request.
     pub async fn put(&self, path: &str, content: reqwest::Body) -> Result<(), CommandFailure> {
         self.answer(self.request(Method::PUT, path).body(content)).await.map(drop)

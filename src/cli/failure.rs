@@ -96,6 +96,9 @@ pub fn from_problem(problem: Problem) -> CommandFailure {
         | "no_login"
         | "unknown_episode"
         | "unknown_slot"
+        | "unknown_replay"
+        | "broken_recording"
+        | "no_recording"
         | "only_by_name"
         | "shared_site"
         | "key_reused" => exit_code::USAGE,

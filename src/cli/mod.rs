@@ -34,6 +34,7 @@ mod output;
 mod progress;
 mod prune;
 mod reach;
+mod replay;
 pub mod report;
 mod reset;
 mod run;
@@ -90,6 +91,7 @@ async fn dispatch(cli: &Cli) -> Result<u8, CommandFailure> {
         CliCommand::Config(args) => config::config(global, args),
         CliCommand::Validate(args) => config::validate(global, args),
         CliCommand::Snapshot(command) => snapshot::run(global, command).await,
+        CliCommand::Replay(command) => replay::run(global, command).await,
         CliCommand::Verify(args) => verify::run(global, args).await,
         CliCommand::Changes(args) => changes::run(global, args).await,
         CliCommand::Look(args) => changes::look(global, args).await,

@@ -38,6 +38,7 @@ impl Stage {
             has_screenshot: false,
             lists_elements: false,
             cookies: Vec::new(),
+            reaches_replays: false,
         }
     }
 

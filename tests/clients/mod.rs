@@ -20,6 +20,7 @@ mod ported;
 mod proxied;
 mod python;
 mod recorded;
+mod replayed;
 
 use std::time::Duration;
 

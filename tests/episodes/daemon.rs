@@ -201,6 +201,7 @@ fn request(environment: &str, sites: &[&str]) -> EpisodeRequest {
         labels: EpisodeLabels::default(),
         record: Default::default(),
         beginning: None,
+        replays: Vec::new(),
     }
 }
 

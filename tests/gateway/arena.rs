@@ -48,7 +48,7 @@ impl TestArena {
         let mut episodes = self.episodes();
         let episode = episodes.get_mut(id).expect("an episode");
         let access = episode.access.clone();
-        let site = ProxySite { route: route.clone(), canonical: canonical.to_owned(), generation, access };
+        let site = ProxySite { route: route.clone(), canonical: canonical.to_owned(), generation, access, tls: None };
         for address in addresses {
             let (host, port) = address.rsplit_once(':').expect("a port");
             episode.sites.push((host.to_owned(), port.parse().expect("a port"), site.clone()));

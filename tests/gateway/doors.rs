@@ -128,7 +128,7 @@ impl Entrance {
         let opened = match door {
             Door::Port => OpenedDoor::Route,
             Door::Proxy | Door::Tunnel => {
-                let site = ProxySite { route: route.clone(), canonical, generation: None, access };
+                let site = ProxySite { route: route.clone(), canonical, generation: None, access, tls: None };
                 OpenedDoor::Proxy(gateway.open_proxy(loopback(), Arc::new(OneSite(site))).expect("a free port"))
             }
             Door::Slot => {

@@ -18,6 +18,7 @@ use arenad_daemon::host::HostReport;
 use arenad_daemon::operations::Operations;
 use arenad_daemon::port::OfferedPort;
 use arenad_daemon::proxy::EpisodeDirectory;
+use arenad_daemon::replays::ReplayRegistry;
 use arenad_daemon::slots::{DaemonSlots, EpisodeSettings, start_episodes};
 use arenad_daemon::{DaemonParts, take_up};
 use arenad_doctor::facts;
@@ -302,6 +303,7 @@ impl SimulatedWorld {
             environments: environments.clone(),
             episodes: episodes.clone(),
             browsers,
+            replays: ReplayRegistry::open(shared.clone()).await,
             certifier: Certifier::unkept().expect("random numbers"),
             episode_settings: EpisodeSettings::default(),
             proxy: OfferedPort::default(),

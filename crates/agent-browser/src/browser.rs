@@ -66,6 +66,9 @@ pub struct BrowserSettings {
     pub lists_elements: bool,
     /// The cookies of the accounts that are signed in.
     pub cookies: Vec<BrowserCookie>,
+    /// Whether recorded sites are reached, whose certificates only the installation's own authority vouches for.
+    /// Certificates are not checked then, and service workers are off.
+    pub reaches_replays: bool,
 }
 
 /// The result of an action.
@@ -291,7 +294,7 @@ impl EpisodeBrowser {
 
     /// Opens a tab after all others, and returns its index.
     async fn open_tab(&mut self) -> Result<usize, BrowserFault> {
-        let tab = Tab::open(self.seat.cdp(), &self.context.id, self.settings.viewport).await?;
+        let tab = Tab::open(self.seat.cdp(), &self.context.id, &self.settings).await?;
         self.tabs.push(tab);
         Ok(self.tabs.len() - 1)
     }
@@ -326,7 +329,7 @@ impl EpisodeBrowser {
         self.tabs.retain(|tab| open.iter().any(|(target, _)| *target == tab.target));
         for (target, _) in &open {
             if !self.tabs.iter().any(|tab| tab.target == *target) {
-                let tab = Tab::attach(self.seat.cdp(), target.clone(), self.settings.viewport).await?;
+                let tab = Tab::attach(self.seat.cdp(), target.clone(), &self.settings).await?;
                 tab.rest().await?;
                 self.tabs.push(tab);
             }

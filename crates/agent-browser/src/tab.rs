@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use crate::browser::Viewport;
+use crate::browser::{BrowserSettings, Viewport};
 use crate::error::BrowserFault;
 use arenad_chromium::{Cdp, CdpError, CdpEvent, CdpEvents};
 
@@ -67,15 +67,15 @@ impl Drop for ListenerTask {
 
 impl Tab {
     /// Opens a tab in a context.
-    pub(crate) async fn open(cdp: &Cdp, context: &str, viewport: Viewport) -> Result<Self, BrowserFault> {
+    pub(crate) async fn open(cdp: &Cdp, context: &str, settings: &BrowserSettings) -> Result<Self, BrowserFault> {
         let wanted = json!({ "url": "about:blank", "browserContextId": context });
         let made = limited(cdp, None, "Target.createTarget", wanted).await?;
         let target = made["targetId"].as_str().unwrap_or_default().to_owned();
-        Self::attach(cdp, target, viewport).await
+        Self::attach(cdp, target, settings).await
     }
 
     /// Attaches to a tab that exists.
-    pub(crate) async fn attach(cdp: &Cdp, target: String, viewport: Viewport) -> Result<Self, BrowserFault> {
+    pub(crate) async fn attach(cdp: &Cdp, target: String, settings: &BrowserSettings) -> Result<Self, BrowserFault> {
         let wanted = json!({ "targetId": target, "flatten": true });
         let attached = limited(cdp, None, "Target.attachToTarget", wanted).await?;
         let session = attached["sessionId"].as_str().unwrap_or_default().to_owned();
@@ -88,7 +88,7 @@ impl Tab {
             state,
             listener: Arc::new(ListenerTask(listener.abort_handle())),
         };
-        let Viewport { width, height } = viewport;
+        let Viewport { width, height } = settings.viewport;
         let metrics = json!({
             "width": width, "height": height, "screenWidth": width, "screenHeight": height,
             "deviceScaleFactor": 1, "mobile": false,
@@ -102,6 +102,12 @@ impl Tab {
             // Several pages of one process are used at once, and each of them must believe that it has the focus.
             tab.call("Emulation.setFocusEmulationEnabled", json!({ "enabled": true })),
         )?;
+        if settings.reaches_replays {
+            tokio::try_join!(
+                tab.call("Security.setIgnoreCertificateErrors", json!({ "ignore": true })),
+                tab.call("Network.setBypassServiceWorker", json!({ "bypass": true })),
+            )?;
+        }
         // A page that another one has opened may have begun to load before its events arrive here.
         let stops = tab.state.borrow().stops;
         let ready = tab.evaluate("document.readyState").await?;

@@ -68,6 +68,9 @@ pub struct EpisodeStartRequest {
     /// The requests that are recorded: `all`, `writes` or `none`. Default: `none`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<EpisodeRecording>,
+    /// The names of replays, whose hosts the episode reaches through the episode proxy.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replays: Vec<String>,
     /// The id of a running episode, from whose present state the episode starts. It determines the environment, the
     /// sites and the task; its owner, labels and time to live are the defaults of the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -182,6 +185,9 @@ pub struct ReportedEpisode {
     pub record: Option<EpisodeRecording>,
     /// The sites, in the order of the request.
     pub sites: Vec<EpisodeSite>,
+    /// The names of the replays whose hosts the episode reaches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replays: Vec<String>,
     /// The time to live.
     pub ttl_seconds: f64,
     /// The time until the episode ends without a heartbeat; before the grant, the time that the request still waits.
@@ -463,6 +469,7 @@ mod tests {
             labels: BTreeMap::new(),
             record: None,
             sites: Vec::new(),
+            replays: Vec::new(),
             ttl_seconds: 600.0,
             left_seconds: 599.5,
             is_held: false,

@@ -21,6 +21,7 @@ mod health;
 mod images;
 mod locators;
 pub mod plan;
+pub mod replays;
 mod resets;
 mod snapshots;
 mod space;

@@ -33,6 +33,7 @@ pub mod port;
 pub mod proxy;
 mod reconcile;
 mod records;
+pub mod replays;
 mod server;
 mod service_manager;
 mod slot_ports;
@@ -65,6 +66,7 @@ use self::environments::EnvironmentRegistry;
 use self::operations::Operations;
 use self::port::ChosenPort;
 use self::proxy::EpisodeDirectory;
+use self::replays::ReplayRegistry;
 use self::server::{API_CONNECTIONS, COMPAT_CONNECTIONS, ListenError};
 use self::slots::EpisodeSettings;
 use arenad_baseline::{BaselineParts, Turns};
@@ -317,7 +319,8 @@ impl Daemon {
         let (slots, episodes) = slots::start_episodes(&shared, RandomBytes::system(), &settings.episodes).await?;
         let environments = Arc::new(EnvironmentRegistry::new(shared.clone(), slots, episodes.clone()));
         // Before the environments are restored: meanwhile, clients of episodes are told to try again.
-        let directory = EpisodeDirectory::new(environments.clone(), episodes.clone());
+        let replays = ReplayRegistry::open(shared.clone()).await;
+        let directory = EpisodeDirectory::new(environments.clone(), episodes.clone()).with_replays(replays.clone());
         let proxy = proxy::open(settings.proxy, &shared, directory).await.map_err(StartError::Proxy)?;
         proxy.server.iter().for_each(|server| environments.set_proxy(server));
         let (compat, harnesses) = compat::open(settings.compat, &shared).await.map_err(StartError::Compat)?;
@@ -328,7 +331,8 @@ impl Daemon {
         let engine_root = shared.engine.version().await.ok().map(|version| version.root);
         let folders: Vec<PathBuf> = [shared.state_dir.path().to_owned()].into_iter().chain(engine_root).collect();
         let host = watch::Sender::new(host::look(shared.engine.as_ref(), &folders, None).await);
-        let directory = EpisodeDirectory::of_own_ports(environments.clone(), episodes.clone());
+        let directory =
+            EpisodeDirectory::of_own_ports(environments.clone(), episodes.clone()).with_replays(replays.clone());
         let browsers = EpisodeBrowsers::new(shared.clone(), episodes.clone(), directory);
         let stop = CancellationToken::new();
         let api = Arc::new(Api {
@@ -336,6 +340,7 @@ impl Daemon {
             environments: environments.clone(),
             episodes: episodes.clone(),
             browsers: browsers.clone(),
+            replays,
             certifier,
             episode_settings: settings.episodes,
             proxy,

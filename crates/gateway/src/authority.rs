@@ -10,6 +10,9 @@ use super::directory::ProxyCredentials;
 /// The port of `http` addresses that name none.
 const HTTP_PORT: u16 = 80;
 
+/// The port of `https` addresses that name none.
+const HTTPS_PORT: u16 = 443;
+
 /// A host and a port. Two addresses that lead to the same place are equal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HostPort {
@@ -23,6 +26,12 @@ impl HostPort {
     pub(super) fn of(authority: &str) -> Option<Self> {
         let (host, port) = split(authority)?;
         Some(Self { host, port: port.unwrap_or(HTTP_PORT) })
+    }
+
+    /// Reads `host` or `host:port` of a request that arrived in TLS; the default port is 443.
+    pub(super) fn of_tls(authority: &str) -> Option<Self> {
+        let (host, port) = split(authority)?;
+        Some(Self { host, port: port.unwrap_or(HTTPS_PORT) })
     }
 
     /// Reads `host:port`, as in CONNECT.

@@ -6,6 +6,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tokio_rustls::rustls::ServerConfig;
+
+use super::access::EpisodeAccess;
 use super::authority::HostPort;
 use super::directory::ProxyCredentials;
 use super::head::HeadFault;
@@ -45,6 +48,8 @@ pub(super) enum Continuation {
     Upgraded(Upgraded, InFlight),
     /// Requests to one site follow.
     SiteTunnel(SiteTunnel),
+    /// Requests to one site follow in TLS.
+    TlsTunnel(TlsTunnel),
 }
 
 /// A tunnel to a site, in which requests are parsed.
@@ -52,6 +57,16 @@ pub(super) struct SiteTunnel {
     /// The credentials of every request in the tunnel.
     pub(super) credentials: ProxyCredentials,
     pub(super) place: HostPort,
+    /// Whether the requests have arrived in TLS, which the gateway has ended.
+    pub(super) is_tls: bool,
+}
+
+/// A tunnel to a site that is reached by TLS.
+pub(super) struct TlsTunnel {
+    pub(super) tunnel: SiteTunnel,
+    pub(super) server: Arc<ServerConfig>,
+    /// The access of the episode, which cuts the connection when it is revoked.
+    pub(super) access: EpisodeAccess,
 }
 
 /// A request that has been answered, as counted by its route; `None` if it belonged to no route.

@@ -13,7 +13,7 @@ use hyper::service::service_fn;
 use tokio::net::TcpStream;
 
 use super::body::AnswerBody;
-use super::client::{ClientConnection, Continuation};
+use super::client::{ClientConnection, Continuation, SiteTunnel};
 use super::client_io::ClientIo;
 use super::forward::{self, Gone};
 use super::link::{ClientLink, ExchangeLink};
@@ -23,6 +23,7 @@ use super::proxy::SharedProxy;
 use super::refusal::TOO_MANY_CONNECTIONS;
 use super::slot_port::{SharedSlotPort, SlotLease};
 use super::slotted::SlotConnection;
+use super::tls;
 use super::upgrade;
 use super::wire::SharedWriteHalf;
 use super::workers::GatewayWorker;
@@ -48,16 +49,35 @@ pub(super) async fn serve_port(stream: TcpStream, route: Rc<LocalRoute>, worker:
 
 /// Serves a client of the episode proxy until one side ends the connection.
 pub(super) async fn serve_proxy(stream: TcpStream, proxy: Arc<SharedProxy>, worker: Rc<GatewayWorker>) {
-    if !proxy.admits(&stream).await {
-        return;
+    if proxy.admits(&stream).await {
+        serve_proxy_client(stream, None, proxy, worker).await;
     }
+}
+
+/// Serves the requests in a tunnel to a site, which arrive on a connection of this process with itself.
+pub(super) async fn serve_tunnel(
+    stream: TcpStream,
+    tunnel: SiteTunnel,
+    proxy: Arc<SharedProxy>,
+    worker: Rc<GatewayWorker>,
+) {
+    serve_proxy_client(stream, Some(tunnel), proxy, worker).await;
+}
+
+async fn serve_proxy_client(
+    stream: TcpStream,
+    tunnel: Option<SiteTunnel>,
+    proxy: Arc<SharedProxy>,
+    worker: Rc<GatewayWorker>,
+) {
     let settings = Arc::clone(&worker.team.settings);
     let Some((mut io, client)) = begin(stream, proxy.port.draining(), settings.head_limit) else { return };
     let Some(entry) = proxy.port.enter_client(Arc::clone(&client.link), settings.connections_per_proxy) else {
         let _ = client.link.wire.write_now(TOO_MANY_CONNECTIONS);
         return;
     };
-    let connection = ProxyConnection::new(proxy, worker, Rc::clone(&client));
+    let connection = ProxyConnection::new(Arc::clone(&proxy), Rc::clone(&worker), Rc::clone(&client));
+    connection.tunnel.replace(tunnel.map(Rc::new));
     while let Some((next, continuation)) = serve(io, &client, |request| connection.answer(request), "proxy").await {
         io = next;
         match continuation {
@@ -67,6 +87,11 @@ pub(super) async fn serve_proxy(stream: TcpStream, proxy: Arc<SharedProxy>, work
             }
             Continuation::Upgraded(target, visit) => {
                 upgrade::run(io, target, visit.route()).await;
+                break;
+            }
+            Continuation::TlsTunnel(tunnel) => {
+                // Boxed: recorded sites of `https` are rare, and would enlarge the future of every connection.
+                Box::pin(tls::serve(io, tunnel, proxy, worker)).await;
                 break;
             }
         }
@@ -116,7 +141,7 @@ async fn follow((io, continuation): (ClientIo, Continuation)) {
             upgrade::run(io, target, visit.route()).await;
             drop(visit);
         }
-        Continuation::SiteTunnel(_) => end(io).await,
+        Continuation::SiteTunnel(_) | Continuation::TlsTunnel(_) => end(io).await,
     }
 }
 

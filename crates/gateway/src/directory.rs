@@ -1,7 +1,11 @@
 //! The seam between the episode proxy and the daemon: the daemon knows episodes, their tokens and their slots.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
+
+use http::Method;
+use tokio_rustls::rustls::ServerConfig;
 
 use super::access::EpisodeAccess;
 use super::gateway::Route;
@@ -43,6 +47,9 @@ pub struct ProxySite {
     pub generation: Option<u64>,
     /// The access of the episode: the same one for all of its requests until it is revoked.
     pub access: EpisodeAccess,
+    /// The TLS server at the address, if it is one of `https`; its certificates are made for the host. Only recorded
+    /// sites have one.
+    pub tls: Option<Arc<ServerConfig>>,
 }
 
 /// The reason for which a request goes nowhere.
@@ -79,4 +86,8 @@ pub trait ProxyDirectory: Send + Sync + 'static {
     /// the thread that serves the client, once for each request and once for each address of another site in its
     /// `Origin` and `Referer`.
     fn resolve(&self, credentials: &ProxyCredentials, host: &str, port: u16) -> ProxyDecision;
+
+    /// Notes that a request was refused because its host is outside of what the credentials open. In contrast to
+    /// `resolve`, it is called once for each such request. The call must not block.
+    fn refused_outside(&self, _credentials: &ProxyCredentials, _method: &Method, _host: &str, _port: u16) {}
 }

@@ -80,15 +80,23 @@ pub(super) struct ProxiedRequest {
 /// The door through which a request of an episode came.
 pub(super) enum RequestDoor {
     /// The episode proxy, with the address that the client used.
-    Proxy { place: HostPort },
+    Proxy {
+        place: HostPort,
+        /// Whether the request arrived in TLS, which the gateway has ended.
+        is_tls: bool,
+    },
     /// The own port of a slot.
     Slot,
 }
 
 impl RequestDoor {
+    fn is_tls(&self) -> bool {
+        matches!(self, Self::Proxy { is_tls: true, .. })
+    }
+
     fn refusal(&self, refusal: &ProxyRefusal) -> RefusalResponse {
         match self {
-            Self::Proxy { place } => RefusalResponse::of_proxy(refusal, &place.to_string()),
+            Self::Proxy { place, .. } => RefusalResponse::of_proxy(refusal, &place.to_string()),
             Self::Slot => RefusalResponse::of_slot(refusal),
         }
     }
@@ -194,7 +202,8 @@ impl Forwarding {
             }
         }
         let shared = &self.route.shared;
-        let place = TrackPlace { reached: shared.address, site: self.site_name() };
+        let is_tls = self.proxied.as_ref().is_some_and(|proxied| proxied.door.is_tls());
+        let place = TrackPlace { reached: shared.address, site: self.site_name(), is_tls };
         let track = Track::of(&request, place, shared.recorder.as_ref(), self.episode_recording());
         self.track = track.map(Rc::new);
         let (mut parts, incoming) = request.into_parts();

@@ -34,6 +34,8 @@ pub(super) struct TrackPlace<'a> {
     pub(super) reached: SocketAddr,
     /// The name of the site; `None` for a host outside of the arena.
     pub(super) site: Option<&'a str>,
+    /// Whether the request arrived in TLS.
+    pub(super) is_tls: bool,
 }
 
 /// One request in transit as the recorders see it, on the worker that forwards it.
@@ -131,7 +133,7 @@ impl Track {
         let head = RequestHead {
             at: Timestamp::now(),
             method: request.method().clone(),
-            url: format!("http://{host}{target}"),
+            url: format!("{}://{host}{target}", if place.is_tls { "https" } else { "http" }),
             headers: request.headers().clone(),
         };
         let episode = episode.map(|recording| EpisodeTrack {

@@ -167,9 +167,14 @@ pub(super) fn proxied_place<B>(request: &Request<B>) -> Result<HostPort, Refusal
 /// Examines a request inside a tunnel to a site, which must be meant for that site.
 ///
 /// Errors: the refusal, which states what is wrong with the request.
-pub(super) fn examine_tunnelled<B>(request: &Request<B>, tunnel: &HostPort) -> Result<(), RefusalResponse> {
+pub(super) fn examine_tunnelled<B>(
+    request: &Request<B>,
+    tunnel: &HostPort,
+    is_tls: bool,
+) -> Result<(), RefusalResponse> {
     examine(request)?;
-    let host = request.headers().get(HOST).map(|host| host.to_str().ok().and_then(HostPort::of));
+    let read = if is_tls { HostPort::of_tls } else { HostPort::of };
+    let host = request.headers().get(HOST).map(|host| host.to_str().ok().and_then(read));
     if host.is_some_and(|host| host.as_ref() != Some(tunnel)) {
         return Err(RefusalResponse::other_host(&tunnel.to_string()));
     }

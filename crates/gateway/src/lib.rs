@@ -29,6 +29,7 @@
 //! | `guests` | the connections of clients that belong to no route: of the proxy and of slots' own ports |
 //! | `authority`, `alias` | hosts and credentials as clients write them; sites under other addresses |
 //! | `address_table`, `mapped_body`, `decoder` | addresses of sites in text; bodies in which they are replaced; compressed bodies |
+//! | `tls` | tunnels to recorded sites, in which the gateway ends TLS |
 //! | `egress` | hosts outside of the arena: which of their addresses may be reached |
 //! | `phase` | the state of a route as a value: serving, holding, refusing, closed |
 //! | `route` | the switch, and the registers and counters that it needs |
@@ -49,8 +50,8 @@
 //! The own port of a slot is a third way in, for clients without a proxy: the connection stands for the credentials, and
 //! addresses in responses are replaced by those of the episode's slots.
 //!
-//! The gateway makes no decisions about health, does not know episodes, terminates no TLS, caches nothing, and never
-//! retries a request that could take effect twice. It speaks HTTP/1.1 only, as do the sites behind it.
+//! The gateway makes no decisions about health, does not know episodes, ends TLS only for recorded sites, caches nothing,
+//! and never retries a request that could take effect twice. It speaks HTTP/1.1 only, as do the sites behind it.
 //!
 //! The crate depends only on `seams`. Start reading at `gateway.rs`, then `route.rs`.
 
@@ -88,6 +89,7 @@ mod refusal;
 mod route;
 mod slot_port;
 mod slotted;
+mod tls;
 mod upgrade;
 mod wire;
 mod workers;

@@ -14,7 +14,7 @@ use super::access::EpisodeAccess;
 use super::alias::AliasMap;
 use super::authority::{self, HostPort};
 use super::body::AnswerBody;
-use super::client::{ClientConnection, Continuation, SiteTunnel};
+use super::client::{ClientConnection, Continuation, SiteTunnel, TlsTunnel};
 use super::directory::{ProxyCredentials, ProxyDecision, ProxyRefusal, ProxySite};
 use super::egress;
 use super::forward::{self, Gone, ProxiedRequest, RequestDoor, RequestPath};
@@ -54,6 +54,11 @@ impl ProxyConnection {
         Self { proxy, worker, client, tunnel: RefCell::new(None), exchanges }
     }
 
+    /// Whether requests arrive in TLS, which the gateway has ended.
+    fn is_tls(&self) -> bool {
+        self.tunnel.borrow().as_ref().is_some_and(|tunnel| tunnel.is_tls)
+    }
+
     fn connect_timeout(&self) -> Duration {
         self.worker.team.settings.connect_timeout
     }
@@ -78,7 +83,7 @@ impl ProxyConnection {
         let is_connect = *request.method() == Method::CONNECT;
         let decision = self.resolve(&head.credentials, &head.place);
         let refusal = match decision {
-            ProxyDecision::Site(_) if is_connect => return Ok(self.open_tunnel(head)),
+            ProxyDecision::Site(site) if is_connect => return Ok(self.open_tunnel(head, site)),
             ProxyDecision::Site(site) => match self.path_to_site(&site, &head) {
                 Ok(path) => {
                     let change = |proxied: &mut ProxiedRequest, headers: &mut HeaderMap| {
@@ -110,7 +115,13 @@ impl ProxyConnection {
                 }
                 Err(refusal) => refusal,
             },
-            ProxyDecision::Refused(refusal) => self.explained(&refusal, &head, is_connect),
+            ProxyDecision::Refused(refusal) => {
+                if let ProxyRefusal::Outside { .. } = &refusal {
+                    let ProxiedHead { credentials, place } = &head;
+                    self.proxy.directory.refused_outside(credentials, request.method(), &place.host, place.port);
+                }
+                self.explained(&refusal, &head, is_connect)
+            }
         };
         Ok(self.own(&refusal, wants_html))
     }
@@ -118,7 +129,7 @@ impl ProxyConnection {
     /// Reads the credentials and the place of a request.
     fn examine<B>(&self, request: &Request<B>) -> Result<ProxiedHead, RefusalResponse> {
         if let Some(tunnel) = &*self.tunnel.borrow() {
-            headers::examine_tunnelled(request, &tunnel.place)?;
+            headers::examine_tunnelled(request, &tunnel.place, tunnel.is_tls)?;
             return Ok(ProxiedHead { credentials: tunnel.credentials.clone(), place: tunnel.place.clone() });
         }
         let place = headers::proxied_place(request)?;
@@ -163,7 +174,7 @@ impl ProxyConnection {
         let proxied = ProxiedRequest {
             access: site.access.clone(),
             generation: site.generation,
-            door: RequestDoor::Proxy { place: head.place.clone() },
+            door: RequestDoor::Proxy { place: head.place.clone(), is_tls: self.is_tls() },
             alias: Some(alias),
             bodies: None,
         };
@@ -184,7 +195,7 @@ impl ProxyConnection {
         shared.change(RouteCommand::Serve(target));
         let route = LocalRoute::new(shared);
         let exchange = self.enter(&route.shared, &access, place)?;
-        let door = RequestDoor::Proxy { place: place.clone() };
+        let door = RequestDoor::Proxy { place: place.clone(), is_tls: false };
         let proxied = ProxiedRequest { access, generation: None, door, alias: None, bodies: None };
         Ok(RequestPath { client: Rc::clone(&self.client), route, exchange, proxied: Some(proxied), connect_timeout })
     }
@@ -199,10 +210,20 @@ impl ProxyConnection {
         entered.map_err(|refusal| RefusalResponse::of_proxy(&refusal, &place.to_string()))
     }
 
-    fn open_tunnel(&self, head: ProxiedHead) -> Response<AnswerBody> {
+    fn open_tunnel(&self, head: ProxiedHead, site: ProxySite) -> Response<AnswerBody> {
         let ProxiedHead { credentials, place } = head;
-        self.client.continue_with(Continuation::SiteTunnel(SiteTunnel { credentials, place }));
-        self.client.end_answer(None);
+        let tunnel = SiteTunnel { credentials, place, is_tls: site.tls.is_some() };
+        match site.tls {
+            // The response never ends: the client owes no request outside of TLS.
+            Some(server) => {
+                let tls = TlsTunnel { tunnel, server, access: site.access };
+                self.client.continue_with(Continuation::TlsTunnel(tls));
+            }
+            None => {
+                self.client.continue_with(Continuation::SiteTunnel(tunnel));
+                self.client.end_answer(None);
+            }
+        }
         Response::new(AnswerBody::Own(None))
     }
 

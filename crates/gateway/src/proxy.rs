@@ -13,8 +13,9 @@
 //! generation or 503.
 //!
 //! A site is reached under each of its addresses (`alias`), over plain HTTP. CONNECT to a site opens a tunnel in which
-//! requests are parsed, recorded and limited like all others, WebSockets included; TLS in it is refused, because the
-//! gateway could neither see nor cut single requests. Hosts outside of the arena are refused with 403 unless the
+//! requests are parsed, recorded and limited like all others, WebSockets included. TLS in it is refused, except for recorded
+//! sites whose directory has certificates for any host (`tls`): otherwise the gateway could neither see nor cut single
+//! requests. Hosts outside of the arena are refused with 403 unless the
 //! environment allows them; then CONNECT opens a tunnel for any bytes (`egress`).
 //!
 //! A client that cannot send credentials, as a browser cannot, gets a port of its own, which stands for them

@@ -207,7 +207,7 @@ mod tests {
     }
 
     fn hear(recorder: &Arc<Recorder>, request: &Request<()>) -> Option<Track> {
-        Track::of(request, TrackPlace { reached: REACHED, site: Some("shop") }, Some(recorder), None)
+        Track::of(request, TrackPlace { reached: REACHED, site: Some("shop"), is_tls: false }, Some(recorder), None)
     }
 
     fn post(recorder: &Arc<Recorder>, path: &str, body: &[u8], answer: &[u8]) {

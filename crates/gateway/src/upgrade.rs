@@ -21,7 +21,7 @@ const BUFFER: usize = 8 * 1024;
 /// Copies until both directions have ended or one has failed.
 pub(super) async fn run(mut client: ClientIo, target: Upgraded, route: &Rc<LocalRoute>) {
     let from_client = client.take_pending();
-    let mut client = ClientEnd { io: client, ahead: Bytes::from(from_client), route: Rc::clone(route) };
+    let mut client = ClientEnd { io: client, ahead: Bytes::from(from_client), route: Some(Rc::clone(route)) };
     let Upgraded { mut io, ahead, entry } = target;
     let mut copied = Ok((0, 0));
     if !ahead.is_empty() {
@@ -37,10 +37,19 @@ pub(super) async fn run(mut client: ClientIo, target: Upgraded, route: &Rc<Local
     drop(entry);
 }
 
-struct ClientEnd {
+/// The client's side of a connection that has left HTTP.
+pub(super) struct ClientEnd {
     io: ClientIo,
     ahead: Bytes,
-    route: Rc<LocalRoute>,
+    /// The route whose counters count the bytes; `None` if requests inside are counted.
+    route: Option<Rc<LocalRoute>>,
+}
+
+impl ClientEnd {
+    /// Takes over a connection whose bytes belong to no route.
+    pub(super) fn new(mut io: ClientIo) -> Self {
+        Self { ahead: Bytes::from(io.take_pending()), io, route: None }
+    }
 }
 
 impl AsyncRead for ClientEnd {
@@ -54,7 +63,8 @@ impl AsyncRead for ClientEnd {
             buf.put_slice(&end.ahead[..given]);
             end.ahead.advance(given);
         }
-        end.route.count_to_site(buf.filled().len() - before);
+        let read = buf.filled().len() - before;
+        end.route.iter().for_each(|route| route.count_to_site(read));
         Poll::Ready(Ok(()))
     }
 }
@@ -62,7 +72,7 @@ impl AsyncRead for ClientEnd {
 impl AsyncWrite for ClientEnd {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = ready!(self.io.link().wire.poll_write(cx, bytes))?;
-        self.route.count_from_site(written);
+        self.route.iter().for_each(|route| route.count_from_site(written));
         Poll::Ready(Ok(written))
     }
 

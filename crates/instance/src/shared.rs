@@ -89,6 +89,11 @@ impl StateDir {
         LookFolder::new(self.0.join("looks"))
     }
 
+    /// The folder of the replays, and of the authority that vouches for their hosts.
+    pub fn replays(&self) -> PathBuf {
+        self.0.join("replays")
+    }
+
     /// The private key that signs certificates.
     pub fn certificate_key(&self) -> PathBuf {
         self.0.join("certificate.key")

@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} names are 1 to {max} characters of a-z, 0-9, '-' and '_', beginning with a letter or digit")]
 pub struct InvalidName {
-    /// The kind of the name: `site`, `environment` or `service`.
+    /// The kind of the name: `site`, `environment`, `replay` or `service`.
     pub kind: &'static str,
     /// The maximum length of a name, in characters.
     pub max: usize,
@@ -72,6 +72,10 @@ name_type!(
 name_type!(
     /// The name of a set of sites, such as `mini`.
     EnvironmentName, "environment"
+);
+name_type!(
+    /// The name of a replay: recorded sites that are served from their recording.
+    ReplayName, "replay"
 );
 name_type!(
     /// The name of one service (one container) of a Compose file.

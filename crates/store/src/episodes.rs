@@ -15,6 +15,7 @@ use arenad_model::episode::ids::{EpisodeId, RecordBeginningId};
 use arenad_model::episode::life::StoredLife;
 use arenad_model::episode::request::{EpisodeRequest, StartPoint};
 use arenad_model::episode::{EpisodeState, EpisodeStatus};
+use arenad_model::ids::ReplayName;
 use arenad_model::instance::InstanceId;
 
 mod evaluations;
@@ -242,8 +243,8 @@ impl DaemonStore {
 async fn insert(transaction: &mut Transaction, episode: &StoredEpisode) -> Result<(), sqlx::Error> {
     let StoredEpisode { id, request, .. } = episode;
     sqlx::query(
-        "INSERT INTO episodes (id, owner, state, ttl_ms, wait_ms, asked_at, record, record_beginning) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
+        "INSERT INTO episodes (id, owner, state, ttl_ms, wait_ms, asked_at, record, record_beginning, replays) \
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
     )
     .bind(id.as_str())
     .bind(request.owner.as_str())
@@ -253,6 +254,7 @@ async fn insert(transaction: &mut Transaction, episode: &StoredEpisode) -> Resul
     .bind(time_text(episode.asked_at))
     .bind(request.record.name())
     .bind(request.beginning.as_ref().map(RecordBeginningId::as_str))
+    .bind(request.replays.iter().map(ReplayName::as_str).collect::<Vec<_>>().join(" "))
     .execute(&mut *transaction)
     .await?;
     for (position, want) in (0_i64..).zip(&request.sites) {

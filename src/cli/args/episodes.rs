@@ -68,6 +68,9 @@ pub struct EpisodeTermsArgs {
     /// Requests to record; the record is kept after the end of the episode [default: none]
     #[arg(long, value_name = "REQUESTS", value_parser = recording())]
     pub record: Option<EpisodeRecording>,
+    /// Replay whose recorded hosts the episode reaches through the proxy; may be repeated
+    #[arg(long = "replay", value_name = "REPLAY")]
+    pub replays: Vec<String>,
 }
 
 /// Returns the parser of the requests to record.

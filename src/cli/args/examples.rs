@@ -56,6 +56,25 @@ pub fn of(path: &str) -> Option<Examples> {
             ("arenad events shopping -n 10", "Shows the last ten events of one site."),
             ("arenad events --follow --json", ""),
         ],
+        "replay" => &[
+            ("arenad replay add airline session.har.zip", ""),
+            ("arenad replay ls", "Lists the replays with their hits and misses."),
+        ],
+        "replay add" => &[
+            ("arenad replay add airline session.har", ""),
+            ("arenad replay add airline dump/task/1234 --moving sessionKey", "Reads all recordings in a folder."),
+            (
+                "arenad replay add shop crawl.wacz saved.mhtml --skip-broken",
+                "Leaves out recordings that cannot be read.",
+            ),
+        ],
+        "replay ls" => &[("arenad replay ls", "")],
+        "replay show" => &[
+            ("arenad replay show airline", "Shows the proxy to set, and the requests that had no answer."),
+            ("arenad replay show airline --json | jq -r .proxy.server", ""),
+        ],
+        "replay rm" => &[("arenad replay rm airline", "")],
+        "replay ca" => &[("arenad replay ca > arenad-replay.pem", "Writes the certificate for a client to trust.")],
         "verdict" => &[
             ("arenad verdict verify certificate.json", ""),
             ("arenad verdict key > key.hex", "Keeps the public key, which verifies the certificates elsewhere."),

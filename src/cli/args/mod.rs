@@ -8,6 +8,7 @@ mod help;
 mod host;
 mod images;
 mod reading;
+mod replays;
 mod shared;
 mod sites;
 mod snapshots;
@@ -29,6 +30,7 @@ pub use help::command;
 pub use host::{CompleteArgs, CompletionsArgs, DoctorArgs, EpisodeQuota, ServeArgs};
 pub use images::{ImagesChoice, ImagesCommand, ImagesWriteArgs};
 pub use reading::{HarArgs, LocateArgs, LoginArgs, SessionFormat};
+pub use replays::{ReplayAddArgs, ReplayCommand, ReplayNameArgs, ReplayRmArgs};
 pub(crate) use shared::Malformed;
 pub use shared::{DaemonArgs, DefinitionArgs, EngineArgs, PortAddress, port_address};
 pub use sites::{
@@ -167,6 +169,9 @@ pub enum CliCommand {
     /// Verify certificates of verdicts, and print the key that verifies them
     #[command(subcommand)]
     Verdict(VerdictCommand),
+    /// Make, list, show and remove replays: recorded sites, served under their original names
+    #[command(subcommand)]
+    Replay(ReplayCommand),
     /// Show the disk usage of snapshots, instances, images and archives
     Df(DfArgs),
     /// Remove unused snapshots, images and kept containers; named snapshots are kept

@@ -42,6 +42,7 @@ pub async fn request(
         owner: terms.owner.clone(),
         labels: terms.labels.iter().cloned().collect(),
         record: terms.record,
+        replays: terms.replays.clone(),
         from_episode: None,
     })
 }

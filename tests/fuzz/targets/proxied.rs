@@ -86,7 +86,7 @@ fn open() -> InputCheck {
         Passage::through(address, |gateway, route: &Route| {
             let (route, canonical) = (route.clone(), CANONICAL.to_owned());
             // The target makes new generations, as a site that all episodes share would.
-            let site = ProxySite { route, canonical, generation: None, access: EpisodeAccess::default() };
+            let site = ProxySite { route, canonical, generation: None, access: EpisodeAccess::default(), tls: None };
             let listen = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
             let proxy = gateway.open_proxy(listen, Arc::new(OneSite { site, admitted: counter })).expect("a free port");
             (proxy.local_addr(), ("http://a", "Proxy-Authorization: Basic ZXAxOnNlY3JldA==\r\n"))

@@ -474,6 +474,8 @@ class ReportedEpisode(_ReportedEpisode, total=False):
     variables: dict[str, str]
     port_variables: dict[str, str]
     forked_from: str | None
+    replays: list[str]
+    """The names of the replays whose hosts the episode reaches. Left out if there are none."""
     evaluations: list[ReportedEvaluation]
     """The newest hundred evaluations, oldest first. Left out of lists."""
 

@@ -20,6 +20,7 @@ mod locate;
 mod logs;
 mod openapi;
 mod operations;
+mod replays;
 mod routes;
 mod snapshots;
 mod space;
@@ -50,6 +51,7 @@ use super::environments::EnvironmentRegistry;
 use super::host::HostReport;
 use super::operations::Operations;
 use super::port::OfferedPort;
+use super::replays::ReplayRegistry;
 use super::slots::EpisodeSettings;
 use arenad_api::EventList;
 use arenad_api::episodes::StartedEpisode;
@@ -66,6 +68,8 @@ pub struct Api {
     pub episodes: EpisodeHandle,
     /// The browsers of the episodes.
     pub browsers: Arc<EpisodeBrowsers>,
+    /// The replays of the installation.
+    pub replays: Arc<ReplayRegistry>,
     /// Signs certificates of verdicts.
     pub certifier: Certifier,
     /// The limits of the episodes.
@@ -118,7 +122,7 @@ const EVENTS: &[&str] = &["text/event-stream"];
 /// Returns all routes with their descriptions.
 fn routes() -> DescribedRoutes {
     let routes = of_environments(of_daemon(DescribedRoutes::new()));
-    of_snapshots(of_episodes(of_sites(routes)))
+    of_replays(of_snapshots(of_episodes(of_sites(routes))))
 }
 
 fn of_daemon(routes: DescribedRoutes) -> DescribedRoutes {
@@ -341,6 +345,26 @@ fn of_episodes(routes: DescribedRoutes) -> DescribedRoutes {
             "/v1/episodes/{id}/browser/step",
             "Performs an action in the browser of an episode, and observes the page",
             episodes::browser_step,
+        )
+}
+
+fn of_replays(routes: DescribedRoutes) -> DescribedRoutes {
+    let added = RouteOptions { body_max: Some(replays::UPLOAD_BYTES_MAX), statuses: &[201], ..RouteOptions::default() };
+    routes
+        .get("/v1/replays", "Returns the replays: recorded sites that are served from their recordings", replays::list)
+        .get("/v1/replays/{name}", "Returns a replay with its credentials for the episode proxy", replays::one)
+        .with(
+            "put",
+            "/v1/replays/{name}",
+            "Makes a replay from a tar archive of HAR, MHTML, WARC or WACZ files, or from one such file",
+            added,
+            replays::add,
+        )
+        .delete("/v1/replays/{name}", "Removes a replay that no live episode uses", replays::remove)
+        .get(
+            "/v1/certificates/replay",
+            "Returns the certificate of the authority that vouches for recorded https hosts",
+            replays::certificate,
         )
 }
 

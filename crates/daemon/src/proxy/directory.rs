@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use http::Method;
+
 use super::access::{ProxyAccess, ended, frozen, unavailable};
 use crate::environments::EnvironmentRegistry;
+use crate::replays::{self, LoadedReplay, ReplayRegistry};
 use arenad_episodes::{EpisodeHandle, EpisodeToken, EpisodeView};
 use arenad_gateway::{ProxyCredentials, ProxyDecision, ProxyDirectory, ProxyRefusal, ProxySite};
 use arenad_model::episode::fence::{FenceDecision, TokenHash};
@@ -20,6 +23,8 @@ pub struct EpisodeDirectory {
     access: Arc<ProxyAccess>,
     /// Whether the port on which a request arrives stands for the episode's token.
     trusts_port: bool,
+    /// The replays; `None` for daemons without them.
+    replays: Option<Arc<ReplayRegistry>>,
 }
 
 /// The place to which an address leads in an environment, for an episode.
@@ -37,12 +42,24 @@ impl EpisodeDirectory {
     /// Returns the directory of the episodes and environments of one daemon.
     pub fn new(environments: Arc<EnvironmentRegistry>, episodes: EpisodeHandle) -> Self {
         let access = environments.proxy_access().clone();
-        Self { environments, episodes, access, trusts_port: false }
+        Self { environments, episodes, access, trusts_port: false, replays: None }
     }
 
     /// Returns the directory for ports that one client of an episode has for itself, and on which no token is sent.
     pub fn of_own_ports(environments: Arc<EnvironmentRegistry>, episodes: EpisodeHandle) -> Self {
         Self { trusts_port: true, ..Self::new(environments, episodes) }
+    }
+
+    /// Returns the directory with replays, which are reached by episodes that name them and by their own credentials.
+    #[must_use]
+    pub fn with_replays(self, replays: Arc<ReplayRegistry>) -> Self {
+        Self { replays: Some(replays), ..self }
+    }
+
+    /// Returns the replays of an episode that have not been removed.
+    fn replays_of(&self, view: &EpisodeView) -> Vec<Arc<LoadedReplay>> {
+        let named = view.request.replays.iter();
+        named.filter_map(|name| self.replays.as_ref()?.get(name).ok()).collect()
     }
 
     fn admit(&self, id: &EpisodeId, token: &TokenHash) -> FenceDecision {
@@ -53,6 +70,9 @@ impl EpisodeDirectory {
     }
 
     fn decide(&self, credentials: &ProxyCredentials, host: &str, port: u16) -> Result<ProxyDecision, ProxyRefusal> {
+        if let (Some(known), true) = (&self.replays, credentials.episode.starts_with(replays::USER)) {
+            return known.resolve(&credentials.episode, &credentials.token, host, port);
+        }
         let id: EpisodeId = credentials.episode.parse().map_err(|_| ProxyRefusal::Credentials)?;
         let token = EpisodeToken::presented(&credentials.token).hash();
         let access = self.access.admitted(&id, || admitted(&self.admit(&id, &token)))?;
@@ -63,15 +83,26 @@ impl EpisodeDirectory {
         let place = self.environments.with_definition(first.site.environment.as_str(), |definition| {
             place(definition, &sites(definition, &view), host, port)
         });
-        match place.ok_or_else(|| unavailable("its environment is not up yet"))? {
+        let place = place.ok_or_else(|| unavailable("its environment is not up yet"))?;
+        if !matches!(place, ArenaPlace::Site { .. })
+            && let Some(site) = self.replays_of(&view).iter().find_map(|replay| replay.site(host, port, &access))
+        {
+            return Ok(ProxyDecision::Site(site));
+        }
+        match place {
             ArenaPlace::Site { name, canonical } => {
                 let (slot, generation) = slot(&view, &name)?;
                 let instance = self.environments.slot(&slot);
                 let instance = instance.ok_or_else(|| unavailable(format!("{name} is not up yet")))?;
-                Ok(ProxyDecision::Site(ProxySite { route: instance.route(), canonical, generation, access }))
+                Ok(ProxyDecision::Site(ProxySite { route: instance.route(), canonical, generation, access, tls: None }))
             }
             ArenaPlace::External => Ok(ProxyDecision::External(access)),
-            ArenaPlace::Nowhere { reachable } => Err(ProxyRefusal::Outside { reachable }),
+            ArenaPlace::Nowhere { mut reachable } => {
+                for replay in self.replays_of(&view) {
+                    reachable.extend(replay.addresses());
+                }
+                Err(ProxyRefusal::Outside { reachable })
+            }
         }
     }
 }
@@ -79,6 +110,21 @@ impl EpisodeDirectory {
 impl ProxyDirectory for EpisodeDirectory {
     fn resolve(&self, credentials: &ProxyCredentials, host: &str, port: u16) -> ProxyDecision {
         self.decide(credentials, host, port).unwrap_or_else(ProxyDecision::Refused)
+    }
+
+    fn refused_outside(&self, credentials: &ProxyCredentials, method: &Method, host: &str, port: u16) {
+        let Some(known) = &self.replays else { return };
+        let of_episode = || {
+            let view = self.episodes.get(&credentials.episode.parse().ok()?).ok()?;
+            Some(self.replays_of(&view))
+        };
+        let replays = match known.of_user(&credentials.episode) {
+            Some(replay) => vec![replay],
+            None => of_episode().unwrap_or_default(),
+        };
+        for replay in replays {
+            replay.forbid(method.as_str(), host, port);
+        }
     }
 }
 

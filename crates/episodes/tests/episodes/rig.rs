@@ -115,6 +115,7 @@ pub fn request(sites: &[&str]) -> EpisodeRequest {
         labels: EpisodeLabels::default(),
         record: Default::default(),
         beginning: None,
+        replays: Vec::new(),
     }
 }
 

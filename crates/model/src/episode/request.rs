@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::ids::{EpisodeId, EpisodeLabels, IdempotencyKey, Owner, RecordBeginningId};
 use super::life::EpisodeTerms;
-use crate::ids::{SiteId, is_snapshot_name};
+use crate::ids::{ReplayName, SiteId, is_snapshot_name};
 use crate::site::RecordedRequests;
 use crate::snapshot::SnapshotId;
 
@@ -76,6 +76,8 @@ pub struct EpisodeRequest {
     /// The requests of the episode that this one was forked from, with which its record begins. `None` unless the episode
     /// is a recorded fork.
     pub beginning: Option<RecordBeginningId>,
+    /// The replays whose hosts the episode reaches, in the order in which they are asked.
+    pub replays: Vec<ReplayName>,
 }
 
 impl EpisodeRequest {
@@ -88,6 +90,7 @@ impl EpisodeRequest {
             && self.sites.iter().zip(&other.sites).all(is_same)
             && self.terms == other.terms
             && self.record == other.record
+            && self.replays == other.replays
     }
 }
 
@@ -242,7 +245,10 @@ mod tests {
         let terms = EpisodeTerms::new(Duration::from_secs(60), Duration::ZERO).expect("valid");
         let owner = Owner::parse("ann").expect("valid");
         let (labels, record) = (EpisodeLabels::default(), RecordedRequests::Nothing);
-        check(&EpisodeRequest { owner, key: None, sites, terms, labels, record, beginning: None }, &capacities)
+        check(
+            &EpisodeRequest { owner, key: None, sites, terms, labels, record, beginning: None, replays: Vec::new() },
+            &capacities,
+        )
     }
 
     #[test]
@@ -267,6 +273,7 @@ mod tests {
             labels: EpisodeLabels::default(),
             record: RecordedRequests::Nothing,
             beginning: None,
+            replays: Vec::new(),
         };
         let first = request(fork(1, "a"));
         assert!(first.is_repeated_by(&request(fork(1, "b"))));

@@ -16,7 +16,7 @@ use arenad_model::episode::fence::{EpisodeTokens, TokenHash};
 use arenad_model::episode::ids::{EpisodeLabels, IdempotencyKey, Owner, RecordBeginningId};
 use arenad_model::episode::life::{EpisodeTerms, StoredLife};
 use arenad_model::episode::request::{EpisodeRequest, SiteWant, StartPoint};
-use arenad_model::ids::{EnvironmentName, SiteId, SiteName};
+use arenad_model::ids::{EnvironmentName, ReplayName, SiteId, SiteName};
 use arenad_model::instance::InstanceId;
 use arenad_model::site::RecordedRequests;
 
@@ -115,9 +115,13 @@ fn from_row(row: &SqliteRow, parts: EpisodeParts, now: Timestamp) -> Result<Stor
     let owner = parsed("the owner of an episode", row.get("owner"), Owner::parse)?;
     let record = word("the recording of an episode", row.get("record"), RecordedRequests::named)?;
     let beginning = row.get::<Option<&str>, _>("record_beginning").map(record_beginning).transpose()?;
+    let replays = row.get::<&str, _>("replays").split_ascii_whitespace();
+    let replays = replays.map(|name| parsed("the name of a replay", name, ReplayName::parse));
+    let replays = replays.collect::<Result<Vec<_>, _>>()?;
+    let (key, sites) = (parts.key, parts.sites);
     Ok(StoredEpisode {
         id,
-        request: EpisodeRequest { owner, key: parts.key, sites: parts.sites, terms, labels, record, beginning },
+        request: EpisodeRequest { owner, key, sites, terms, labels, record, beginning, replays },
         tokens: EpisodeTokens::restored(parts.tokens),
         slots: parts.slots,
         life,

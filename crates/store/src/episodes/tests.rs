@@ -14,7 +14,7 @@ use arenad_model::episode::fence::TokenHash;
 use arenad_model::episode::ids::{EpisodeLabels, IdempotencyKey, Owner, RecordBeginningId};
 use arenad_model::episode::life::EpisodeTerms;
 use arenad_model::episode::request::SiteWant;
-use arenad_model::ids::{EnvironmentName, SiteId, SiteName};
+use arenad_model::ids::{EnvironmentName, ReplayName, SiteId, SiteName};
 use arenad_model::site::RecordedRequests;
 use arenad_model::snapshot::Snapshot;
 use arenad_seams::wall_clock::WallClock;
@@ -96,6 +96,7 @@ fn queued(number: u8) -> StoredEpisode {
             labels: EpisodeLabels::parse(labels.into()).expect("valid"),
             record: RecordedRequests::Writes,
             beginning: Some(RecordBeginningId::from_random([number; 8])),
+            replays: ["first", "second"].map(|name| ReplayName::parse(name).expect("valid")).to_vec(),
         },
         tokens: EpisodeTokens::new(TokenHash::new([number; 32])),
         slots: Vec::new(),

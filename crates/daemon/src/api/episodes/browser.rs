@@ -126,6 +126,7 @@ pub(crate) async fn reset(api: &Api, id: &EpisodeId, request: BrowserResetReques
         has_screenshot: request.screenshot,
         lists_elements: request.elements,
         cookies,
+        reaches_replays: !api.episodes.get(id)?.request.replays.is_empty(),
     };
     let observed = api.browsers.reset(id, settings, request.url.as_deref()).await;
     answered(api, id, observed)

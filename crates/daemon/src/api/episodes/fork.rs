@@ -50,9 +50,10 @@ pub(super) async fn start(
     request: EpisodeStartRequest,
     key: Option<IdempotencyKey>,
 ) -> Result<(StatusCode, Json<StartedEpisode>), ApiError> {
-    let EpisodeStartRequest { environment, sites, task, file, snapshots, slots, from_episode, .. } = request;
-    if environment.is_some() || !sites.is_empty() || task.is_some() || file.is_some() || !snapshots.is_empty() {
-        let detail = "`from_episode` determines the environment, the sites and the task";
+    let EpisodeStartRequest { environment, sites, task, file, snapshots, slots, replays, from_episode, .. } = request;
+    let is_described = environment.is_some() || !sites.is_empty() || task.is_some() || file.is_some();
+    if is_described || !snapshots.is_empty() || !replays.is_empty() {
+        let detail = "`from_episode` determines the environment, the sites, the replays and the task";
         return Err(ApiError::bad_request(detail).hint("leave out all fields that describe them"));
     }
     let request = EpisodeForkRequest {
@@ -116,8 +117,8 @@ impl ForkOrder {
                 (wants.collect(), copy.beginning().cloned(), Some(copy))
             }
         };
-        let (terms, labels) = (self.terms(&parent)?, self.labels(&parent)?);
-        let request = EpisodeRequest { owner, key: None, sites, terms, labels, record, beginning };
+        let (terms, labels, replays) = (self.terms(&parent)?, self.labels(&parent)?, parent.request.replays.clone());
+        let request = EpisodeRequest { owner, key: None, sites, terms, labels, record, beginning, replays };
         let receipts = ask_all(api, &request, keys).await?;
         let views: Vec<EpisodeView> = match self.request.detach {
             true => receipts.iter().map(|receipt| api.episodes.get(&receipt.id)).collect::<Result<_, _>>()?,

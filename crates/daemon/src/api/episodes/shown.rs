@@ -107,6 +107,7 @@ fn shown(api: &Api, view: &EpisodeView, definition: Option<&Environment>) -> Rep
         labels: request.labels.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
         record: Some(recording(request.record)),
         sites: request.sites.iter().map(|want| site(view, want, definition, has_proxy)).collect(),
+        replays: request.replays.iter().map(ToString::to_string).collect(),
         ttl_seconds: request.terms.ttl().as_secs_f64(),
         left_seconds: view.left.as_secs_f64(),
         is_held: view.is_held,

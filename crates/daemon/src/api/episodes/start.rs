@@ -25,7 +25,7 @@ use arenad_instance::InstanceHandle;
 use arenad_model::episode::ids::{EpisodeId, EpisodeLabels, IdempotencyKey, InvalidEpisodeValue, Owner};
 use arenad_model::episode::life::{DEFAULT_TTL, EpisodeTerms};
 use arenad_model::episode::request::{EpisodeRequest, SiteWant, StartPoint};
-use arenad_model::ids::SiteId;
+use arenad_model::ids::{ReplayName, SiteId};
 use arenad_model::site::{Environment, RecordedRequests};
 use arenad_model::task::Task;
 
@@ -170,7 +170,21 @@ pub(super) async fn wanted(
         labels: labels(request.labels, task.as_ref())?,
         record: request.record.map_or(RecordedRequests::Nothing, recorded),
         beginning: None,
+        replays: replays(api, &request.replays)?,
     })
+}
+
+/// Returns the names of the replays, all of which exist.
+fn replays(api: &Api, names: &[String]) -> Result<Vec<ReplayName>, ApiError> {
+    let mut found: Vec<ReplayName> = Vec::new();
+    for name in names {
+        let name = ReplayName::parse(name).map_err(|error| ApiError::bad_request(error.to_string()))?;
+        api.replays.get(&name)?;
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    Ok(found)
 }
 
 /// Returns the requests that are recorded.

@@ -38,6 +38,7 @@ fn request(sites: &[&str]) -> EpisodeRequest {
         labels: EpisodeLabels::default(),
         record: Default::default(),
         beginning: None,
+        replays: Vec::new(),
     }
 }
 

@@ -246,6 +246,7 @@ impl Pair {
                     labels: EpisodeLabels::default(),
                     record: Default::default(),
                     beginning: None,
+                    replays: Vec::new(),
                 };
                 self.ask(request, owner, wants);
             }
