@@ -43,7 +43,7 @@ enum ClientKind {
     Runs,
 }
 
-/// What a client has done to its episode.
+/// The way in which a client has left its episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Leaving {
     Released,
