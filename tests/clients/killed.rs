@@ -66,12 +66,12 @@ struct KilledEpisode {
     leaving: Option<Leaving>,
 }
 
-/// Something that the test did to arenad, and when.
+/// Something that the test has killed.
 #[derive(Debug, Clone)]
 enum Mishap {
-    DaemonKilled,
-    EngineKilled,
-    ContainerKilled(u64),
+    Daemon,
+    Engine,
+    Container(u64),
 }
 
 /// The world, its clients, and what has happened.
@@ -290,7 +290,7 @@ impl KillingRun {
     fn kill_container(&mut self) {
         let slot = self.random.random_range(1..=SLOTS);
         let containers = self.world.containers_of_slot(slot);
-        self.happens(Mishap::ContainerKilled(slot));
+        self.happens(Mishap::Container(slot));
         for container in containers {
             // It may have been removed meanwhile.
             let _ = self.world.engine.try_docker(&["kill", "--signal", "KILL", &container]);
@@ -298,7 +298,7 @@ impl KillingRun {
     }
 
     fn kill_daemon(&mut self) {
-        self.happens(Mishap::DaemonKilled);
+        self.happens(Mishap::Daemon);
         self.world.signal_daemon(Signal::KILL);
         for episode in &mut self.live {
             if episode.hold.take().is_some() {
@@ -309,7 +309,7 @@ impl KillingRun {
     }
 
     fn kill_engine(&mut self) {
-        self.happens(Mishap::EngineKilled);
+        self.happens(Mishap::Engine);
         self.engine.stop_dockerd(Signal::KILL);
         self.engine.start_dockerd();
         up(&self.world);
@@ -392,14 +392,12 @@ impl KillingRun {
             "hold_closed" => episode.leaving == Some(Leaving::Cut),
             "ttl" => episode.leaving == Some(Leaving::Abandoned),
             "container_died" | "instance_failed" | "reset_failed" => during.iter().any(|mishap| match mishap {
-                Mishap::ContainerKilled(number) => Some(*number) == slot,
-                Mishap::EngineKilled => true,
-                Mishap::DaemonKilled => false,
+                Mishap::Container(number) => Some(*number) == slot,
+                Mishap::Engine => true,
+                Mishap::Daemon => false,
             }),
-            "engine_lost" | "preparation_timed_out" => {
-                during.iter().any(|mishap| matches!(mishap, Mishap::EngineKilled))
-            }
-            "daemon_restarted" => during.iter().any(|mishap| matches!(mishap, Mishap::DaemonKilled)),
+            "engine_lost" | "preparation_timed_out" => during.iter().any(|mishap| matches!(mishap, Mishap::Engine)),
+            "daemon_restarted" => during.iter().any(|mishap| matches!(mishap, Mishap::Daemon)),
             _ => false,
         };
         assert!(is_true, "{state} {code} of {:?} {:?} after {during:?}: {seen:#}", episode.kind, episode.leaving);
