@@ -77,8 +77,8 @@ impl RunningCommand {
         Pid::from_child(&self.child)
     }
 
-    /// The process of arenad itself, where the command enters the namespaces of the test's own engine first: the last
-    /// one of a chain of only children. `None` before it has begun.
+    /// The process of arenad itself, if the command enters the namespaces of the test's own engine first: its only child.
+    /// `None` before it has begun, and after its end.
     pub fn within_namespaces(&self) -> Option<Pid> {
         let way_in = self.child.id();
         let children = std::fs::read_to_string(format!("/proc/{way_in}/task/{way_in}/children")).ok()?;

@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use super::routes::{Refusal, detail, failed};
 use super::session::Session;
 use super::{EnvironmentService, SESSIONS_MAX, SessionPlace};
+use arenad_model::hex::hex;
 use arenad_openenv::{ErrorCode, ErrorFrame, ToolFailure, action_of, gym};
 
 /// Time without requests after which the episode of a session ends. Models think for minutes at most.
@@ -91,10 +92,7 @@ impl GymSessions {
 fn id_of(headers: &HeaderMap) -> String {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let given = cookies.into_iter().find_map(gym::cookie_of).map(str::to_owned);
-    given.unwrap_or_else(|| {
-        let bytes: [u8; 16] = rand::random();
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-    })
+    given.unwrap_or_else(|| hex(&rand::random::<[u8; 16]>()))
 }
 
 /// Adds the session's cookie to an answer.
@@ -108,6 +106,20 @@ fn with_cookie(id: &str, mut response: Response) -> Response {
 fn object(body: &Bytes) -> Result<Map<String, Value>, Refusal> {
     let parsed = if body.is_empty() { Ok(Map::new()) } else { serde_json::from_slice(body) };
     parsed.map_err(|error| detail(StatusCode::UNPROCESSABLE_ENTITY, format!("Invalid JSON: {error}")))
+}
+
+/// Answers a request of a session, whose body is an object, and sets the session's cookie.
+async fn in_session<F: Future<Output = Response>>(
+    headers: &HeaderMap,
+    body: &Bytes,
+    answer: impl FnOnce(String, Map<String, Value>) -> F,
+) -> Response {
+    let id = id_of(headers);
+    let response = match object(body) {
+        Ok(fields) => answer(id.clone(), fields).await,
+        Err(refusal) => refusal.into_response(),
+    };
+    with_cookie(&id, response)
 }
 
 /// Returns the answer to a request that has no reward or no episode. A void episode is gone: an agent that repeats the
@@ -134,12 +146,7 @@ pub(super) async fn seed_session(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let id = id_of(&headers);
-    let response = match object(&body) {
-        Ok(row) => seed(&service, &id, &row).await,
-        Err(refusal) => refusal.into_response(),
-    };
-    with_cookie(&id, response)
+    in_session(&headers, &body, |id, row| async move { seed(&service, &id, &row).await }).await
 }
 
 async fn seed(service: &Arc<EnvironmentService>, id: &str, row: &Map<String, Value>) -> Response {
@@ -201,12 +208,7 @@ pub(super) async fn tool(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let id = id_of(&headers);
-    let response = match object(&body) {
-        Ok(arguments) => used(&service, &id, &name, &arguments).await,
-        Err(refusal) => refusal.into_response(),
-    };
-    with_cookie(&id, response)
+    in_session(&headers, &body, |id, arguments| async move { used(&service, &id, &name, &arguments).await }).await
 }
 
 async fn used(service: &EnvironmentService, id: &str, name: &str, arguments: &Map<String, Value>) -> Response {
@@ -246,17 +248,13 @@ pub(super) async fn verify(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let id = id_of(&headers);
-    let response = match object(&body) {
-        Ok(request) => {
-            // A client that goes away meanwhile, and repeats the request, gets this outcome and no other.
-            let (judging, session) = (service.clone(), id.clone());
-            let task = service.api.shared.tasks.spawn(async move { judged(&judging, &session, request).await });
-            task.await.unwrap_or_else(|_| detail(StatusCode::INTERNAL_SERVER_ERROR, UNJUDGED).into_response())
-        }
-        Err(refusal) => refusal.into_response(),
-    };
-    with_cookie(&id, response)
+    in_session(&headers, &body, |id, request| async move {
+        // A client that goes away meanwhile, and repeats the request, gets this outcome and no other.
+        let tasks = service.api.shared.tasks.clone();
+        let task = tasks.spawn(async move { judged(&service, &id, request).await });
+        task.await.unwrap_or_else(|_| detail(StatusCode::INTERNAL_SERVER_ERROR, UNJUDGED).into_response())
+    })
+    .await
 }
 
 async fn judged(service: &EnvironmentService, id: &str, request: Map<String, Value>) -> Response {
