@@ -6,7 +6,7 @@ CARGO ?= cargo
 PROFILE ?= quick
 ARENAD = target/$(PROFILE)/arenad
 
-.PHONY: simulation soak fuzz up demo down test test-differential test-harnesses check bench build release wheel deb schemas docs browser prepare help
+.PHONY: lint check-texts simulation soak fuzz up demo down test test-differential test-harnesses check bench build release wheel deb schemas docs browser prepare help
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -41,10 +41,15 @@ demo: up ## Let a scripted agent do three tasks on `mini`, and record it: DEMO=-
 down: ## Take everything down that `make up` brought up
 	@if [ -x $(ARENAD) ]; then $(ARENAD) down; else echo "nothing was built, so nothing is up"; fi
 
-check: ## Formatting, lints, schemas, documents: all that needs no Docker
+check: lint check-texts ## Formatting, lints, schemas, documents: all that needs no Docker
+
+lint:
+	@scripts/toolchain.sh
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+check-texts:
 	@scripts/toolchain.sh
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	scripts/world.py --check
 	scripts/check-schemas.sh
 	scripts/check-docs.sh

@@ -41,7 +41,8 @@ took() { # what
     begun=$now
 }
 
-make check
+# The lints are checked beside the tests; see scripts/test.sh.
+make check-texts
 took checks
 # A test that does not compile is counted by the run below.
 "$CARGO" test --workspace --locked --no-run || true

@@ -95,7 +95,7 @@ async fn ask(shared: Arc<HammerState>, url: String) {
             Err(_) => {}
         }
         // The pause leaves processor time for the resets.
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
 

@@ -98,6 +98,6 @@ fn standby(arena: &Arena) -> String {
             return String::from_utf8_lossy(&output.stdout).trim().to_owned();
         }
         assert!(Instant::now() < deadline, "no standby: {}", site["standbys"]);
-        std::thread::sleep(Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(300));
     }
 }

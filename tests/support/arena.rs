@@ -13,7 +13,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// The time limit for a standby on a busy machine.
-const STANDBY_LIMIT: Duration = Duration::from_secs(120);
+const STANDBY_LIMIT: Duration = Duration::from_secs(300);
 
 /// Held while an environment is brought up.
 static TURN: Mutex<()> = Mutex::new(());
@@ -240,7 +240,8 @@ impl Arena {
                 return;
             }
             assert!(Instant::now() < deadline, "no standby of {site}: {standbys:#}");
-            std::thread::sleep(Duration::from_millis(50));
+            // Each look is a process.
+            std::thread::sleep(Duration::from_millis(300));
         }
     }
 
@@ -341,6 +342,11 @@ impl Arena {
 
 impl Drop for Arena {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            let log = std::fs::read_to_string(self.state.path().join("state/arenad.log")).unwrap_or_default();
+            let lines: Vec<&str> = log.lines().collect();
+            eprintln!("the daemon's log ends:\n{}", lines[lines.len().saturating_sub(25)..].join("\n"));
+        }
         let installation = self.installation();
         let output = self.arenad(&["down"]);
         if !output.status.success() && !std::thread::panicking() {

@@ -410,6 +410,19 @@ impl World {
         within("the daemon's end", PATIENCE, || self.daemon().is_none().then_some(()));
     }
 
+    /// Prints what the last commands wrote to standard error; daemons in the foreground log there.
+    fn print_last_errors(&self) {
+        let next = self.commands.get();
+        for number in next.saturating_sub(3)..next {
+            let path = self.folder.path().join(format!("said/{number}.err"));
+            let said = std::fs::read_to_string(path).unwrap_or_default();
+            let lines: Vec<&str> = said.lines().collect();
+            if !lines.is_empty() {
+                eprintln!("command {number} ends with:\n{}", lines[lines.len().saturating_sub(10)..].join("\n"));
+            }
+        }
+    }
+
     /// Kills the daemon before its containers are removed, as its user: this process may lack the right.
     fn kill_daemon(&self, pid: Pid) {
         let _ = match self.prefix.split_first() {
@@ -494,6 +507,7 @@ impl Drop for World {
             let log = std::fs::read_to_string(self.state_dir().join("arenad.log")).unwrap_or_default();
             let lines: Vec<&str> = log.lines().collect();
             eprintln!("the daemon's log ends:\n{}", lines[lines.len().saturating_sub(25)..].join("\n"));
+            self.print_last_errors();
         }
         // A daemon in the namespaces of the test's own engine ends with that engine.
         if self.namespace.is_none()

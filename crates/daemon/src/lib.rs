@@ -26,6 +26,7 @@ mod export;
 pub mod host;
 mod imports;
 mod locate;
+mod lock;
 mod looks;
 mod openenv;
 pub mod operations;
@@ -53,7 +54,6 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rustix::fs::{FlockOperation, flock};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -291,7 +291,7 @@ impl Daemon {
     /// Starts all parts of the daemon, each after the parts that it needs.
     pub async fn start(settings: DaemonSettings) -> Result<Self, StartError> {
         let state_dir = StateDir::new(settings.state_dir);
-        let lock = lock(&state_dir, settings.socket_group)?;
+        let lock = lock::lock(&state_dir, settings.socket_group).await?;
         closed::close_content(&state_dir);
         locators::end_remains(&state_dir.locators());
         arenad_agent_browser::end_remains(&state_dir.browsers());
@@ -440,20 +440,6 @@ fn detach(state_dir: &Path) {
     if let Err(error) = disk::detach(state_dir) {
         tracing::debug!(error = describe(&error), "the state root's disk stays mounted");
     }
-}
-
-/// Creates the state directory, closed to other users, and locks it.
-fn lock(state_dir: &StateDir, group: Option<u32>) -> Result<File, StartError> {
-    let failed = |cause| StartError::StateDir { path: state_dir.path().to_owned(), cause };
-    closed::claim(state_dir, group).map_err(failed)?;
-    let path = state_dir.lock();
-    let file = File::options().create(true).truncate(false).read(true).write(true).open(&path).map_err(failed)?;
-    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        let pid = std::fs::read_to_string(&path).unwrap_or_default().trim().to_owned();
-        return Err(StartError::Running { path: state_dir.path().to_owned(), pid });
-    }
-    std::fs::write(&path, format!("{}\n", std::process::id())).map_err(failed)?;
-    Ok(file)
 }
 
 /// Returns the gateway's settings, whose connection limit follows from the number of files that the process may open.

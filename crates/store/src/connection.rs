@@ -16,7 +16,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream};
 use sqlx::sqlite::{SqliteConnection, SqlitePool, SqliteQueryResult, SqliteRow, SqliteStatement, SqliteTypeInfo};
-use sqlx::{Describe, Either, Execute, Executor, SqlStr, Sqlite};
+use sqlx::{Either, Execute, Executor, SqlStr, Sqlite};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use arenad_seams::inline::{self, Inline};
@@ -282,19 +282,6 @@ impl<'c> Executor<'c> for &'c Connection {
             }),
         }
     }
-
-    fn describe<'e>(self, sql: SqlStr) -> BoxFuture<'e, Result<Describe<Sqlite>, sqlx::Error>>
-    where
-        'c: 'e,
-    {
-        match self {
-            Connection::Pool(pool) | Connection::Durable(pool, _) => pool.describe(sql),
-            Connection::Inline(inline) => Box::pin(async move {
-                let mut connection = inline.lock().await;
-                inline::wait(connection.describe(sql))
-            }),
-        }
-    }
 }
 
 impl<'c> Executor<'c> for &'c mut Transaction {
@@ -342,17 +329,6 @@ impl<'c> Executor<'c> for &'c mut Transaction {
             Transaction::Inline { connection, .. } => {
                 Box::pin(async move { inline::wait(connection.prepare_with(sql, parameters)) })
             }
-        }
-    }
-
-    fn describe<'e>(self, sql: SqlStr) -> BoxFuture<'e, Result<Describe<Sqlite>, sqlx::Error>>
-    where
-        'c: 'e,
-    {
-        match self {
-            Transaction::Pool { open: Some(transaction), .. } => (&mut **transaction).describe(sql),
-            Transaction::Pool { open: None, .. } => Box::pin(async { Err(ended()) }),
-            Transaction::Inline { connection, .. } => Box::pin(async move { inline::wait(connection.describe(sql)) }),
         }
     }
 }

@@ -21,6 +21,7 @@ mod imports;
 mod instances;
 mod resets;
 mod rounds;
+mod schema;
 mod sessions;
 mod snapshots;
 mod standbys;
@@ -210,10 +211,7 @@ impl DaemonStore {
             .connect_with(options.clone())
             .await
             .map_err(|cause| StoreError::Open { path: shown(), cause })?;
-        sqlx::migrate!("src/migrations")
-            .run(&pool)
-            .await
-            .map_err(|cause| StoreError::Migrate { path: shown(), cause })?;
+        schema::migrator().run(&pool).await.map_err(|cause| StoreError::Migrate { path: shown(), cause })?;
         let one = || SqlitePoolOptions::new().max_connections(1);
         let flusher = Flusher::of(path);
         let keeper = Keeper { pool: one().connect_lazy_with(options.clone()), wal: flusher.wal().to_owned() };

@@ -77,7 +77,7 @@ fn times_sort_as_text_the_way_they_follow_each_other() {
 pub(super) async fn with_schema_before(version: i64, path: &std::path::Path) -> sqlx::SqlitePool {
     let options = SqliteConnectOptions::new().filename(path).create_if_missing(true);
     let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await.expect("a database");
-    let mut earlier = sqlx::migrate!("src/migrations");
+    let mut earlier = crate::schema::migrator();
     earlier.migrations.to_mut().retain(|migration| migration.version < version);
     earlier.run(&pool).await.expect("the earlier schema");
     pool
