@@ -53,7 +53,7 @@ mod tests {
         std::fs::create_dir(state_dir.path()).expect("the state directory");
         std::fs::write(state_dir.lock(), format!("{pid}\n")).expect("the lock");
         let holder = File::open(state_dir.lock()).expect("the lock");
-        flock(&holder, FlockOperation::NonBlockingLockShared).expect("nobody else holds it");
+        flock(&holder, FlockOperation::NonBlockingLockShared).expect("no other holds it");
         (folder, state_dir, holder)
     }
 
