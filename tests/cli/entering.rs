@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::process::Stdio;
 
-use crate::support::World;
+use crate::support::wait::PATIENCE;
+use crate::support::{World, within};
 
 #[test]
 fn a_command_runs_in_the_container_and_the_next_reset_makes_new_ones() {
@@ -48,6 +49,21 @@ fn a_command_runs_in_the_container_and_the_next_reset_makes_new_ones() {
     world.run(&["exec", "toi", "--", "true"]).code(2).says("did you mean `toy`?");
     world.run(&["down"]).code(0);
     world.assert_down();
+}
+
+#[test]
+fn a_command_waits_for_the_end_of_a_reset() {
+    let world = World::single("reentered");
+    let slow = "probes:\n        - exec: { command: [/bin/sh, -c, sleep 2] }\n          name: slow\n        - http: { path: /cgi-bin/healthz";
+    world.edit("environment", "probes:\n        - http: { path: /cgi-bin/healthz", slow);
+    world.up();
+    world.write("scribble");
+    let reset = world.start(&["reset", "toy"]);
+    within("the reset", PATIENCE, || (world.state() == "resetting").then_some(()));
+    let ran = world.run(&["exec", "toy", "--", "cat", "/srv/state/notes"]).code(0);
+    assert!(ran.out.ends_with("configured\n"), "it is of the new container: {}", ran.out);
+    reset.ended().code(0);
+    world.run(&["down"]).code(0);
 }
 
 #[test]

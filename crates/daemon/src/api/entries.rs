@@ -4,6 +4,7 @@
 //! notifies the daemon first; from then on, the daemon no longer assumes that these containers are unchanged.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -16,8 +17,14 @@ use arenad_api::{ContainerEntry, EntryRequest};
 use arenad_engine::{ContainerState, EngineHandle, labels};
 use arenad_instance::{AskError, InstanceHandle};
 use arenad_model::event::EventKind;
+use arenad_model::instance::InstanceState;
 
-/// `POST /v1/environments/{environment}/sites/{site}/entries`: returns the container to enter, and records the entry.
+/// The longest wait for the end of a reset.
+const RESET_LIMIT: Duration = Duration::from_secs(60);
+
+/// `POST /v1/environments/{environment}/sites/{site}/entries`: returns the container to enter, and records the entry. While
+/// the site is being reset, the answer waits for the end of the reset: slots are also reset without a request, after an
+/// episode.
 pub(super) async fn enter(
     State(api): State<Arc<Api>>,
     Path((environment, site)): Path<(String, String)>,
@@ -27,6 +34,10 @@ pub(super) async fn enter(
     let handles = api.environments.choose(&environment, std::slice::from_ref(&site))?;
     let handle = handles.into_iter().next().ok_or_else(|| ApiError::not_found("this site"))?;
     let service = service(&handle, request.service)?;
+    let mut changes = handle.changes();
+    let settled = changes.wait_for(|report| !matches!(report.state, InstanceState::Resetting));
+    // After the limit, the refusal below says that the site is being reset.
+    let _ = tokio::time::timeout(RESET_LIMIT, settled).await;
     let report = handle.report();
     let Some(incarnation) = report.incarnation.as_ref().filter(|_| report.state.serves()) else {
         return kept(&api, &handle, service).await;
