@@ -1,6 +1,7 @@
 //! The browser of an agent: a real Chromium on pages of a server in the test, which takes the place of the episode proxy.
 
 mod actions;
+mod marks;
 mod observations;
 mod pages;
 mod recorded;

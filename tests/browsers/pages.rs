@@ -75,6 +75,12 @@ async fn page(request: Request) -> Response {
             "Forged",
             "<p>text</p><button>Real</button><script>Element.prototype.getBoundingClientRect = () => ({x: 0, y: 0, width: 0, height: 0})</script>",
         ),
+        "/crowded" => Html(super::marks::crowded()).into_response(),
+        "/clobbered" => titled(
+            "Clobbered",
+            "<div><form tabindex=0>In a form<input name=getBoundingClientRect><input type=hidden name=textContent></form></div>\
+            <button>Real</button><script>Element.prototype.getBoundingClientRect = () => ({width: 0, height: 0})</script>",
+        ),
         "/closes" => titled("Closes", "<script>setTimeout(() => window.close(), 100)</script>"),
         _ => (axum::http::StatusCode::NOT_FOUND, Html("<title>Nothing</title><p>404</p>")).into_response(),
     }

@@ -3,14 +3,15 @@
 //! ```text
 //!   BrowserPool ──► BrowserSeat ──► EpisodeBrowser: a context of its own, whose only way out is the episode's proxy
 //!                                      │ act      text ─► action::parse ─► mouse, keyboard, navigation
-//!                                      └ observe  tabs, then ax_tree or dom_tree ─► text with element ids, screenshot
+//!                                      └ observe  tabs, then ax_tree, dom_tree or marks ─► text with element ids, screenshot
 //! ```
 //! Several episodes share one process of Chromium, and nothing else: cookies, storage and cache belong to a context. The
 //! crate knows nothing of episodes; the daemon decides who may use a browser, and what a failure means.
 //!
 //! The texts are those of WebArena's own code, quirks included: <https://github.com/web-arena-x/webarena>,
-//! `browser_env/processors.py` and `browser_env/actions.py`. [The reference](../../docs/reference/browser.md) lists the
-//! differences. Parsing actions and writing observations do no I/O (`action`, `keys`, `ax_tree`, `dom_tree`, `python`).
+//! `browser_env/processors.py` and `browser_env/actions.py`; marks are those of
+//! <https://github.com/web-arena-x/visualwebarena>. [The reference](../../docs/reference/browser.md) lists the differences.
+//! Parsing actions and writing observations do no I/O (`action`, `keys`, `ax_tree`, `dom_tree`, `marks`, `python`).
 //!
 //! Start reading at [`EpisodeBrowser`].
 
@@ -22,6 +23,7 @@ mod elements;
 mod error;
 mod input;
 pub mod keys;
+pub mod marks;
 mod observe;
 mod pool;
 mod python;

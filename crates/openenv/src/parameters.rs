@@ -46,6 +46,8 @@ pub enum WantedObservation {
     AccessibilityTree,
     /// The DOM tree of the page.
     Html,
+    /// A list of numbered elements, and boxes with the numbers on the screenshot.
+    SetOfMarks,
     /// No text, for agents that see only the screenshot.
     Nothing,
 }
@@ -118,10 +120,11 @@ impl ResetParameters {
         let kind = |value: &Json| match value.as_str()? {
             "accessibility_tree" => Some(WantedObservation::AccessibilityTree),
             "html" => Some(WantedObservation::Html),
+            "set_of_marks" => Some(WantedObservation::SetOfMarks),
             "none" => Some(WantedObservation::Nothing),
             _ => None,
         };
-        let words = "'accessibility_tree', 'html' or 'none'";
+        let words = "'accessibility_tree', 'html', 'set_of_marks' or 'none'";
         let read = Self {
             episode_id: fields.text("episode_id"),
             seed: fields.field("seed", "int_type", "a valid integer, 0 or greater", Json::as_u64),
@@ -235,6 +238,8 @@ mod tests {
         assert_eq!(read.viewport, Some(ViewportSize { width: 640, height: 480 }));
         assert_eq!(read.observation, WantedObservation::Html);
         assert_eq!(ResetParameters::read(&Map::new()), Ok(ResetParameters::default()));
+        let marks = ResetParameters::read(&map(json!({ "observation": "set_of_marks" }))).expect("parameters");
+        assert_eq!(marks.observation, WantedObservation::SetOfMarks);
         let wrong = map(json!({ "seed": -1, "task": 3, "sites": [1], "observation": "smell" }));
         let errors = ResetParameters::read(&wrong).expect_err("errors").more["errors"].clone();
         let fields: Vec<&str> =

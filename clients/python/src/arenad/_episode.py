@@ -343,7 +343,7 @@ class Episode:
         *,
         accounts: Mapping[str, str | None] | None = None,
         viewport: tuple[int, int] | None = None,
-        observation: Literal["accessibility_tree", "html", "none"] = "accessibility_tree",
+        observation: Literal["accessibility_tree", "html", "set_of_marks", "none"] = "accessibility_tree",
         current_viewport_only: bool = False,
         screenshot: bool = False,
         elements: bool = False,
@@ -351,7 +351,8 @@ class Episode:
         """Opens a browser of the daemon for the episode, in place of the one that it has, and returns what it shows.
 
         The daemon needs Chromium. `accounts` are signed in, by site; None is the only account that can sign in. If `url`
-        cannot be opened, the answer says so in `error`.
+        cannot be opened, the answer says so in `error`. `observation="set_of_marks"` numbers the elements on a screenshot,
+        as VisualWebArena does.
         """
         body: dict[str, Any] = {
             "url": url,

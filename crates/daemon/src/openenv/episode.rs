@@ -122,6 +122,7 @@ impl SessionEpisode {
             observation: Some(match parameters.observation {
                 WantedObservation::AccessibilityTree => BrowserObservationKind::AccessibilityTree,
                 WantedObservation::Html => BrowserObservationKind::Html,
+                WantedObservation::SetOfMarks => BrowserObservationKind::SetOfMarks,
                 WantedObservation::Nothing => BrowserObservationKind::None,
             }),
             current_viewport_only: parameters.current_viewport_only,

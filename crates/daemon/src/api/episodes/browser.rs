@@ -120,6 +120,7 @@ pub(crate) async fn reset(api: &Api, id: &EpisodeId, request: BrowserResetReques
         observation: match request.observation {
             None | Some(BrowserObservationKind::AccessibilityTree) => ObservationKind::AccessibilityTree,
             Some(BrowserObservationKind::Html) => ObservationKind::Html,
+            Some(BrowserObservationKind::SetOfMarks) => ObservationKind::SetOfMarks,
             Some(BrowserObservationKind::None) => ObservationKind::Nothing,
         },
         is_viewport_only: request.current_viewport_only,
