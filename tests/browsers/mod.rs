@@ -5,9 +5,11 @@ mod marks;
 mod observations;
 mod pages;
 mod recorded;
+mod uploads;
 
 use arenad_agent_browser::{
-    BrowserCookie, BrowserPool, BrowserSettings, EpisodeBrowser, Observation, ObservationKind, StepOutcome, Viewport,
+    BrowserCookie, BrowserPool, BrowserSettings, EpisodeBrowser, Observation, ObservationKind, StepOutcome,
+    UploadFiles, Viewport,
 };
 use tempfile::TempDir;
 
@@ -39,6 +41,7 @@ impl Stage {
             has_screenshot: false,
             lists_elements: false,
             cookies: Vec::new(),
+            files: UploadFiles::default(),
             reaches_replays: false,
         }
     }

@@ -6,6 +6,7 @@ use url::Url;
 use crate::action::{Action, ScrollDirection};
 use crate::elements::Elements;
 use crate::error::{ActionError, BrowserFault, StepError};
+use crate::files::{self, UploadFiles};
 use crate::input;
 use crate::observe::{self, Observation, ObservationKind, ObservedTab};
 use crate::pool::BrowserSeat;
@@ -66,6 +67,8 @@ pub struct BrowserSettings {
     pub lists_elements: bool,
     /// The cookies of the accounts that are signed in.
     pub cookies: Vec<BrowserCookie>,
+    /// The files that the agent can upload.
+    pub files: UploadFiles,
     /// Whether recorded sites are reached, whose certificates only the installation's own authority vouches for.
     /// Certificates are not checked then, and service workers are off.
     pub reaches_replays: bool,
@@ -240,6 +243,11 @@ impl EpisodeBrowser {
             }
             Action::CloseTab => self.close_tab().await?,
             Action::Select { element, option } => self.select(&element, &option).await?,
+            Action::Upload { element, file } => {
+                let center = self.center(&element)?;
+                let content = self.settings.files.get(&file)?;
+                files::upload(self.tab()?, center, &file, content).await?;
+            }
             Action::Stop(_) => return Ok(()),
         }
         self.tab()?.rest().await?;

@@ -30,6 +30,9 @@ pub struct BrowserResetRequest {
     /// Whether observations have the bounds of their elements.
     #[serde(default)]
     pub elements: bool,
+    /// The files that the agent can upload: their content in base64 by name. At most 32 files with 8 MiB.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, String>,
 }
 
 /// The size of a viewport, in CSS pixels.

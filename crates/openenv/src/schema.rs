@@ -97,8 +97,8 @@ pub fn action() -> Json {
                 "title": "Action",
                 "type": "string",
                 "description": "click [id], hover [id], type [id] [text] [press_enter], press [keys], scroll [up|down], \
-                    select [id] [option], new_tab, tab_focus [index], close_tab, goto [url], go_back, go_forward or \
-                    stop [answer]",
+                    select [id] [option], upload [id] [file], new_tab, tab_focus [index], close_tab, goto [url], \
+                    go_back, go_forward or stop [answer]",
             },
         },
         "required": ["action"],

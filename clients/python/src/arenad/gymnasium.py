@@ -71,7 +71,7 @@ class ArenaEnv(gym.Env[dict[str, Any], str]):
     Observations have the keys `goal`, `url` and `text`, `error` with the reason why the last action failed, and with
     `screenshot=True` or `observation="set_of_marks"` the pixels of the viewport. Actions are texts such as
     `type [7] [lamp] [1]`; `stop [answer]` ends the task. After `max_steps` actions the episode is truncated, and judged all
-    the same.
+    the same. `files` are those that the agent can upload, by name.
 
     `task` can be given to `reset` as well: `env.reset(options={"task": "turkle.left.2"})`. `on_void="truncate"` is for
     vectors of environments, which an exception would end: `step` then truncates a void episode, with the reward NaN and
@@ -90,6 +90,7 @@ class ArenaEnv(gym.Env[dict[str, Any], str]):
         current_viewport_only: bool = True,
         screenshot: bool = False,
         viewport: tuple[int, int] = (1280, 720),
+        files: Mapping[str, bytes] | None = None,
         max_steps: int = 30,
         timeout: float = 3600.0,
         owner: str | None = None,
@@ -111,6 +112,7 @@ class ArenaEnv(gym.Env[dict[str, Any], str]):
             "observation": observation,
             "current_viewport_only": current_viewport_only,
             "screenshot": has_screenshot or render_mode == "rgb_array",
+            "files": dict(files or {}),
         }
         self._episode: Episode | None = None
         self._step: BrowserStep | None = None
