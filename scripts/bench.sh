@@ -6,6 +6,7 @@ cd "$(dirname -- "$0")/.."
 echo "machine: $(nproc) processors, $(awk '/MemTotal/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo), kernel $(uname -r), Docker $(docker version --format '{{.Server.Version}}')"
 cargo bench --locked --bench reset
 cargo bench --locked --bench episodes
+cargo bench --locked --bench openenv
 cargo bench --locked --bench gateway
 cargo bench --locked --bench storage
 cargo bench --locked --bench evaluators

@@ -1,12 +1,15 @@
 //! The browser of an agent: a real Chromium on pages of a server in the test, which takes the place of the episode proxy.
 
 mod actions;
+mod marks;
 mod observations;
 mod pages;
 mod recorded;
+mod uploads;
 
 use arenad_agent_browser::{
-    BrowserCookie, BrowserPool, BrowserSettings, EpisodeBrowser, Observation, ObservationKind, StepOutcome, Viewport,
+    BrowserCookie, BrowserPool, BrowserSettings, EpisodeBrowser, Observation, ObservationKind, StepOutcome,
+    UploadFiles, Viewport,
 };
 use tempfile::TempDir;
 
@@ -38,6 +41,7 @@ impl Stage {
             has_screenshot: false,
             lists_elements: false,
             cookies: Vec::new(),
+            files: UploadFiles::default(),
             reaches_replays: false,
         }
     }

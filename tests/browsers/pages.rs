@@ -45,6 +45,22 @@ const SHOP: &str = r#"<!doctype html><html><head><title>One Stop Market</title><
 <script>document.addEventListener('keydown', event => { document.title = 'Key ' + event.key + (event.ctrlKey ? ' with Control' : ''); });</script>
 </body></html>"#;
 
+/// Fields for files: one in a form, one that is hidden behind a button, and one in a frame.
+const UPLOAD: &str = r#"<!doctype html><title>Upload</title>
+<form action="/uploaded" method="post" enctype="multipart/form-data"><input type="file" name="notes" aria-label="Notes"><button>Send</button></form>
+<button onclick="picture.click()">Choose a picture</button><input type="file" id="picture" style="display:none"><p id="chosen">nothing</p>
+<button onclick="frames[0].document.querySelector('input').click()">In a frame</button><p id="framed">nothing</p>
+<iframe srcdoc="<input type=file onchange='parent.framed.textContent = `frame: ${this.files[0].name}`'>"></iframe>
+<button onclick="this.textContent = 'clicked'">Count</button>
+<script>
+    const seen = [];
+    picture.oninput = () => seen.push('input');
+    picture.onchange = async () => {
+        const [file] = picture.files, bytes = new Uint8Array(await file.arrayBuffer());
+        chosen.textContent = [...seen, 'change', file.name, file.type, bytes.join()].join(' ');
+    };
+</script>"#;
+
 async fn page(request: Request) -> Response {
     let (path, query) = (request.uri().path().to_owned(), request.uri().query().unwrap_or_default().to_owned());
     let titled = |title: &str, body: &str| Html(format!("<title>{title}</title>{body}")).into_response();
@@ -52,6 +68,11 @@ async fn page(request: Request) -> Response {
         "/" => Html(SHOP).into_response(),
         "/basket" => titled("Basket", "<h1>Your basket</h1>"),
         "/new" => titled("Offers", "<h1>All offers</h1>"),
+        "/upload" => Html(UPLOAD).into_response(),
+        "/uploaded" => {
+            let body = axum::body::to_bytes(request.into_body(), 1 << 20).await.expect("a body");
+            titled("Uploaded", &format!("<p>{}</p>", String::from_utf8_lossy(&body)))
+        }
         "/search" => titled("Results", &format!("<p>Query {query}</p>")),
         "/footer" => titled("Footer", "<p>The end</p>"),
         "/slow" => {
@@ -74,6 +95,12 @@ async fn page(request: Request) -> Response {
         "/forged" => titled(
             "Forged",
             "<p>text</p><button>Real</button><script>Element.prototype.getBoundingClientRect = () => ({x: 0, y: 0, width: 0, height: 0})</script>",
+        ),
+        "/crowded" => Html(super::marks::crowded()).into_response(),
+        "/clobbered" => titled(
+            "Clobbered",
+            "<div><form tabindex=0>In a form<input name=getBoundingClientRect><input type=hidden name=textContent></form></div>\
+            <button>Real</button><script>Element.prototype.getBoundingClientRect = () => ({width: 0, height: 0})</script>",
         ),
         "/closes" => titled("Closes", "<script>setTimeout(() => window.close(), 100)</script>"),
         _ => (axum::http::StatusCode::NOT_FOUND, Html("<title>Nothing</title><p>404</p>")).into_response(),

@@ -112,6 +112,22 @@ async fn agents_of_two_episodes_browse_their_own_sites() {
     assert!(seen["observation"]["screenshot"].as_str().is_some_and(|png| png.starts_with("iVBOR")));
     assert_eq!(seen["observation"]["elements"], Value::Null);
 
+    // An agent names files of its browser, and no others.
+    let link = element(&page, "link");
+    let refused = one.act(&format!("upload [{link}] [/etc/passwd]")).await;
+    let message = "ENOENT: no such file or directory, stat '/etc/passwd'";
+    assert_eq!((&refused["error"]["kind"], &refused["error"]["message"]), (&json!("execution"), &json!(message)));
+    for (files, expected) in [
+        (json!({ "a/b": "eA==" }), "invalid name of a file"),
+        (json!({ "photo.jpg": "?" }), "the content of the file \"photo.jpg\" is not base64"),
+    ] {
+        let (status, problem) = other.ask(Method::POST, "/reset", Some(json!({ "files": files }))).await;
+        assert_eq!((status, &problem["code"]), (400, &json!("bad_request")), "{problem:#}");
+        assert!(problem["message"].as_str().is_some_and(|message| message.contains(expected)), "{problem:#}");
+    }
+    let large = json!({ "files": { "large.bin": "A".repeat(9 << 20) }, "url": PAGE });
+    assert!(text(&other.reset(large).await).contains("configured"), "files are larger than other bodies");
+
     // Neither another site nor the daemon's host is within reach.
     for address in ["http://example.com/", "http://127.0.0.1/", "http://localhost:4321/"] {
         let refused = one.act(&format!("goto [{address}]")).await;

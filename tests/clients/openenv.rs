@@ -197,6 +197,10 @@ async fn a_session_has_episodes_with_rewards_and_ends_with_its_connection() {
     let called = json!({ "type": "call_tool", "tool_name": "new_tab", "arguments": {} });
     let called = session.ask("step", called).await;
     assert_eq!(called["data"]["observation"]["result"]["tabs"].as_array().map(Vec::len), Some(2), "{called:#}");
+    let missing = json!({ "id": "1", "file": "missing.txt" });
+    let called = json!({ "type": "call_tool", "tool_name": "upload", "arguments": missing });
+    let called = session.ask("step", called).await;
+    assert_eq!(called["data"]["observation"]["result"]["error"], "'1'", "a tab without elements: {called:#}");
     let rpc = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "close_tab" } });
     let called = session.ask("mcp", rpc).await;
     assert_eq!((&called["type"], &called["data"]["id"]), (&json!("mcp"), &json!(1)), "{called:#}");

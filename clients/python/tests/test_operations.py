@@ -101,7 +101,7 @@ EPISODE_CALLS: dict[str, Callable[[Episode], Any]] = {
     "GET /v1/episodes/{id}/har": lambda it: it.har(),
     "GET /v1/episodes/{id}/browser": lambda it: it.observe(),
     "DELETE /v1/episodes/{id}/browser": lambda it: it.close_browser(),
-    "POST /v1/episodes/{id}/browser/reset": lambda it: it.open_browser("http://shop.arena.test/", viewport=(800, 600)),
+    "POST /v1/episodes/{id}/browser/reset": lambda it: it.open_browser("http://shop.arena.test/", viewport=(800, 600), files={"a.txt": b"a"}),
     "POST /v1/episodes/{id}/browser/step": lambda it: it.act("click [12]"),
 }
 

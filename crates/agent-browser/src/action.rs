@@ -1,7 +1,8 @@
 //! The actions of WebArena in their notation, such as `type [164] [restaurants near CMU] [1]`.
 //!
 //! Source: `create_id_based_action` in `browser_env/actions.py`, with its regular expressions and its words. `select` is
-//! an addition, because WebArena selects options by code of Playwright, and not by ids.
+//! an addition, because WebArena selects options by code of Playwright, and not by ids. `upload` is named in VisualWebArena,
+//! whose code never accepts it: its expression is that of `type`.
 
 use std::sync::LazyLock;
 
@@ -45,6 +46,13 @@ pub enum Action {
         element: String,
         /// The text or the value.
         option: String,
+    },
+    /// Puts a file into a field.
+    Upload {
+        /// The id of the field, or of an element that opens its file chooser.
+        element: String,
+        /// The name of a file that the browser was opened with.
+        file: String,
     },
     /// Ends the task with an answer, which may be empty.
     Stop(String),
@@ -115,6 +123,10 @@ impl Action {
                 let [element, option] = fields(found(pattern!(r"select ?\[(\d+)\] ?\[(.+)\]"))?);
                 Self::Select { element, option }
             }
+            "upload" => {
+                let [element, file] = fields(found(pattern!(r"upload ?\[(\d+)\] ?\[(.+)\]"))?);
+                Self::Upload { element, file }
+            }
             // Some tasks do not require an answer.
             "stop" => Self::Stop(parts(pattern!(r"stop ?\[(.+)\]"), text).map(one).unwrap_or_default()),
             _ => return Err(ActionParseError(format!("Invalid action {text}"))),
@@ -167,6 +179,7 @@ mod tests {
                 "select [3] [Price: low to high]",
                 Action::Select { element: "3".to_owned(), option: "Price: low to high".to_owned() },
             ),
+            ("upload [4] [my photo.jpg]", Action::Upload { element: "4".to_owned(), file: "my photo.jpg".to_owned() }),
             ("stop [$12.50]", Action::Stop("$12.50".to_owned())),
             ("stop", Action::Stop(String::new())),
             ("stop []", Action::Stop(String::new())),
@@ -190,6 +203,7 @@ mod tests {
             ("tab_focus [-1]", "Invalid tab_focus action tab_focus [-1]"),
             ("tab_focus [99999999999999999999999]", "Invalid tab_focus action tab_focus [99999999999999999999999]"),
             ("select [1]", "Invalid select action select [1]"),
+            ("upload [photo.jpg]", "Invalid upload action upload [photo.jpg]"),
             ("dance [1]", "Invalid action dance [1]"),
             ("", "Invalid action "),
         ] {

@@ -6,6 +6,7 @@ use url::Url;
 use crate::action::{Action, ScrollDirection};
 use crate::elements::Elements;
 use crate::error::{ActionError, BrowserFault, StepError};
+use crate::files::{self, UploadFiles};
 use crate::input;
 use crate::observe::{self, Observation, ObservationKind, ObservedTab};
 use crate::pool::BrowserSeat;
@@ -60,12 +61,14 @@ pub struct BrowserSettings {
     pub observation: ObservationKind,
     /// Whether observations leave out what the viewport does not show.
     pub is_viewport_only: bool,
-    /// Whether observations have a screenshot.
+    /// Whether observations have a screenshot. Those with marks have one in any case.
     pub has_screenshot: bool,
     /// Whether callers want the elements of observations. The browser has them in any case.
     pub lists_elements: bool,
     /// The cookies of the accounts that are signed in.
     pub cookies: Vec<BrowserCookie>,
+    /// The files that the agent can upload.
+    pub files: UploadFiles,
     /// Whether recorded sites are reached, whose certificates only the installation's own authority vouches for.
     /// Certificates are not checked then, and service workers are off.
     pub reaches_replays: bool,
@@ -186,7 +189,12 @@ impl EpisodeBrowser {
             Action::Stop(answer) => Some(answer.clone()),
             _ => None,
         };
-        let error = match self.act(action).await {
+        let tabs = self.tabs.len();
+        let acted = match self.act(action).await {
+            Ok(()) => self.follow(tabs).await.map_err(StepError::from),
+            failed => failed,
+        };
+        let error = match acted {
             Ok(()) => None,
             Err(StepError::Action(error)) => Some(error),
             Err(StepError::Fault(fault)) => return Err(fault),
@@ -235,10 +243,27 @@ impl EpisodeBrowser {
             }
             Action::CloseTab => self.close_tab().await?,
             Action::Select { element, option } => self.select(&element, &option).await?,
+            Action::Upload { element, file } => {
+                let center = self.center(&element)?;
+                let content = self.settings.files.get(&file)?;
+                files::upload(self.tab()?, center, &file, content).await?;
+            }
             Action::Stop(_) => return Ok(()),
         }
         self.tab()?.rest().await?;
         Ok(())
+    }
+
+    /// Makes a tab that an action has opened the current one, as VisualWebArena does. The list of marks shows no tabs.
+    async fn follow(&mut self, tabs: usize) -> Result<(), BrowserFault> {
+        if self.settings.observation != ObservationKind::SetOfMarks {
+            return Ok(());
+        }
+        self.note_tabs().await?;
+        match self.tabs.len() > tabs {
+            true => self.focus(self.tabs.len() - 1).await,
+            false => Ok(()),
+        }
     }
 
     /// Observes the current page.
@@ -264,16 +289,12 @@ impl EpisodeBrowser {
         for (tab, observed) in self.tabs.iter().zip(&mut tabs) {
             observed.title = tab.evaluate("document.title").await?.as_str().unwrap_or_default().to_owned();
         }
-        let tab = self.current_tab()?;
-        let BrowserSettings { observation, is_viewport_only, has_screenshot, .. } = &self.settings;
-        let (tree, elements) = observe::tree(tab, *observation, *is_viewport_only).await?;
-        let screenshot = match has_screenshot {
-            true => Some(observe::screenshot(tab).await?),
-            false => None,
-        };
-        let text = match observation {
+        let (content, elements, screenshot) = observe::content(self.current_tab()?, &self.settings).await?;
+        let text = match self.settings.observation {
             ObservationKind::Nothing => String::new(),
-            _ => format!("{}\n\n{tree}", observe::tabs_line(&tabs, self.current)),
+            // VisualWebArena lists the tabs of a page without elements only.
+            ObservationKind::SetOfMarks if !content.is_empty() => content,
+            _ => format!("{}\n\n{content}", observe::tabs_line(&tabs, self.current)),
         };
         self.elements = elements.clone();
         Ok(Observation { text, elements, screenshot, tabs, current: self.current })
@@ -360,15 +381,32 @@ impl EpisodeBrowser {
         Ok(())
     }
 
+    /// Returns the browser's reference to an element. A mark stands for the element at its centre, as for clicks.
+    async fn object(&self, element: &str) -> Result<Json, StepError> {
+        let known = self.elements.get(element).ok_or_else(|| ActionError::NoElement(element.to_owned()))?;
+        let tab = self.tab()?;
+        let world = tab.world().await?;
+        let mut found = match known.backend_node {
+            Some(node) => {
+                let wanted = json!({ "backendNodeId": node, "executionContextId": world });
+                tab.call("DOM.resolveNode", wanted).await?["object"].take()
+            }
+            None => {
+                let (x, y) = self.center(element)?;
+                let expression = format!("document.elementFromPoint({x}, {y}) || document.documentElement");
+                let wanted = json!({ "expression": expression, "contextId": world });
+                tab.call("Runtime.evaluate", wanted).await?["result"].take()
+            }
+        };
+        Ok(found["objectId"].take())
+    }
+
     /// Selects an option of a list, as a user would.
     async fn select(&self, element: &str, option: &str) -> Result<(), StepError> {
-        let known = self.elements.get(element).ok_or_else(|| ActionError::NoElement(element.to_owned()))?;
-        let node = known.backend_node.ok_or(ActionError::NoBounds)?;
+        let object = self.object(element).await?;
         let tab = self.tab()?;
-        let wanted = json!({ "backendNodeId": node, "executionContextId": tab.world().await? });
-        let object = tab.call("DOM.resolveNode", wanted).await?;
         let wanted = json!({
-            "functionDeclaration": SELECT, "objectId": object["object"]["objectId"],
+            "functionDeclaration": SELECT, "objectId": object,
             "arguments": [{ "value": option }], "returnByValue": true, "userGesture": true,
         });
         let answer = tab.call("Runtime.callFunctionOn", wanted).await?;

@@ -20,6 +20,9 @@ pub enum ActionError {
     /// A key is unknown.
     #[error(transparent)]
     Key(#[from] crate::keys::UnknownKey),
+    /// The browser was opened without a file of this name. The words are those of Playwright.
+    #[error("ENOENT: no such file or directory, stat '{0}'")]
+    NoFile(String),
     /// The browser, or the page, refused.
     #[error("{0}")]
     Failed(String),
@@ -34,6 +37,7 @@ impl ActionError {
             Self::NoBounds => Some("choose an element that has a place on the page"),
             Self::NoTab => Some("use the number of a tab that the last observation lists"),
             Self::Key(_) => Some("name keys as Playwright does, such as `Control+a` or `PageDown`"),
+            Self::NoFile(_) => Some("name one of the files that the browser was opened with, without a folder"),
             Self::Failed(_) => None,
         }
     }

@@ -3,14 +3,15 @@
 //! ```text
 //!   BrowserPool ──► BrowserSeat ──► EpisodeBrowser: a context of its own, whose only way out is the episode's proxy
 //!                                      │ act      text ─► action::parse ─► mouse, keyboard, navigation
-//!                                      └ observe  tabs, then ax_tree or dom_tree ─► text with element ids, screenshot
+//!                                      └ observe  tabs, then ax_tree, dom_tree or marks ─► text with element ids, screenshot
 //! ```
 //! Several episodes share one process of Chromium, and nothing else: cookies, storage and cache belong to a context. The
 //! crate knows nothing of episodes; the daemon decides who may use a browser, and what a failure means.
 //!
 //! The texts are those of WebArena's own code, quirks included: <https://github.com/web-arena-x/webarena>,
-//! `browser_env/processors.py` and `browser_env/actions.py`. [The reference](../../docs/reference/browser.md) lists the
-//! differences. Parsing actions and writing observations do no I/O (`action`, `keys`, `ax_tree`, `dom_tree`, `python`).
+//! `browser_env/processors.py` and `browser_env/actions.py`; marks are those of
+//! <https://github.com/web-arena-x/visualwebarena>. [The reference](../../docs/reference/browser.md) lists the differences.
+//! Parsing actions and writing observations do no I/O (`action`, `keys`, `ax_tree`, `dom_tree`, `marks`, `python`).
 //!
 //! Start reading at [`EpisodeBrowser`].
 
@@ -20,8 +21,10 @@ mod browser;
 pub mod dom_tree;
 mod elements;
 mod error;
+mod files;
 mod input;
 pub mod keys;
+pub mod marks;
 mod observe;
 mod pool;
 mod python;
@@ -32,5 +35,6 @@ pub use arenad_chromium::belongs_to;
 pub use browser::{BrowserCookie, BrowserSettings, EpisodeBrowser, StepOutcome, Viewport};
 pub use elements::{Bounds, Element, Elements};
 pub use error::{ActionError, BrowserFault};
+pub use files::{BadFiles, UploadFiles};
 pub use observe::{Observation, ObservationKind, ObservedTab};
 pub use pool::{BrowserPool, BrowserSeat, end_remains};

@@ -1,13 +1,17 @@
 //! Observations of a page: what an agent is shown.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use futures_util::future::join_all;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use crate::ax_tree::{self, AxNode, ROOT_ROLE};
+use crate::browser::BrowserSettings;
 use crate::dom_tree::{self, DomSnapshot};
 use crate::elements::{Bounds, Elements, ROOT};
 use crate::error::BrowserFault;
+use crate::marks;
 use crate::tab::Tab;
 
 /// The form of the text of an observation.
@@ -18,6 +22,8 @@ pub enum ObservationKind {
     AccessibilityTree,
     /// The DOM tree ([`crate::dom_tree`]).
     Html,
+    /// A list of numbered elements, and a screenshot with boxes around them ([`crate::marks`]).
+    SetOfMarks,
     /// No text, for agents that see only the screenshot.
     Nothing,
 }
@@ -34,11 +40,12 @@ pub struct ObservedTab {
 /// The page as an agent sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observation {
-    /// The list of tabs and the tree, as WebArena's text; empty for [`ObservationKind::Nothing`].
+    /// The list of tabs and the tree, as WebArena's text; the list of marked elements for [`ObservationKind::SetOfMarks`];
+    /// empty for [`ObservationKind::Nothing`].
     pub text: String,
-    /// The elements of the tree.
+    /// The elements of the text.
     pub elements: Elements,
-    /// The viewport as PNG in base64, if it was asked for.
+    /// The viewport as PNG in base64, if it was asked for, or if it has marks.
     pub screenshot: Option<String>,
     /// The tabs, in the order in which they were opened.
     pub tabs: Vec<ObservedTab>,
@@ -102,21 +109,34 @@ pub(crate) fn tabs_line(tabs: &[ObservedTab], current: usize) -> String {
     shown.collect::<Vec<_>>().join(" | ")
 }
 
-/// Returns the tree of a page, and the elements in it.
-pub(crate) async fn tree(
-    tab: &Tab,
-    kind: ObservationKind,
-    is_viewport_only: bool,
-) -> Result<(String, Elements), BrowserFault> {
+/// The content of a page: its text without the list of tabs, its elements, and its picture.
+pub(crate) type PageContent = (String, Elements, Option<String>);
+
+/// Observes a page, as its browser's settings say.
+pub(crate) async fn content(tab: &Tab, settings: &BrowserSettings) -> Result<PageContent, BrowserFault> {
+    let kind = settings.observation;
     if kind != ObservationKind::Nothing {
         check_size(tab).await?;
     }
+    if kind == ObservationKind::SetOfMarks {
+        return with_marks(tab, settings).await;
+    }
+    let (text, elements) = tree(tab, kind, settings.is_viewport_only).await?;
+    let screenshot = match settings.has_screenshot {
+        true => Some(screenshot(tab).await?),
+        false => None,
+    };
+    Ok((text, elements, screenshot))
+}
+
+/// Returns the tree of a page, and the elements in it.
+async fn tree(tab: &Tab, kind: ObservationKind, is_viewport_only: bool) -> Result<(String, Elements), BrowserFault> {
     let viewport = match is_viewport_only {
         true => Some(screen(tab).await?),
         false => None,
     };
     match kind {
-        ObservationKind::Nothing => Ok((String::new(), Elements::new())),
+        ObservationKind::Nothing | ObservationKind::SetOfMarks => Ok((String::new(), Elements::new())),
         ObservationKind::AccessibilityTree => {
             let mut answer = tab.call("Accessibility.getFullAXTree", json!({})).await?;
             let nodes: Vec<AxNode> = read(answer["nodes"].take())?;
@@ -143,6 +163,22 @@ pub(crate) async fn tree(
             Ok(dom_tree::written(&snapshot, &bounds, viewport))
         }
     }
+}
+
+/// Marks the elements of a page.
+async fn with_marks(tab: &Tab, settings: &BrowserSettings) -> Result<PageContent, BrowserFault> {
+    // The order is that of the source: a page that moves has its boxes where its elements are when the agent acts.
+    let plain = screenshot(tab).await?;
+    let page = marks::marked(&marks::rows(tab).await?, settings.viewport);
+    let boxes = page.boxes;
+    let drawn = tokio::task::spawn_blocking(move || {
+        let png = STANDARD.decode(plain).map_err(|error| error.to_string())?;
+        let marked = marks::drawn(&png, &boxes).map_err(|error| error.to_string())?;
+        Ok(STANDARD.encode(marked))
+    });
+    let unread = |reason: String| BrowserFault::Refused(format!("the screenshot is not understood: {reason}"));
+    let drawn = drawn.await.map_err(|error| unread(error.to_string()))?.map_err(unread)?;
+    Ok((page.text, page.elements, Some(drawn)))
 }
 
 /// Refuses pages whose trees would be larger than the browser's connection carries.
@@ -198,7 +234,7 @@ async fn bounds(tab: &Tab, nodes: &[Option<i64>]) -> Result<Vec<Option<Bounds>>,
 }
 
 /// Returns the viewport as PNG in base64.
-pub(crate) async fn screenshot(tab: &Tab) -> Result<String, BrowserFault> {
+async fn screenshot(tab: &Tab) -> Result<String, BrowserFault> {
     let mut answer = tab.call("Page.captureScreenshot", json!({ "format": "png" })).await?;
     match answer["data"].take() {
         Json::String(data) => Ok(data),
@@ -206,7 +242,8 @@ pub(crate) async fn screenshot(tab: &Tab) -> Result<String, BrowserFault> {
     }
 }
 
-fn read<T: for<'de> Deserialize<'de>>(value: Json) -> Result<T, BrowserFault> {
+/// Reads an answer of the browser.
+pub(crate) fn read<T: for<'de> Deserialize<'de>>(value: Json) -> Result<T, BrowserFault> {
     serde_json::from_value(value)
         .map_err(|error| BrowserFault::Refused(format!("an answer is not understood: {error}")))
 }

@@ -44,7 +44,19 @@ struct TabState {
     last_event: Option<Instant>,
     /// Number of times that a frame has stopped loading.
     stops: u64,
+    /// Number of file choosers that were intercepted.
+    choosers: u64,
+    chooser: Option<FileChooser>,
     is_crashed: bool,
+}
+
+/// A file chooser that a page has opened, and that was not shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FileChooser {
+    /// The id of the frame with the field.
+    pub(crate) frame: String,
+    /// The id of the field's DOM node.
+    pub(crate) node: i64,
 }
 
 /// A tab; dropping it leaves the page open, which ends with its context.
@@ -142,7 +154,12 @@ impl Tab {
 
     /// Returns the id of the isolated world, for scripts that the page's own ones must not disturb.
     pub(crate) async fn world(&self) -> Result<Json, BrowserFault> {
-        let wanted = json!({ "frameId": self.target, "worldName": WORLD });
+        self.world_of(&self.target).await
+    }
+
+    /// Returns the id of the isolated world of a frame.
+    pub(crate) async fn world_of(&self, frame: &str) -> Result<Json, BrowserFault> {
+        let wanted = json!({ "frameId": frame, "worldName": WORLD });
         let mut made = self.call("Page.createIsolatedWorld", wanted).await?;
         Ok(made["executionContextId"].take())
     }
@@ -195,6 +212,27 @@ impl Tab {
                 changed = state.changed() => changed.map_err(|_| BrowserFault::Gone)?,
                 () = tokio::time::sleep_until(wake) => {}
             }
+        }
+    }
+
+    /// Returns the number of file choosers that were intercepted.
+    pub(crate) fn choosers(&self) -> u64 {
+        self.state.borrow().choosers
+    }
+
+    /// Waits for the file chooser after this number of them. Returns `None` after `limit`.
+    pub(crate) async fn chooser_after(
+        &self,
+        before: u64,
+        limit: Duration,
+    ) -> Result<Option<FileChooser>, BrowserFault> {
+        let mut state = self.state.clone();
+        let opened = state.wait_for(|state| state.choosers > before || state.is_crashed);
+        match tokio::time::timeout(limit, opened).await {
+            Err(_) => Ok(None),
+            Ok(Err(_)) => Err(BrowserFault::Gone),
+            Ok(Ok(state)) if state.is_crashed => Err(BrowserFault::Crashed),
+            Ok(Ok(state)) => Ok(state.chooser.clone()),
         }
     }
 
@@ -262,6 +300,14 @@ fn note(state: &mut TabState, event: &CdpEvent) -> bool {
             }
         }
         "Page.frameNavigated" if event.params["frame"]["parentId"].is_null() => state.requests.clear(),
+        // A page that asks for files without a field, by `showOpenFilePicker`, names no node.
+        "Page.fileChooserOpened" => match event.params["backendNodeId"].as_i64() {
+            Some(node) => {
+                state.chooser = Some(FileChooser { frame: text("frameId").to_owned(), node });
+                state.choosers += 1;
+            }
+            None => return false,
+        },
         "Inspector.targetCrashed" => state.is_crashed = true,
         _ => return false,
     }

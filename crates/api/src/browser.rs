@@ -18,18 +18,21 @@ pub struct BrowserResetRequest {
     /// The size of the viewport. Default: 1280 x 720.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub viewport: Option<BrowserViewport>,
-    /// The form of the text: `accessibility_tree`, `html` or `none`. Default: `accessibility_tree`.
+    /// The form of the text: `accessibility_tree`, `html`, `set_of_marks` or `none`. Default: `accessibility_tree`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observation: Option<BrowserObservationKind>,
     /// Whether the text leaves out what the viewport does not show.
     #[serde(default)]
     pub current_viewport_only: bool,
-    /// Whether observations have a screenshot.
+    /// Whether observations have a screenshot. Those of `set_of_marks` have one in any case.
     #[serde(default)]
     pub screenshot: bool,
     /// Whether observations have the bounds of their elements.
     #[serde(default)]
     pub elements: bool,
+    /// The files that the agent can upload: their content in base64 by name. At most 32 files with 8 MiB.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, String>,
 }
 
 /// The size of a viewport, in CSS pixels.
@@ -50,6 +53,8 @@ pub enum BrowserObservationKind {
     AccessibilityTree,
     /// The DOM tree, as WebArena writes it.
     Html,
+    /// A list of numbered elements, and boxes with the numbers on the screenshot, as in VisualWebArena.
+    SetOfMarks,
     /// No text, for agents that see only the screenshot.
     None,
 }
@@ -88,9 +93,9 @@ pub struct BrowserStep {
 /// The page as an agent sees it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BrowserObservation {
-    /// The list of tabs, and the tree with the ids of elements; empty for `none`.
+    /// The list of tabs, and the tree with the ids of elements; for `set_of_marks`, the list of elements; empty for `none`.
     pub text: String,
-    /// The viewport as PNG in base64; null unless the reset asked for it.
+    /// The viewport as PNG in base64, with boxes for `set_of_marks`; null unless the reset asked for it.
     #[serde(default)]
     pub screenshot: Option<String>,
     /// The elements by id; null unless the reset asked for them.

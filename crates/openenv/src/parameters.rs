@@ -34,6 +34,8 @@ pub struct ResetParameters {
     pub current_viewport_only: bool,
     /// Whether observations have a screenshot.
     pub screenshot: bool,
+    /// The files that the agent can upload: their content in base64, by name.
+    pub files: BTreeMap<String, String>,
     /// The reward of steps before the last one. Without it they have none.
     pub step_reward: Option<f64>,
 }
@@ -46,6 +48,8 @@ pub enum WantedObservation {
     AccessibilityTree,
     /// The DOM tree of the page.
     Html,
+    /// A list of numbered elements, and boxes with the numbers on the screenshot.
+    SetOfMarks,
     /// No text, for agents that see only the screenshot.
     Nothing,
 }
@@ -118,10 +122,11 @@ impl ResetParameters {
         let kind = |value: &Json| match value.as_str()? {
             "accessibility_tree" => Some(WantedObservation::AccessibilityTree),
             "html" => Some(WantedObservation::Html),
+            "set_of_marks" => Some(WantedObservation::SetOfMarks),
             "none" => Some(WantedObservation::Nothing),
             _ => None,
         };
-        let words = "'accessibility_tree', 'html' or 'none'";
+        let words = "'accessibility_tree', 'html', 'set_of_marks' or 'none'";
         let read = Self {
             episode_id: fields.text("episode_id"),
             seed: fields.field("seed", "int_type", "a valid integer, 0 or greater", Json::as_u64),
@@ -139,6 +144,7 @@ impl ResetParameters {
             viewport: fields.field("viewport", "dict_type", "a dictionary with width and height", viewport),
             current_viewport_only: fields.flag("current_viewport_only"),
             screenshot: fields.flag("screenshot"),
+            files: fields.field("files", "dict_type", "a dictionary of contents by name", texts).unwrap_or_default(),
             step_reward: fields.field("step_reward", "float_type", "a valid number", Json::as_f64),
         };
         if fields.errors.is_empty() { Ok(read) } else { Err(ErrorFrame::invalid(&fields.errors)) }
@@ -227,14 +233,18 @@ mod tests {
             "seed": 7, "episode_id": "row-1", "task": "shopping.order.1", "prompt": "x", "solution": [1],
             "injected_state": { "shopping": "full-basket" }, "accounts": { "shopping": null },
             "viewport": { "width": 640, "height": 480 }, "observation": "html", "url": null, "step_reward": 0,
+            "files": { "photo.jpg": "/9j/" },
         })))
         .expect("parameters");
         assert_eq!((read.seed, read.task.as_deref()), (Some(7), Some("shopping.order.1")));
         assert_eq!(read.injected_state["shopping"], "full-basket");
         assert_eq!((&read.accounts["shopping"], read.step_reward), (&None, Some(0.0)));
+        assert_eq!(read.files["photo.jpg"], "/9j/");
         assert_eq!(read.viewport, Some(ViewportSize { width: 640, height: 480 }));
         assert_eq!(read.observation, WantedObservation::Html);
         assert_eq!(ResetParameters::read(&Map::new()), Ok(ResetParameters::default()));
+        let marks = ResetParameters::read(&map(json!({ "observation": "set_of_marks" }))).expect("parameters");
+        assert_eq!(marks.observation, WantedObservation::SetOfMarks);
         let wrong = map(json!({ "seed": -1, "task": 3, "sites": [1], "observation": "smell" }));
         let errors = ResetParameters::read(&wrong).expect_err("errors").more["errors"].clone();
         let fields: Vec<&str> =

@@ -97,8 +97,8 @@ pub fn action() -> Json {
                 "title": "Action",
                 "type": "string",
                 "description": "click [id], hover [id], type [id] [text] [press_enter], press [keys], scroll [up|down], \
-                    select [id] [option], new_tab, tab_focus [index], close_tab, goto [url], go_back, go_forward or \
-                    stop [answer]",
+                    select [id] [option], upload [id] [file], new_tab, tab_focus [index], close_tab, goto [url], \
+                    go_back, go_forward or stop [answer]",
             },
         },
         "required": ["action"],
@@ -121,7 +121,7 @@ pub fn observation() -> Json {
                 "anyOf": [{ "type": "boolean" }, { "type": "integer" }, { "type": "number" }, { "type": "null" }],
             },
             "metadata": metadata(),
-            "text": text("Text", "The list of tabs, and the tree of the page with the ids of elements"),
+            "text": text("Text", "The list of tabs, and the tree of the page with the ids of elements; or the list of marks"),
             "url": text("Url", "The address of the current page"),
             "tabs": {
                 "title": "Tabs", "type": "array",
@@ -138,7 +138,7 @@ pub fn observation() -> Json {
                 "title": "Images", "type": "array", "items": { "type": "string" }, "default": [],
                 "description": "The pictures that belong to the instruction, as addresses or paths of the benchmark",
             },
-            "screenshot": or_null("string", "Screenshot", "The viewport as PNG in base64"),
+            "screenshot": or_null("string", "Screenshot", "The viewport as PNG in base64, with boxes around marked elements"),
             "error": or_null("string", "Error", "The reason why the last action failed"),
             "answer": or_null("string", "Answer", "The answer of `stop`"),
             "verdict": or_null("string", "Verdict", "The verdict after `stop`"),

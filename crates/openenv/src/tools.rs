@@ -53,7 +53,7 @@ const fn optional(name: &'static str, kind: &'static str, description: &'static 
 
 const ID: Argument = required("id", "string", "The id of the element, as the last observation shows it");
 
-const TOOLS: [Tool; 13] = [
+const TOOLS: [Tool; 14] = [
     Tool { name: "click", description: "Clicks on an element", arguments: &[ID] },
     Tool { name: "hover", description: "Moves the mouse to an element", arguments: &[ID] },
     Tool {
@@ -79,6 +79,18 @@ const TOOLS: [Tool; 13] = [
         name: "select",
         description: "Selects an option of a list",
         arguments: &[ID, required("option", "string", "The text or the value of the option")],
+    },
+    Tool {
+        name: "upload",
+        description: "Puts a file into a field for files",
+        arguments: &[
+            required(
+                "id",
+                "string",
+                "The id of the field or of the button that opens it, as the last observation shows it",
+            ),
+            required("file", "string", "The name of a file that the task provides, without a folder"),
+        ],
     },
     Tool { name: "new_tab", description: "Opens an empty tab", arguments: &[] },
     Tool {
@@ -162,6 +174,8 @@ mod tests {
         let unsent = json!({ "id": "1", "text": "a", "press_enter": false });
         assert_eq!(call("type", unsent), Ok("type [1] [a] [0]".to_owned()));
         assert_eq!(call("tab_focus", json!({ "index": 1 })), Ok("tab_focus [1]".to_owned()));
+        let photo = json!({ "id": 7, "file": "photo.jpg" });
+        assert_eq!(call("upload", photo), Ok("upload [7] [photo.jpg]".to_owned()));
         assert_eq!(call("new_tab", json!({})), Ok("new_tab".to_owned()));
         assert_eq!(call("stop", json!({})), Ok("stop []".to_owned()));
         assert_eq!(call("stop", json!({ "answer": "42" })), Ok("stop [42]".to_owned()));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import threading
 import time
@@ -343,15 +344,17 @@ class Episode:
         *,
         accounts: Mapping[str, str | None] | None = None,
         viewport: tuple[int, int] | None = None,
-        observation: Literal["accessibility_tree", "html", "none"] = "accessibility_tree",
+        observation: Literal["accessibility_tree", "html", "set_of_marks", "none"] = "accessibility_tree",
         current_viewport_only: bool = False,
         screenshot: bool = False,
         elements: bool = False,
+        files: Mapping[str, bytes] | None = None,
     ) -> BrowserStep:
         """Opens a browser of the daemon for the episode, in place of the one that it has, and returns what it shows.
 
         The daemon needs Chromium. `accounts` are signed in, by site; None is the only account that can sign in. If `url`
-        cannot be opened, the answer says so in `error`.
+        cannot be opened, the answer says so in `error`. `observation="set_of_marks"` numbers the elements on a screenshot,
+        as VisualWebArena does. `files` are those that the agent can upload with `upload [id] [name]`, by name.
         """
         body: dict[str, Any] = {
             "url": url,
@@ -360,6 +363,7 @@ class Episode:
             "current_viewport_only": current_viewport_only,
             "screenshot": screenshot,
             "elements": elements,
+            "files": {name: base64.b64encode(content).decode() for name, content in (files or {}).items()},
         }
         if viewport is not None:
             body["viewport"] = {"width": viewport[0], "height": viewport[1]}

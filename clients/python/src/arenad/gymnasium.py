@@ -69,8 +69,9 @@ class ArenaEnv(gym.Env[dict[str, Any], str]):
     """A native task with the daemon's browser.
 
     Observations have the keys `goal`, `url` and `text`, `error` with the reason why the last action failed, and with
-    `screenshot=True` the pixels of the viewport. Actions are texts such as `type [7] [lamp] [1]`; `stop [answer]` ends the
-    task. After `max_steps` actions the episode is truncated, and judged all the same.
+    `screenshot=True` or `observation="set_of_marks"` the pixels of the viewport. Actions are texts such as
+    `type [7] [lamp] [1]`; `stop [answer]` ends the task. After `max_steps` actions the episode is truncated, and judged all
+    the same. `files` are those that the agent can upload, by name.
 
     `task` can be given to `reset` as well: `env.reset(options={"task": "turkle.left.2"})`. `on_void="truncate"` is for
     vectors of environments, which an exception would end: `step` then truncates a void episode, with the reward NaN and
@@ -85,10 +86,11 @@ class ArenaEnv(gym.Env[dict[str, Any], str]):
         *,
         client: Arena | None = None,
         environment: str | None = None,
-        observation: Literal["accessibility_tree", "html", "none"] = "accessibility_tree",
+        observation: Literal["accessibility_tree", "html", "set_of_marks", "none"] = "accessibility_tree",
         current_viewport_only: bool = True,
         screenshot: bool = False,
         viewport: tuple[int, int] = (1280, 720),
+        files: Mapping[str, bytes] | None = None,
         max_steps: int = 30,
         timeout: float = 3600.0,
         owner: str | None = None,
@@ -104,12 +106,13 @@ class ArenaEnv(gym.Env[dict[str, Any], str]):
         self._arguments: dict[str, Any] = {"timeout": timeout, "owner": owner, "labels": labels, "record": record}
         self._arguments["environment"] = environment
         self._max_steps = max_steps
-        self._has_screenshot = screenshot
+        has_screenshot = self._has_screenshot = screenshot or observation == "set_of_marks"
         self._browser: dict[str, Any] = {
             "viewport": viewport,
             "observation": observation,
             "current_viewport_only": current_viewport_only,
-            "screenshot": screenshot or render_mode == "rgb_array",
+            "screenshot": has_screenshot or render_mode == "rgb_array",
+            "files": dict(files or {}),
         }
         self._episode: Episode | None = None
         self._step: BrowserStep | None = None
@@ -122,7 +125,7 @@ class ArenaEnv(gym.Env[dict[str, Any], str]):
             "text": PageText(TEXT_MAX),
             "error": PageText(TEXT_MAX),
         }
-        if screenshot:
+        if has_screenshot:
             parts["screenshot"] = spaces.Box(0, 255, (height, width, 3), np.uint8)
         self.observation_space = spaces.Dict(parts)
         self.action_space = PageText(ACTION_MAX)

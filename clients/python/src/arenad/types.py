@@ -38,9 +38,9 @@ class BrowserObservation(TypedDict):
     """The page as an agent sees it."""
 
     text: str
-    """The list of tabs, and the tree with the ids of elements."""
+    """The list of tabs, and the tree with the ids of elements; for `set_of_marks`, the list of elements."""
     screenshot: str | None
-    """The viewport as PNG in base64."""
+    """The viewport as PNG in base64, with boxes for `set_of_marks`."""
     elements: dict[str, BrowserElement] | None
     """The elements by id."""
 

@@ -336,9 +336,11 @@ fn of_episodes(routes: DescribedRoutes) -> DescribedRoutes {
         )
         .get("/v1/episodes/{id}/browser", "Observes the page in the browser of an episode", episodes::browser)
         .delete("/v1/episodes/{id}/browser", "Closes the browser of an episode", episodes::close_browser)
-        .post(
+        .with(
+            "post",
             "/v1/episodes/{id}/browser/reset",
             "Opens a browser for an episode, in place of the one that it has, and observes it",
+            RouteOptions { body_max: Some(episodes::RESET_BYTES_MAX), ..RouteOptions::default() },
             episodes::browser_reset,
         )
         .post(

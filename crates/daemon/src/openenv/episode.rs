@@ -122,11 +122,13 @@ impl SessionEpisode {
             observation: Some(match parameters.observation {
                 WantedObservation::AccessibilityTree => BrowserObservationKind::AccessibilityTree,
                 WantedObservation::Html => BrowserObservationKind::Html,
+                WantedObservation::SetOfMarks => BrowserObservationKind::SetOfMarks,
                 WantedObservation::Nothing => BrowserObservationKind::None,
             }),
             current_viewport_only: parameters.current_viewport_only,
             screenshot: parameters.screenshot,
             elements: false,
+            files: parameters.files,
         };
         let page = service::open_browser(api, &granted.id, opened).await?;
         let episode = Self {

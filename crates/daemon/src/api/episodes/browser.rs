@@ -7,13 +7,15 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 
 use super::{id, slots};
 use crate::api::Api;
 use crate::api::environments::{JsonRequest, body};
 use crate::api::error::ApiError;
 use crate::browsers::{BrowserError, ObservedBrowser};
-use arenad_agent_browser::{ActionError, BrowserCookie, BrowserSettings, ObservationKind, Viewport};
+use arenad_agent_browser::{ActionError, BrowserCookie, BrowserSettings, ObservationKind, UploadFiles, Viewport};
 use arenad_api::StorageCookie;
 use arenad_api::browser::{
     BrowserActionError, BrowserElement, BrowserErrorKind, BrowserObservation, BrowserObservationKind,
@@ -25,6 +27,9 @@ use arenad_model::error::describe;
 
 /// The sides that a viewport may have, in CSS pixels.
 const SIDES: std::ops::RangeInclusive<u32> = 100..=4096;
+
+/// The largest body of a reset, in bytes: all files that a browser may have, in base64, and the other fields.
+pub(in crate::api) const RESET_BYTES_MAX: usize = 12 << 20;
 
 /// `POST /v1/episodes/{id}/browser/reset`: opens a browser for an episode, in place of the one that it has.
 pub(in crate::api) async fn browser_reset(
@@ -103,6 +108,7 @@ pub(crate) async fn reset(api: &Api, id: &EpisodeId, request: BrowserResetReques
             "the viewport {width} x {height} is outside the limits: both sides have {least} to {most} pixels"
         )));
     }
+    let files = files(request.files)?;
     let mut cookies = Vec::new();
     for (site, account) in request.accounts {
         let session = slots::session(api, id.as_str(), &site, account).await?;
@@ -120,12 +126,14 @@ pub(crate) async fn reset(api: &Api, id: &EpisodeId, request: BrowserResetReques
         observation: match request.observation {
             None | Some(BrowserObservationKind::AccessibilityTree) => ObservationKind::AccessibilityTree,
             Some(BrowserObservationKind::Html) => ObservationKind::Html,
+            Some(BrowserObservationKind::SetOfMarks) => ObservationKind::SetOfMarks,
             Some(BrowserObservationKind::None) => ObservationKind::Nothing,
         },
         is_viewport_only: request.current_viewport_only,
         has_screenshot: request.screenshot,
         lists_elements: request.elements,
         cookies,
+        files,
         reaches_replays: !api.episodes.get(id)?.request.replays.is_empty(),
     };
     let observed = api.browsers.reset(id, settings, request.url.as_deref()).await;
@@ -141,6 +149,19 @@ pub(crate) async fn step(api: &Api, id: &EpisodeId, action: &str) -> Result<Brow
 fn default_viewport() -> BrowserViewport {
     let Viewport { width, height } = Viewport::default();
     BrowserViewport { width, height }
+}
+
+/// Reads the files that the agent can upload.
+fn files(encoded: BTreeMap<String, String>) -> Result<UploadFiles, ApiError> {
+    let hint = "send files as their content in base64, by names such as \"photo.jpg\"";
+    let mut files = BTreeMap::new();
+    for (name, content) in encoded {
+        let content = STANDARD.decode(content).map_err(|error| {
+            ApiError::bad_request(format!("the content of the file {name:?} is not base64: {error}")).hint(hint)
+        })?;
+        files.insert(name, content);
+    }
+    UploadFiles::new(files).map_err(|error| ApiError::bad_request(error.to_string()).hint(hint))
 }
 
 fn cookie(cookie: StorageCookie) -> BrowserCookie {
@@ -204,6 +225,7 @@ fn failed(error: ActionError) -> BrowserActionError {
         | ActionError::NoBounds
         | ActionError::NoTab
         | ActionError::Key(_)
+        | ActionError::NoFile(_)
         | ActionError::Failed(_) => BrowserErrorKind::Execution,
     };
     BrowserActionError { kind, message: error.to_string(), hint: error.hint().map(str::to_owned) }

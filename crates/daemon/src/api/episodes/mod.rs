@@ -32,7 +32,7 @@ mod start;
 mod streams;
 mod token;
 
-pub(super) use self::browser::{browser, browser_reset, browser_step, close_browser};
+pub(super) use self::browser::{RESET_BYTES_MAX, browser, browser_reset, browser_step, close_browser};
 pub(super) use self::changes::{changes, keep_look, looks};
 pub(super) use self::evaluate::{begin, evaluate};
 pub(super) use self::fork::fork;
