@@ -19,8 +19,8 @@ mkdir -p "$tree/DEBIAN" "$tree/usr/share/arenad" "$tree/usr/share/doc/arenad" "$
     "$tree/usr/share/bash-completion/completions" "$tree/usr/share/zsh/vendor-completions"
 install -D -m 0755 "$program" "$tree/usr/bin/arenad"
 for folder in environments compose schemas; do
-    # Excludes the files that local runs leave behind: variables of this machine and Python's caches.
-    tar -c --exclude=.env --exclude=__pycache__ --exclude='*.pyc' "$folder" | tar -x -C "$tree/usr/share/arenad"
+    # Excludes the files that local runs leave behind: variables of this machine, Python's caches and loaded tasks.
+    tar -c --exclude=.env --exclude=__pycache__ --exclude='*.pyc' --exclude='environments/mini/turkle/*/*' "$folder" | tar -x -C "$tree/usr/share/arenad"
 done
 install -m 0644 packaging/arenad.service "$tree/lib/systemd/system/arenad.service"
 install -m 0644 README.md CHANGELOG.md "$tree/usr/share/doc/arenad/"

@@ -22,6 +22,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Zip files cannot hold times before 1980.
 EPOCH = (1980, 1, 1, 0, 0, 0)
 SHARED = ("environments", "compose", "schemas")
+# Each folder below is a task that `arenad turkle load` has stored.
+LOADED = pathlib.Path("environments/mini/turkle")
 
 
 def glibc_needed(program: bytes) -> tuple[int, int]:
@@ -61,6 +63,8 @@ def main() -> None:
             members[str(path.relative_to(package))] = (path.read_bytes(), False)
     for folder in SHARED:
         for path in files_below(ROOT / folder):
+            if path.relative_to(ROOT).parent.parent == LOADED:
+                continue
             executable = bool(path.stat().st_mode & stat.S_IXUSR)
             members[f"{data}/data/share/arenad/{path.relative_to(ROOT)}"] = (path.read_bytes(), executable)
     members[f"{info}/METADATA"] = (metadata(project), False)

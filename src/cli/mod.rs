@@ -48,6 +48,7 @@ mod status;
 mod storage;
 mod tasks;
 mod transfer;
+mod turkle;
 mod up;
 mod verdict;
 mod verify;
@@ -104,6 +105,7 @@ async fn dispatch(cli: &Cli) -> Result<u8, CommandFailure> {
         CliCommand::Episode(command) => episode::run(global, command).await,
         CliCommand::Queue => episode::queue(global).await,
         CliCommand::Tasks(command) => tasks::run(global, command).await,
+        CliCommand::Turkle(command) => turkle::run(global, command).await,
         CliCommand::Images(command) => images::run(global, command).await,
         CliCommand::Verdict(command) => verdict::run(global, command).await,
         CliCommand::Df(args) => df::run(global, args).await,

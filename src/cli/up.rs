@@ -5,6 +5,7 @@ use reqwest::Method;
 
 use super::args::{Global, StorageChoice, UpArgs};
 use super::client::ApiClient;
+use super::definition::FoundDefinition;
 use super::failure::CommandFailure;
 use super::{definition, engine, find, output, progress, state_root};
 use arenad_api::Accepted;
@@ -27,46 +28,17 @@ pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, CommandFailure> {
     if args.dry_run {
         return super::dry_run::run(environment, &sites, &args.engine, global.json).await;
     }
-    let client = ApiClient::new(global)?;
-    let has_stores = environment.sites.iter().any(|site| !site.stores.is_empty());
-    let mut was_running = client.is_running().await?;
-    if was_running && engine::renew_daemon(&client, global.json).await? {
-        was_running = false;
+    let (accepted, is_ended) = bring_up(global, args, &found, sites).await?;
+    if global.json {
+        output::print_json(&accepted)?;
     }
-    if !was_running {
-        engine::insist(&args.engine.engine).await?;
-        if has_stores {
-            state_root::provide(client.state_dir(), args.storage, global.json).await?;
-        }
-    }
-    let is_own = client.ensure_daemon(&args.engine, Some(&args.daemon)).await?;
-    let path = format!("/v1/environments/{}", environment.name);
-    let sent = client.send(Method::PUT, &path, &definition::up_request(&found, sites, args)).await;
-    let accepted: Accepted = match sent {
-        Ok(accepted) => accepted,
-        Err(failure) => {
-            // The refusal is the result to report; a daemon that was started for this request and has no other
-            // environment is stopped.
-            let _ = client.leave(!is_own).await;
-            return Err(failure);
-        }
-    };
-    for warning in &accepted.warnings {
-        errln!("warning: {}", output::advice(warning));
-    }
-    if args.wait.detach {
-        if global.json {
-            output::print_json(&accepted)?;
-        }
+    if !is_ended {
         return Ok(super::exit_code::OK);
     }
-    let ended = progress::wait(&client, accepted.operations, args.wait.wait_timeout, global.json).await?;
-    if global.json {
-        output::print_json(&Accepted { operations: ended.clone(), warnings: accepted.warnings })?;
-    }
-    progress::check(&ended)?;
+    progress::check(&accepted.operations)?;
+    let has_stores = environment.sites.iter().any(|site| !site.stores.is_empty());
     if !global.json {
-        let brought: Vec<&str> = ended.iter().map(|operation| operation.site.as_str()).collect();
+        let brought: Vec<&str> = accepted.operations.iter().map(|operation| operation.site.as_str()).collect();
         outln!("");
         let mut table = output::table(&["SITE", "URL", "ACCOUNT", "PASSWORD"]);
         for site in environment.sites.iter().filter(|site| brought.contains(&site.name.as_str())) {
@@ -89,9 +61,53 @@ pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, CommandFailure> {
     if has_stores && args.storage != StorageChoice::Plain && !global.json {
         // The notes come last, where they are read: hundreds of lines may have been printed since the daemon was
         // started.
+        let client = ApiClient::new(global)?;
         client.status().await?.daemon.notes.iter().for_each(|note| errln!("\nnote: {note}"));
     }
     Ok(super::exit_code::OK)
+}
+
+/// Brings sites up, and waits for the end unless the options say otherwise. Returns the operations, and whether they have
+/// ended.
+pub async fn bring_up(
+    global: &Global,
+    args: &UpArgs,
+    found: &FoundDefinition,
+    sites: Vec<String>,
+) -> Result<(Accepted, bool), CommandFailure> {
+    let environment = &found.loaded.environment;
+    let client = ApiClient::new(global)?;
+    let has_stores = environment.sites.iter().any(|site| !site.stores.is_empty());
+    let mut was_running = client.is_running().await?;
+    if was_running && engine::renew_daemon(&client, global.json).await? {
+        was_running = false;
+    }
+    if !was_running {
+        engine::insist(&args.engine.engine).await?;
+        if has_stores {
+            state_root::provide(client.state_dir(), args.storage, global.json).await?;
+        }
+    }
+    let is_own = client.ensure_daemon(&args.engine, Some(&args.daemon)).await?;
+    let path = format!("/v1/environments/{}", environment.name);
+    let sent = client.send(Method::PUT, &path, &definition::up_request(found, sites, args)).await;
+    let accepted: Accepted = match sent {
+        Ok(accepted) => accepted,
+        Err(failure) => {
+            // The refusal is the result to report; a daemon that was started for this request and has no other
+            // environment is stopped.
+            let _ = client.leave(!is_own).await;
+            return Err(failure);
+        }
+    };
+    for warning in &accepted.warnings {
+        errln!("warning: {}", output::advice(warning));
+    }
+    if args.wait.detach {
+        return Ok((accepted, false));
+    }
+    let operations = progress::wait(&client, accepted.operations, args.wait.wait_timeout, global.json).await?;
+    Ok((Accepted { operations, warnings: accepted.warnings }, true))
 }
 
 /// Takes the first name as an environment, unless there is no such environment and the default one has a site of that

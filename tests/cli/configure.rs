@@ -24,6 +24,41 @@ fn a_repeated_step_is_told_with_both_of_its_streams_and_how_often_it_was_tried()
     world.assert_down();
 }
 
+/// A folder that a command gets is part of what the baseline is made from.
+#[test]
+fn another_content_of_an_input_makes_another_baseline() {
+    let world = World::single("input");
+    let write = |text: &str| {
+        let folder = world.root().join("notes");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("one.txt"), text).unwrap();
+    };
+    write("configured first");
+    world.edit(
+        "environment",
+        "exec: { command: [/bin/sh, -c, echo configured >>/srv/state/notes] }",
+        "input: notes\n          exec: { command: [/bin/sh, -c, tar -xOf - >>/srv/state/notes] }",
+    );
+    let snapshot = || {
+        world.up();
+        world.run(&["status", "--json"]).code(0).json()["environments"][0]["sites"][0]["snapshot"].clone()
+    };
+    let notes = || world.run(&["exec", "toy", "cat", "/srv/state/notes"]).code(0).out.clone();
+    let first = snapshot();
+    assert!(notes().contains("first"), "{}", notes());
+    assert_eq!(snapshot(), first, "the same content is the same baseline");
+    write("configured second");
+    let second = snapshot();
+    assert_ne!(second, first);
+    world.run(&["reset", "toy"]).code(0);
+    assert!(notes().contains("second") && !notes().contains("first"), "{}", notes());
+    // The earlier content leads back to the earlier baseline.
+    write("configured first");
+    assert_eq!(snapshot(), first);
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
 #[test]
 fn full_copies_are_what_up_ends_with() {
     let world = World::single("copies");

@@ -16,6 +16,17 @@ pub async fn commands_answer_with_code_and_output(bed: Bed) {
     assert_eq!(bed.sh(&handle, "echo x > /x && cat /x").await.stdout, "x\n");
 }
 
+pub async fn commands_read_their_input_to_its_end(bed: Bed) {
+    let handle = bed.start("one", WantedContainer::default()).await;
+    // More than any pipe holds, so that input and output have to move at the same time.
+    let text = "line of the input\n".repeat(20_000);
+    let input = || bytes::Bytes::from(text.clone());
+    let output = bed.engine.exec_with_input(&handle, &shell("cat"), None, input(), PATIENCE).await.unwrap();
+    assert_eq!((output.code, output.stdout.len()), (0, text.len()));
+    let output = bed.engine.exec_with_input(&handle, &shell("exit 4"), None, input(), PATIENCE).await.unwrap();
+    assert_eq!(output.code, 4, "a command need not read its input");
+}
+
 pub async fn commands_run_as_the_user_that_is_named(bed: Bed) {
     let handle = bed.start("one", WantedContainer::default()).await;
     assert_eq!(bed.sh(&handle, "id -u").await.stdout, "0\n");

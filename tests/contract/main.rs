@@ -112,6 +112,7 @@ on_each_engine! {
     }
     exec {
         commands_answer_with_code_and_output,
+        commands_read_their_input_to_its_end,
         commands_run_as_the_user_that_is_named,
         commands_end_at_their_limit_for_the_caller,
         commands_that_do_not_exist_fail,

@@ -11,3 +11,4 @@ mod episodes;
 mod live;
 mod recorded;
 mod stored;
+mod turking;

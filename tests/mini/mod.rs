@@ -20,6 +20,7 @@ mod sabotage;
 mod second_build;
 mod shop;
 mod shop_browsed;
+mod turking;
 mod turkle;
 mod wiki;
 

@@ -8,7 +8,7 @@
 mod across;
 mod attempt;
 mod board;
-mod crowd;
+pub mod crowd;
 mod files;
 mod forge;
 mod gitlab;
@@ -22,7 +22,7 @@ mod shopping;
 mod shopping_admin;
 mod stage;
 mod turkle;
-mod visitor;
+pub mod visitor;
 mod wikipedia;
 
 use std::path::Path;

@@ -9,6 +9,7 @@
 //! | `provide` | the search for a baseline that can be used, and the steps of making one |
 //! | `images` | builds and pulls of images, each at most once at a time |
 //! | `recipe` | the identities of a baseline on one host and between hosts; the search for an imported baseline |
+//! | `inputs` | the folders whose content the configuration's commands get |
 //! | `steps`, `sessions` | the configuration, the requests that warm a site, the log-ins |
 //! | [`snapshot`] | the taking, checking and removing of snapshots, of baselines and by name |
 //! | `kept` | the containers of failed baselines that are kept for inspection |
@@ -21,6 +22,7 @@
 //! `snapshot.rs`.
 
 mod images;
+mod inputs;
 mod kept;
 mod provide;
 mod recipe;
@@ -33,6 +35,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use self::steps::StepError;
+use arenad_build_context::ContextError;
 use arenad_engine::{Engine, EngineError};
 use arenad_launch::{CommandError, LaunchError, RemoveError};
 use arenad_model::cause::Cause;
@@ -104,6 +107,15 @@ pub enum BaselineError {
     /// The store could not be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The folder whose content a configuration step gets cannot be read.
+    #[error("read the input of configure step `{step}`")]
+    Input {
+        /// The name of the step in the definition.
+        step: String,
+        /// The file or folder at fault.
+        #[source]
+        cause: ContextError,
+    },
     /// A configuration step failed.
     #[error("configure step `{step}`: {}{log}", describe(cause.as_ref()))]
     Configure {
@@ -180,7 +192,7 @@ impl BaselineError {
             Self::Warm(error) => error.cause(),
             Self::Quiesce(error) => error.cause(),
             Self::NoData { .. } => Some(Cause::NotFetched),
-            Self::KeptElsewhere { .. } | Self::NotClean { .. } => None,
+            Self::Input { .. } | Self::KeptElsewhere { .. } | Self::NotClean { .. } => None,
         }
     }
 }

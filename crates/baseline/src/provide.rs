@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
+use super::inputs::StepInputs;
 use super::{BaselineError, BaselineParts, recipe, sessions, snapshot, steps};
 use arenad_engine::labels::{self, Ownership};
 use arenad_engine::{CpuWeight, Image};
@@ -31,7 +32,8 @@ pub async fn provide(
             return Err(BaselineError::NoData { service: service.name.clone(), path });
         }
     }
-    if let Some(imported) = recipe::imported(parts, id, site).await? {
+    let inputs = StepInputs::pack(site).await?;
+    if let Some(imported) = recipe::imported(parts, id, site, &inputs).await? {
         return Ok(imported);
     }
     let mut images = BTreeMap::new();
@@ -43,7 +45,7 @@ pub async fn provide(
             .map_err(|cause| BaselineError::Image { service: service.name.clone(), cause })?;
         images.insert(service.name.clone(), image);
     }
-    let key = recipe::key(site, &images);
+    let key = recipe::key(site, &images, &inputs);
     if let Some(found) = parts.store.baseline(id.environment.as_str(), site.name.as_str(), &key).await?
         && snapshot::is_usable(parts, site, &found).await?
     {
@@ -60,7 +62,7 @@ pub async fn provide(
     let remove = || launch::remove(parts.engine.as_ref(), parts.storage.as_ref(), remains);
     parts.kept_builds.forget(id);
     remove().await?;
-    let made = make(parts, id, site, &images, key, stage).await;
+    let made = make(parts, id, site, &images, &inputs, key, stage).await;
     if made.is_err() && parts.kept_builds.fail(id) {
         return made;
     }
@@ -84,6 +86,7 @@ async fn make(
     id: &InstanceId,
     site: &Site,
     images: &BTreeMap<ServiceName, Image>,
+    inputs: &StepInputs,
     key: String,
     stage: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<Snapshot, BaselineError> {
@@ -110,12 +113,12 @@ async fn make(
     {
         return Err(BaselineError::Start { cause, log: parts.prober.log_tail(&incarnation, 15).await });
     }
-    configure(parts, site, &incarnation, stage).await?;
+    configure(parts, site, &incarnation, inputs, stage).await?;
     let sessions = sessions::sign_in(parts, site, &incarnation, stage).await;
     stage("baseline: stopping cleanly");
     snapshot::stop_cleanly(parts, site, &incarnation).await?;
     stage("baseline: taking the snapshot");
-    let recipe = recipe::of_images(site, images);
+    let recipe = recipe::of_images(site, images, inputs);
     let made =
         snapshot::store(parts, id, site, &incarnation, snapshot::SnapshotPurpose::Baseline { key, recipe }).await?;
     sessions::keep(parts, site, &made, &sessions).await?;
@@ -126,6 +129,7 @@ async fn configure(
     parts: &BaselineParts,
     site: &Site,
     incarnation: &Incarnation,
+    inputs: &StepInputs,
     stage: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<(), BaselineError> {
     let engine = parts.engine.as_ref();
@@ -140,7 +144,8 @@ async fn configure(
                 attempts + 1
             ));
         };
-        if let Err(cause) = steps::configure(engine, &parts.prober, site, incarnation, step, &tell).await {
+        let input = inputs.archive(index);
+        if let Err(cause) = steps::configure(engine, &parts.prober, site, incarnation, step, input, &tell).await {
             let log = parts.prober.log_tail(incarnation, 15).await;
             return Err(BaselineError::Configure { step: step.name.clone(), cause: Box::new(cause), log });
         }

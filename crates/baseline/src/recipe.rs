@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
 
+use super::inputs::StepInputs;
 use super::{BaselineError, BaselineParts, snapshot};
 use arenad_build_context as context;
 use arenad_engine::{Image, labels};
@@ -18,11 +19,12 @@ use arenad_model::service::ServiceSpec;
 use arenad_model::site::Site;
 use arenad_model::snapshot::Snapshot;
 
-/// Returns the SHA-256 of everything that a baseline depends on: the relevant parts of the definition and the images'
-/// ids.
-pub(crate) fn key(site: &Site, images: &BTreeMap<ServiceName, Image>) -> String {
+/// Returns the SHA-256 of everything that a baseline depends on: the relevant parts of the definition, the folders that
+/// its commands get, and the images' ids.
+pub(crate) fn key(site: &Site, images: &BTreeMap<ServiceName, Image>, steps: &StepInputs) -> String {
     let mut digest = Sha256::new();
     digest.update(&site.baseline_inputs);
+    steps.add_to(&mut digest);
     for (service, image) in images {
         digest.update(format!("\0{service}={}", image.id));
     }
@@ -30,19 +32,20 @@ pub(crate) fn key(site: &Site, images: &BTreeMap<ServiceName, Image>) -> String 
 }
 
 /// Returns the recipe of a baseline that is made from these images.
-pub(crate) fn of_images(site: &Site, images: &BTreeMap<ServiceName, Image>) -> String {
+pub(crate) fn of_images(site: &Site, images: &BTreeMap<ServiceName, Image>, steps: &StepInputs) -> String {
     let inputs = |service: &ServiceSpec| {
         let image = images.get(&service.name).filter(|_| service.build.is_some());
         image.and_then(|image| image.labels.get(labels::BUILD_INPUTS).cloned())
     };
-    hash(site, inputs)
+    hash(site, steps, inputs)
 }
 
-/// SHA-256 of the definition's relevant parts and, for each service, the inputs of its build or else its image
-/// reference.
-fn hash(site: &Site, inputs: impl Fn(&ServiceSpec) -> Option<String>) -> String {
+/// SHA-256 of the definition's relevant parts, the folders that its commands get and, for each service, the inputs of
+/// its build or else its image reference.
+fn hash(site: &Site, steps: &StepInputs, inputs: impl Fn(&ServiceSpec) -> Option<String>) -> String {
     let mut digest = Sha256::new();
     digest.update(&site.baseline_inputs);
+    steps.add_to(&mut digest);
     for service in &site.services {
         let made_from = inputs(service).unwrap_or_else(|| service.image.clone());
         digest.update(format!("\0{}={made_from}", service.name));
@@ -56,16 +59,17 @@ pub(crate) async fn imported(
     parts: &BaselineParts,
     id: &InstanceId,
     site: &Site,
+    steps: &StepInputs,
 ) -> Result<Option<Snapshot>, BaselineError> {
     let known = parts.store.imported_baselines(id.environment.as_str(), site.name.as_str()).await?;
     if known.is_empty() {
         return Ok(None);
     }
     let Some(inputs) = build_inputs(site).await else { return Ok(None) };
-    let recipe = hash(site, |service| inputs.get(&service.name).cloned());
+    let recipe = hash(site, steps, |service| inputs.get(&service.name).cloned());
     for found in known.into_iter().filter(|found| found.recipe.as_ref() == Some(&recipe)) {
         if snapshot::is_usable(parts, site, &found).await? {
-            return Ok(if has_own(parts, id, site, &inputs).await? { None } else { Some(found) });
+            return Ok(if has_own(parts, id, site, &inputs, steps).await? { None } else { Some(found) });
         }
     }
     Ok(None)
@@ -86,6 +90,7 @@ async fn has_own(
     id: &InstanceId,
     site: &Site,
     inputs: &BTreeMap<ServiceName, String>,
+    steps: &StepInputs,
 ) -> Result<bool, BaselineError> {
     let mut images = BTreeMap::new();
     for service in &site.services {
@@ -97,7 +102,7 @@ async fn has_own(
             None => return Ok(false),
         };
     }
-    let key = key(site, &images);
+    let key = key(site, &images, steps);
     let own = parts.store.baseline(id.environment.as_str(), site.name.as_str(), &key).await?;
     match own.filter(|own| !own.is_imported) {
         Some(own) => Ok(snapshot::is_usable(parts, site, &own).await?),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::time::Instant;
 
 use arenad_engine::Engine;
@@ -70,7 +71,8 @@ impl StepError {
     }
 }
 
-/// Runs one configuration step and retries it for as long as the definition says. After each failed attempt that is
+/// Runs one configuration step and retries it for as long as the definition says. `input` is the standard input of a step
+/// that has one. After each failed attempt that is
 /// followed by another, `tell` receives the number of attempts and the failure.
 pub(crate) async fn configure(
     engine: &dyn Engine,
@@ -78,6 +80,7 @@ pub(crate) async fn configure(
     site: &Site,
     incarnation: &Incarnation,
     step: &ConfigureStep,
+    input: Option<Bytes>,
     tell: &(dyn Fn(u32, &str) + Send + Sync),
 ) -> Result<(), StepError> {
     if let Some(unless) = &step.unless
@@ -90,7 +93,10 @@ pub(crate) async fn configure(
     let mut attempt: u32 = 1;
     loop {
         let outcome = match &step.action {
-            ConfigureAction::Exec(step) => launch::run(engine, incarnation, step).await.map_err(StepError::from),
+            ConfigureAction::Exec(step) => {
+                let ran = launch::run_with_input(engine, incarnation, step, input.clone()).await;
+                ran.map_err(StepError::from)
+            }
             ConfigureAction::Http(step) => http(prober, incarnation, step).await,
             ConfigureAction::Sql { database, statement } => match site.databases.get(database) {
                 Some(database) => {

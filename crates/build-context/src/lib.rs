@@ -47,23 +47,9 @@ pub struct PackedContext {
 /// Packs a build's context without the files that `.dockerignore` excludes. Blocks: call it from a blocking thread.
 pub fn pack(build: &BuildSpec) -> Result<PackedContext, ContextError> {
     let ignored = ignored(&build.context)?;
-    let mut builder = tar::Builder::new(Vec::new());
-    let walk = WalkDir::new(&build.context).sort_by_file_name().min_depth(1);
-    for entry in walk {
-        let entry = entry.map_err(|error| ContextError::Read {
-            path: error.path().unwrap_or(&build.context).to_owned(),
-            cause: error.into_io_error().unwrap_or_else(|| std::io::Error::other("a loop of links")),
-        })?;
-        let relative = entry.path().strip_prefix(&build.context).unwrap_or(entry.path());
-        let is_folder = entry.file_type().is_dir();
-        let is_dockerfile = relative == build.dockerfile;
-        if !is_dockerfile && ignored.matched_path_or_any_parents(relative, is_folder).is_ignore() {
-            continue;
-        }
-        append(&mut builder, entry.path(), relative)
-            .map_err(|cause| ContextError::Read { path: entry.path().to_owned(), cause })?;
-    }
-    let archive = builder.into_inner().map_err(|cause| ContextError::Read { path: build.context.clone(), cause })?;
+    let archive = archive(&build.context, |relative, is_folder| {
+        relative != build.dockerfile && ignored.matched_path_or_any_parents(relative, is_folder).is_ignore()
+    })?;
     let mut digest = Sha256::new();
     digest.update(&archive);
     digest.update(format!("\0{}\0{:?}\0", build.dockerfile.display(), build.target));
@@ -72,6 +58,31 @@ pub fn pack(build: &BuildSpec) -> Result<PackedContext, ContextError> {
     }
     let inputs = hex(&digest.finalize());
     Ok(PackedContext { archive, inputs })
+}
+
+/// Packs everything in a folder; `inputs` is the hash of the archive. Blocks: call it from a blocking thread.
+pub fn pack_folder(folder: &Path) -> Result<PackedContext, ContextError> {
+    let archive = archive(folder, |_, _| false)?;
+    let inputs = hex(&Sha256::digest(&archive));
+    Ok(PackedContext { archive, inputs })
+}
+
+/// Packs a folder without the paths that are left out; the second argument tells whether a path is a folder.
+fn archive(folder: &Path, is_left_out: impl Fn(&Path, bool) -> bool) -> Result<Vec<u8>, ContextError> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for entry in WalkDir::new(folder).sort_by_file_name().min_depth(1) {
+        let entry = entry.map_err(|error| ContextError::Read {
+            path: error.path().unwrap_or(folder).to_owned(),
+            cause: error.into_io_error().unwrap_or_else(|| std::io::Error::other("a loop of links")),
+        })?;
+        let relative = entry.path().strip_prefix(folder).unwrap_or(entry.path());
+        if is_left_out(relative, entry.file_type().is_dir()) {
+            continue;
+        }
+        append(&mut builder, entry.path(), relative)
+            .map_err(|cause| ContextError::Read { path: entry.path().to_owned(), cause })?;
+    }
+    builder.into_inner().map_err(|cause| ContextError::Read { path: folder.to_owned(), cause })
 }
 
 /// Reads `.dockerignore` in gitignore's syntax, with every pattern relative to the context's root.

@@ -525,6 +525,15 @@ pub trait Engine: Send + Sync + 'static {
         user: Option<&str>,
         timeout: Duration,
     ) -> Result<ExecOutput, EngineError>;
+    /// Does the same as [`exec`](Self::exec), with bytes and then the end of the file on the command's standard input.
+    async fn exec_with_input(
+        &self,
+        handle: &EngineHandle,
+        command: &[String],
+        user: Option<&str>,
+        input: Bytes,
+        timeout: Duration,
+    ) -> Result<ExecOutput, EngineError>;
     /// Reads the log of a container.
     fn logs(&self, handle: &EngineHandle, range: LogRange) -> EngineStream<LogChunk>;
     /// Reads a file or folder of a container as a tar archive.

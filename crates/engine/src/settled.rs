@@ -244,6 +244,17 @@ impl Engine for Settled {
         self.engine.exec(handle, command, user, timeout).await
     }
 
+    async fn exec_with_input(
+        &self,
+        handle: &EngineHandle,
+        command: &[String],
+        user: Option<&str>,
+        input: Bytes,
+        timeout: Duration,
+    ) -> Result<ExecOutput, EngineError> {
+        self.engine.exec_with_input(handle, command, user, input, timeout).await
+    }
+
     fn logs(&self, handle: &EngineHandle, range: LogRange) -> EngineStream<LogChunk> {
         self.engine.logs(handle, range)
     }

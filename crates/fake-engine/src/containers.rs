@@ -5,6 +5,8 @@ use std::collections::btree_map::Entry;
 use std::fs::File;
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use super::errors::{conflict, not_found, refused};
 use super::files::{ContainerMount, FileTree, View, below_of, put};
 use super::program::{CommandOutcome, ContainerLog, ProcessLife, Termination};
@@ -396,6 +398,7 @@ impl EngineWorld {
         handle: &str,
         command: &[String],
         user: Option<&str>,
+        input: Bytes,
     ) -> Result<CommandOutcome, EngineError> {
         let id = self.find(doing, handle)?;
         let (now, disk_full) = (self.now, self.disk_full);
@@ -411,6 +414,7 @@ impl EngineWorld {
             }
         }
         let (program, mut inside) = container.inside(&mut self.holdings.volumes, disk_full, now);
+        inside.input = input;
         let outcome = program.run(command, user, &mut inside);
         self.is_news = true;
         Ok(outcome)

@@ -184,6 +184,7 @@ impl EngineWorld {
             uptime: std::time::Duration::ZERO,
             command,
             environment: &image.environment,
+            input: bytes::Bytes::new(),
         };
         let outcome = program.run(command, None, &mut inside);
         (outcome, layer)

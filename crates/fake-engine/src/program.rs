@@ -184,6 +184,7 @@ pub struct ContainerView<'a> {
     pub(super) uptime: Duration,
     pub(super) command: &'a [String],
     pub(super) environment: &'a BTreeMap<String, String>,
+    pub(super) input: Bytes,
 }
 
 impl ContainerView<'_> {
@@ -201,6 +202,11 @@ impl ContainerView<'_> {
     /// Returns the environment variables of the container.
     pub fn environment(&self) -> &BTreeMap<String, String> {
         self.environment
+    }
+
+    /// Returns the standard input of the command that runs; empty for the first process.
+    pub fn input(&self) -> &Bytes {
+        &self.input
     }
 
     /// Reads a file, following symbolic links.

@@ -208,6 +208,10 @@ impl ScriptRun<'_, '_> {
 
     fn cat(&mut self, files: &[&str]) -> i64 {
         let mut code = 0;
+        if files.is_empty() {
+            let input = self.inside.input().clone();
+            self.say(false, &String::from_utf8_lossy(&input));
+        }
         for file in files {
             match self.inside.read(file) {
                 Some(content) => self.say(false, &String::from_utf8_lossy(&content)),

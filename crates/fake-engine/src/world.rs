@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 use super::clock::FakeClock;
@@ -175,6 +176,7 @@ impl FakeContainer {
             uptime,
             command: &self.command,
             environment: &self.environment,
+            input: Bytes::new(),
         };
         (self.program.as_mut(), inside)
     }

@@ -1,5 +1,7 @@
 //! Runs the commands that a site defines in the containers of an incarnation.
 
+use bytes::Bytes;
+
 use super::Incarnation;
 use arenad_engine::{Engine, EngineError};
 use arenad_model::cause::Cause;
@@ -44,10 +46,24 @@ impl CommandError {
 ///
 /// Errors: [`CommandError::Failed`] if the exit code is not 0.
 pub async fn run(engine: &dyn Engine, incarnation: &Incarnation, step: &ExecStep) -> Result<(), CommandError> {
+    run_with_input(engine, incarnation, step, None).await
+}
+
+/// Does the same as [`run`], with bytes on the command's standard input.
+pub async fn run_with_input(
+    engine: &dyn Engine,
+    incarnation: &Incarnation,
+    step: &ExecStep,
+    input: Option<Bytes>,
+) -> Result<(), CommandError> {
     let Some(handle) = incarnation.containers.get(&step.service) else {
         return Err(CommandError::NoContainer(step.service.to_string()));
     };
-    let output = engine.exec(handle, &step.command, step.user.as_deref(), step.timeout).await?;
+    let (command, user) = (step.command.as_slice(), step.user.as_deref());
+    let output = match input {
+        Some(input) => engine.exec_with_input(handle, command, user, input, step.timeout).await?,
+        None => engine.exec(handle, command, user, step.timeout).await?,
+    };
     if output.code == 0 {
         return Ok(());
     }

@@ -35,7 +35,7 @@ use arenad_model::subnet::Subnet;
 use arenad_storage::{Storage, StorageError};
 
 pub use clock::check_clock;
-pub use command::{CommandError, run};
+pub use command::{CommandError, run, run_with_input};
 pub use frozen::{FreezeError, freeze, thaw};
 pub use inside::{InsideError, InspectedContainers};
 pub use state::{

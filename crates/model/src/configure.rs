@@ -1,5 +1,6 @@
 //! The way to a site's baseline: the steps that configure it.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::ids::ServiceName;
@@ -27,6 +28,19 @@ pub struct ConfigureStep {
     pub retry_for: Duration,
     /// The condition under which the step is not necessary.
     pub unless: Option<Unless>,
+    /// The folder whose content a command gets. Only steps with a command have one.
+    pub input: Option<StepInput>,
+}
+
+/// A folder of the host whose content a command gets on its standard input, as a tar archive.
+///
+/// The content is part of what a baseline is made from, as that of a build context is: a change makes a new baseline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepInput {
+    /// The absolute path of the folder.
+    pub folder: PathBuf,
+    /// The path as the definition writes it, relative to its root folder.
+    pub written: String,
 }
 
 /// A condition under which a step is not necessary: a probe passes in time. It is meant for workarounds that only some

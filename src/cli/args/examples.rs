@@ -180,6 +180,14 @@ pub fn of(path: &str) -> Option<Examples> {
         "tasks lint" => &[("arenad tasks lint mini", ""), ("arenad tasks lint my-tasks/ --live", "")],
         "tasks ls" => &[("arenad tasks ls", ""), ("arenad tasks ls mini --json", "")],
         "tasks show" => &[("arenad tasks show shopping.order.1", "")],
+        "turkle" | "turkle load" => &[
+            ("arenad turkle load examples/turkingbench/tasks", "Publishes all task folders in a folder."),
+            (
+                "arenad turkle load 'tasks/Sentiment 5 point' --workers worker,worker2",
+                "Assigns its HITs to two workers in turn.",
+            ),
+            ("arenad turkle load tasks --check", "Prints the problems of the folders, each with its place."),
+        ],
         "tasks render" => &[("arenad tasks render --tasks test.raw.json --out config_files", "")],
         "check" => &[
             ("arenad check begin shopping.order.1 --reset --out begun.json", "Run this before the agent starts."),

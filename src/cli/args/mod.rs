@@ -13,6 +13,7 @@ mod shared;
 mod sites;
 mod snapshots;
 mod tasks;
+mod turkle;
 mod verdicts;
 mod watching;
 
@@ -41,6 +42,7 @@ pub use snapshots::{DiffArgs, ExportArgs, ImportArgs, RmArgs, SnapshotCommand, S
 pub use tasks::{
     CheckArgs, CheckBeginArgs, CheckCommand, TaskChoice, TasksCommand, TasksLintArgs, TasksLsArgs, TasksShowArgs,
 };
+pub use turkle::{TurkleCommand, TurkleLoadArgs};
 pub use verdicts::{VerdictCommand, VerdictVerifyArgs};
 pub use watching::{EventsArgs, HealthArgs, LogsArgs, PsArgs, StatusArgs};
 
@@ -162,6 +164,9 @@ pub enum CliCommand {
     /// Lint, list, show and render tasks
     #[command(subcommand)]
     Tasks(TasksCommand),
+    /// Load tasks of TurkingBench into Turkle
+    #[command(subcommand)]
+    Turkle(TurkleCommand),
     /// Judge an episode of a native task
     Check(CheckArgs),
     /// Judge episodes by a benchmark's rules

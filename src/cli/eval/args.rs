@@ -10,20 +10,28 @@ use arenad_evaluation::placeholder;
 use arenad_verdict::Benchmark;
 use arenad_verdict::Profile;
 
-/// Judges one episode (--task), every result in a folder (--results), or stored evidence (--from).
+/// Judges one episode (--task), every result in a folder (--results), stored evidence (--from), or the forms that were
+/// submitted in a running episode (--episode).
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("what").args(["task", "results", "from"]).required(true)), after_help = AFTER)]
+#[command(
+    group(ArgGroup::new("what").args(["task", "results", "from", "episode"]).required(true).multiple(true)),
+    after_help = AFTER
+)]
 pub struct EvalArgs {
     /// Number of the task, or a name such as `shopping/35` for VisualWebArena and `Abstractive Summary/0` for TurkingBench
     #[arg(long, value_name = "ID", requires = "benchmark")]
     pub task: Option<String>,
     /// Folder with results of WebArena, BrowserGym, AgentLab or WebArena-Verified; for the other benchmarks, a file or
     /// folder with trajectories, answers or predictions
-    #[arg(long, value_name = "FILE|DIR")]
+    #[arg(long, value_name = "FILE|DIR", conflicts_with_all = ["task", "from", "episode"])]
     pub results: Option<PathBuf>,
     /// Evidence file that --evidence wrote, or folder of such files, to judge again without sites
-    #[arg(long, value_name = "FILE|DIR")]
+    #[arg(long, value_name = "FILE|DIR", conflicts_with_all = ["task", "results", "episode"])]
     pub from: Option<PathBuf>,
+    /// Running episode with the site turkle, whose database has the answers: with --task those to one task, otherwise to all
+    /// tasks of turkingbench
+    #[arg(long, value_name = "ID", requires = "benchmark", conflicts_with_all = ["answer", "answer_file"])]
+    pub episode: Option<String>,
     /// Benchmark: webarena, visualwebarena, webarena-verified, webcanvas, turkingbench or mind2web; applies to results that
     /// do not name theirs
     #[arg(long, value_name = "NAME", value_parser = benchmark)]

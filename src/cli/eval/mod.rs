@@ -1,7 +1,8 @@
 //! `arenad eval`: judges episodes of benchmarks.
 //!
 //! A single episode may require readings of the sites, which the daemon takes. The sites of episodes in result folders
-//! have changed since, so they are not read, and a check that needs a reading is inconclusive.
+//! have changed since, so they are not read, and a check that needs a reading is inconclusive. The forms of TurkingBench are
+//! read from the database of an episode's site.
 
 pub mod args;
 mod batch;
@@ -10,6 +11,7 @@ mod local;
 mod one;
 pub mod places;
 pub mod stored;
+mod turkle;
 
 use std::path::Path;
 
@@ -35,6 +37,9 @@ pub async fn run(global: &Global, args: &EvalArgs) -> Result<u8, CommandFailure>
         let mut evidence = results::evidence(from)?;
         evidence.told.reopen();
         return one::again(global, args, evidence).await;
+    }
+    if let (Some(episode), Some(benchmark)) = (&args.episode, args.benchmark) {
+        return turkle::run(global, args, benchmark, episode).await;
     }
     match (&args.results, &args.task, args.benchmark) {
         (Some(results), _, Some(benchmark)) if benchmark.is_stored() => {

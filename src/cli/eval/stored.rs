@@ -27,7 +27,7 @@ pub fn tasks(path: Option<&Path>, benchmark: Benchmark) -> Result<StoredTasks, C
     StoredTasks::open(benchmark, path).map_err(|error| CommandFailure::new(exit_code::USAGE, error))
 }
 
-fn evidence(benchmark: Benchmark, id: String, task: Value, answer: String) -> EpisodeEvidence {
+pub(super) fn evidence(benchmark: Benchmark, id: String, task: Value, answer: String) -> EpisodeEvidence {
     EpisodeEvidence {
         benchmark,
         id,
@@ -61,7 +61,7 @@ pub(super) async fn batch(
     benchmark: Benchmark,
     path: &Path,
 ) -> Result<u8, CommandFailure> {
-    let mut found: Vec<(String, Result<EpisodeEvidence, String>, Option<f64>)> = Vec::new();
+    let mut found: Vec<FoundResult> = Vec::new();
     if args.from.is_some() {
         let all = results::find(path).map_err(|error| CommandFailure::new(exit_code::USAGE, error))?;
         for stored in all.iter().filter(|stored| stored.layout == results::ResultLayout::Evidence) {
@@ -87,6 +87,20 @@ pub(super) async fn batch(
     if found.is_empty() {
         return Err(CommandFailure::usage(format!("{} contains no evidence of {benchmark}", path.display())));
     }
+    judge_all(global, args, benchmark, path, found).await
+}
+
+/// A result to judge: its place, its evidence or the reason why there is none, and the score that was recorded with it.
+pub(super) type FoundResult = (String, Result<EpisodeEvidence, String>, Option<f64>);
+
+/// Judges results, and prints the benchmark's own measures as well. The places of results are relative to `path`.
+pub(super) async fn judge_all(
+    global: &Global,
+    args: &EvalArgs,
+    benchmark: Benchmark,
+    path: &Path,
+    found: Vec<FoundResult>,
+) -> Result<u8, CommandFailure> {
     if let Some(folder) = &args.evidence {
         std::fs::create_dir_all(folder)?;
     }

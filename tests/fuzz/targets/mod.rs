@@ -15,6 +15,7 @@ mod pipes;
 mod proxied;
 mod recordings;
 mod redis;
+mod replays;
 mod requests;
 mod schedules;
 mod servers;
@@ -27,7 +28,7 @@ mod wire;
 
 use crate::target::FuzzTarget;
 
-pub const TARGETS: [FuzzTarget; 23] = [
+pub const TARGETS: [FuzzTarget; 24] = [
     requests::TARGET,
     proxied::TARGET,
     slotted::TARGET,
@@ -40,6 +41,7 @@ pub const TARGETS: [FuzzTarget; 23] = [
     pickles::TARGET,
     recordings::TARGET,
     hars::TARGET,
+    replays::TARGET,
     episodes::TARGET,
     redis::TARGET,
     browsers::TARGET,

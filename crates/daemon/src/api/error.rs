@@ -263,6 +263,7 @@ impl From<BaselineError> for ApiError {
             | BaselineError::Warm(_)
             | BaselineError::Quiesce(_)
             | BaselineError::NotClean { .. }
+            | BaselineError::Input { .. }
             | BaselineError::NoData { .. } => Self::new(StatusCode::BAD_GATEWAY, "baseline", detail),
         }
     }

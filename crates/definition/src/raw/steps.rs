@@ -161,6 +161,9 @@ pub(crate) struct RawStep {
     pub(crate) unless: Option<RawUnless>,
     /// A command in a container.
     pub(crate) exec: Option<RawExec>,
+    /// With `exec`: a folder whose content the command gets on its standard input, as a tar archive. The path is relative
+    /// to the folder that holds `environments/` and `compose/`. A change of the content makes a new baseline.
+    pub(crate) input: Option<String>,
     /// A request to a service.
     pub(crate) http: Option<RawHttp>,
     /// A statement on a database.

@@ -70,7 +70,9 @@ pub(super) fn baseline(baseline: &BaselineSpec) -> Json {
 }
 
 fn configure_step(step: &ConfigureStep) -> Json {
-    let ConfigureStep { name, action, retry_for, unless } = step;
+    let ConfigureStep { name, action, retry_for, unless, input } = step;
+    // The content of the folder is hashed when the baseline is made.
+    let input = input.as_ref().map(|input| input.written.as_str());
     let (kind, body) = match action {
         ConfigureAction::Exec(step) => ("exec", exec_step(step)),
         ConfigureAction::Http(step) => ("http", http_step(step)),
@@ -81,7 +83,7 @@ fn configure_step(step: &ConfigureStep) -> Json {
     let unless = unless
         .as_ref()
         .map(|Unless { probe, within }| json!({ "probe": self::probe(probe), "within": period_text(*within) }));
-    filled(json!({ "name": name, "retry_for": period_text(*retry_for), "unless": unless, kind: body }))
+    filled(json!({ "name": name, "retry_for": period_text(*retry_for), "unless": unless, kind: body, "input": input }))
 }
 
 pub(super) fn exec_step(step: &ExecStep) -> Json {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::paths::{PathKind, inside};
 use super::probes::probe;
 use super::site_context::SiteContext;
 use super::support::{command, filled, one_line, period, positive_period};
@@ -10,7 +11,7 @@ use crate::raw::environment::RawBaseline;
 use crate::raw::steps::{RawExec, RawHttp, RawMethod, RawStep, RawWarm};
 use crate::raw::values::{Entries, FilePart, Statuses};
 use crate::scope::Scope;
-use arenad_model::configure::{BaselineSpec, ConfigureAction, ConfigureStep, ExecStep, HttpStep, Unless};
+use arenad_model::configure::{BaselineSpec, ConfigureAction, ConfigureStep, ExecStep, HttpStep, StepInput, Unless};
 
 /// Default period in which a failing step is tried again, because services refuse connections shortly after their
 /// start.
@@ -66,12 +67,32 @@ fn step(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawStep) -> Option<Confi
         }
         None => None,
     };
+    let input = match &raw.input {
+        Some(text) => Some(input(site, scope, text)?),
+        None => None,
+    };
     Some(ConfigureStep {
         unless,
+        input,
         name: raw.name.clone().unwrap_or(default_name),
         action,
         retry_for: period(scope.key("retry_for"), raw.retry_for.as_ref(), RETRY_FOR),
     })
+}
+
+/// Reads the folder that a command gets as its input.
+fn input(site: &SiteContext<'_>, scope: Scope<'_>, text: &str) -> Option<StepInput> {
+    if !scope.has("exec") {
+        scope
+            .key("input")
+            .key_error("conflict", "only a command has an input".to_owned())
+            .help("give the step an `exec`")
+            .report();
+        return None;
+    }
+    let root = site.context.root;
+    let folder = inside(scope.key("input"), root, root, text, PathKind::Folder, "the input")?;
+    Some(StepInput { folder, written: text.to_owned() })
 }
 
 fn exec(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawExec) -> Option<ExecStep> {

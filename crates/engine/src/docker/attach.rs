@@ -1,16 +1,19 @@
-//! Runs a command in a container with its streams and, on request, a terminal. It serves people and not the daemon, so
-//! it is not part of [`Engine`](crate::Engine).
+//! Runs commands in containers. For people, a command has its streams and, on request, a terminal, which is not part of
+//! [`Engine`](crate::Engine). For the daemon, it runs to its end.
 
 use std::pin::Pin;
+use std::time::Duration;
 
 use bollard::container::LogOutput;
+use bollard::errors::Error;
 use bollard::exec::{CreateExecOptions, StartExecOptions, StartExecResults};
 use bollard::query_parameters::ResizeExecOptions;
-use futures_util::StreamExt;
-use tokio::io::AsyncWrite;
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt, TryStreamExt};
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 
-use super::{CALL_TIMEOUT, DockerEngine, short};
-use crate::{EngineError, EngineHandle, EngineStream, LogChunk};
+use super::{CALL_TIMEOUT, DockerEngine, EXEC_OUTPUT_MAX, short};
+use crate::{EngineError, EngineHandle, EngineStream, ExecOutput, LogChunk};
 
 /// The command to run, with its user, variables and terminal.
 #[derive(Debug, Clone, Copy)]
@@ -100,6 +103,74 @@ impl DockerEngine {
             self.call("look up how the command ended", CALL_TIMEOUT, self.docker()?.inspect_exec(attached)).await?;
         Ok(ended.exit_code.unwrap_or(-1))
     }
+}
+
+impl DockerEngine {
+    /// Runs a command, writes its standard input, and returns its output when it has ended.
+    pub(super) async fn exec_to_end(
+        &self,
+        handle: &EngineHandle,
+        command: &[String],
+        user: Option<&str>,
+        input: Option<Bytes>,
+        timeout: Duration,
+    ) -> Result<ExecOutput, EngineError> {
+        let doing = format!("run `{}` in container {}", command.join(" "), short(&handle.0));
+        let options = CreateExecOptions {
+            attach_stdin: Some(input.is_some()),
+            attach_stdout: Some(true),
+            attach_stderr: Some(true),
+            cmd: Some(command.to_vec()),
+            user: user.map(str::to_owned),
+            ..Default::default()
+        };
+        let docker = self.docker()?;
+        self.call(doing, timeout, async {
+            let exec = docker.create_exec(&handle.0, options).await?;
+            let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+            if let StartExecResults::Attached { output, input: pipe } = docker.start_exec(&exec.id, None).await? {
+                // A command whose output is not read stops reading its input, so both happen at the same time.
+                let read = read(output, &mut stdout, &mut stderr);
+                match input {
+                    Some(input) => tokio::join!(write(pipe, &input), read).1?,
+                    None => read.await?,
+                }
+            }
+            let ended = docker.inspect_exec(&exec.id).await?;
+            Ok(ExecOutput {
+                code: ended.exit_code.unwrap_or(-1),
+                stdout: String::from_utf8_lossy(&stdout).into_owned(),
+                stderr: String::from_utf8_lossy(&stderr).into_owned(),
+            })
+        })
+        .await
+    }
+}
+
+/// Writes the standard input of a command. A command that ends before it has read everything says so by its exit code.
+async fn write(mut pipe: Pin<Box<dyn AsyncWrite + Send>>, input: &[u8]) {
+    if pipe.write_all(input).await.is_ok() && pipe.flush().await.is_ok() {
+        let _ = pipe.shutdown().await;
+    }
+}
+
+/// Reads both streams of a command to their ends, and keeps [`EXEC_OUTPUT_MAX`] bytes of each.
+async fn read(
+    mut output: impl Stream<Item = Result<LogOutput, Error>> + Unpin,
+    stdout: &mut Vec<u8>,
+    stderr: &mut Vec<u8>,
+) -> Result<(), Error> {
+    while let Some(chunk) = output.try_next().await? {
+        let (kept, message) = match chunk {
+            LogOutput::StdErr { message } => (&mut *stderr, message),
+            LogOutput::StdOut { message } | LogOutput::Console { message } | LogOutput::StdIn { message } => {
+                (&mut *stdout, message)
+            }
+        };
+        let room = EXEC_OUTPUT_MAX.saturating_sub(kept.len());
+        kept.extend_from_slice(&message[..message.len().min(room)]);
+    }
+    Ok(())
 }
 
 impl Attached {

@@ -21,14 +21,13 @@ use std::time::Duration;
 
 use bollard::Docker;
 use bollard::container::LogOutput;
-use bollard::exec::{CreateExecOptions, StartExecResults};
 use bollard::models::{
     ChangeType, ContainerUpdateBody, FilesystemChange, Ipam, IpamConfig, NetworkConnectRequest, NetworkCreateRequest,
     VolumeCreateRequest,
 };
 use bollard::query_parameters as query;
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt, TryStreamExt};
+use futures_util::{Stream, StreamExt};
 
 pub use self::limits::MEMORY_MIN;
 
@@ -374,39 +373,18 @@ impl Engine for DockerEngine {
         user: Option<&str>,
         timeout: Duration,
     ) -> Result<ExecOutput, EngineError> {
-        let doing = format!("run `{}` in container {}", command.join(" "), short(&handle.0));
-        let options = CreateExecOptions {
-            attach_stdout: Some(true),
-            attach_stderr: Some(true),
-            cmd: Some(command.to_vec()),
-            user: user.map(str::to_owned),
-            ..Default::default()
-        };
-        let docker = self.docker()?;
-        self.call(doing, timeout, async {
-            let exec = docker.create_exec(&handle.0, options).await?;
-            let mut stdout = Vec::new();
-            let mut stderr = Vec::new();
-            if let StartExecResults::Attached { mut output, .. } = docker.start_exec(&exec.id, None).await? {
-                while let Some(chunk) = output.try_next().await? {
-                    let (kept, message) = match chunk {
-                        LogOutput::StdErr { message } => (&mut stderr, message),
-                        LogOutput::StdOut { message }
-                        | LogOutput::Console { message }
-                        | LogOutput::StdIn { message } => (&mut stdout, message),
-                    };
-                    let room = EXEC_OUTPUT_MAX.saturating_sub(kept.len());
-                    kept.extend_from_slice(&message[..message.len().min(room)]);
-                }
-            }
-            let ended = docker.inspect_exec(&exec.id).await?;
-            Ok(ExecOutput {
-                code: ended.exit_code.unwrap_or(-1),
-                stdout: String::from_utf8_lossy(&stdout).into_owned(),
-                stderr: String::from_utf8_lossy(&stderr).into_owned(),
-            })
-        })
-        .await
+        self.exec_to_end(handle, command, user, None, timeout).await
+    }
+
+    async fn exec_with_input(
+        &self,
+        handle: &EngineHandle,
+        command: &[String],
+        user: Option<&str>,
+        input: Bytes,
+        timeout: Duration,
+    ) -> Result<ExecOutput, EngineError> {
+        self.exec_to_end(handle, command, user, Some(input), timeout).await
     }
 
     fn logs(&self, handle: &EngineHandle, range: LogRange) -> EngineStream<LogChunk> {

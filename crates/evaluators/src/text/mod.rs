@@ -8,6 +8,7 @@ pub mod patterns;
 mod punkt;
 mod punkt_english;
 pub mod python;
+pub(crate) mod python_list;
 pub(crate) mod raised;
 mod tokens;
 pub(crate) mod transliteration;

@@ -12,6 +12,7 @@ use super::gold::Batch;
 use super::label::Label;
 use super::strict;
 use super::template::populate_html_template;
+use crate::text::python_list;
 use crate::text::raised::Raised;
 
 /// An instance that cannot be read.
@@ -129,8 +130,10 @@ impl Instance {
         })
     }
 
-    /// Reads an agent's answer: `{"fields": [...]}` with the states of the page's fields, or `{"answers": {...}}` with a
-    /// text or a list of texts for each field. Fields that are not answered stay as they were.
+    /// Reads an agent's answer: `{"fields": [...]}` with the states of the page's fields, `{"answers": {...}}` with a text
+    /// or a list of texts for each field, or `{"submitted": {...}}` with the same of a form that was sent. Fields that are
+    /// not answered stay as they were; in a form that was sent, they are empty, because a browser leaves out what is not
+    /// chosen.
     ///
     /// # Errors
     ///
@@ -148,11 +151,13 @@ impl Instance {
                 .collect::<Option<_>>()
                 .ok_or_else(|| wrong("fields", "`name`, `type` and `values`"));
         }
-        let answers = value["answers"].as_object().ok_or_else(|| wrong("answers", "an object, or a list `fields`"))?;
+        let is_submitted = value["submitted"].is_object();
+        let answers = value[if is_submitted { "submitted" } else { "answers" }].as_object();
+        let answers = answers.ok_or_else(|| wrong("answers", "an object, or a list `fields`"))?;
         let mut out = Vec::new();
         for (name, kind) in &self.fields {
             let initial = self.initial.iter().find(|field| field.name == *name);
-            let Some(answer) = answers.get(name) else {
+            let Some(answer) = answers.get(name).or(is_submitted.then_some(&Value::Null)) else {
                 out.extend(initial.cloned());
                 continue;
             };
@@ -163,9 +168,12 @@ impl Instance {
             let values = match answer {
                 Value::Null => Vec::new(),
                 Value::Array(values) => values.iter().map(one).collect(),
-                Value::String(text) if kind == "checkbox" => {
-                    text.split('|').filter(|part| !part.is_empty()).map(|part| Some(part.to_owned())).collect()
-                }
+                // A form that was sent has several values as a list, so a bar is part of a value.
+                Value::String(text) if kind == "checkbox" && !is_submitted => several(text),
+                Value::String(text) if kind == "select" && !is_submitted => match python_list::texts(text) {
+                    Some(texts) => texts.into_iter().map(Some).collect(),
+                    None => vec![Some(text.clone())],
+                },
                 other => vec![one(other)],
             };
             let displayed = initial.is_none_or(|field| field.displayed);
@@ -173,6 +181,12 @@ impl Instance {
         }
         Ok(out)
     }
+}
+
+/// The values of checkboxes in one cell of a table: parted by bars, or the list that Turkle's results have.
+fn several(text: &str) -> Vec<Option<String>> {
+    let parts = || text.split('|').filter(|part| !part.is_empty()).map(str::to_owned).collect();
+    python_list::texts(text).unwrap_or_else(parts).into_iter().map(Some).collect()
 }
 
 fn field_value(field: &FieldState) -> Value {

@@ -59,6 +59,14 @@ impl Batch {
         self.inputs.iter().map(cell).collect()
     }
 
+    /// Returns the first column in which the input of an instance has an empty cell. Such an instance has no labels.
+    #[must_use]
+    pub fn gap(&self, instance: usize) -> Option<&str> {
+        let row = *self.distinct.get(instance)?;
+        let column = self.inputs.iter().find(|column| self.table.cells[**column][row].is_nan())?;
+        Some(&self.table.columns[*column])
+    }
+
     /// `retrieve_gold_labels`: the answers of all annotators to an instance, by field. `fields` are names and kinds, and
     /// `tasks` is the number of tasks that the server has. A negative instance counts from the end.
     ///
