@@ -43,7 +43,7 @@ fn another_content_of_an_input_makes_another_baseline() {
         world.up();
         world.run(&["status", "--json"]).code(0).json()["environments"][0]["sites"][0]["snapshot"].clone()
     };
-    let notes = || world.run(&["exec", "toy", "cat", "/srv/state/notes"]).code(0).out.clone();
+    let notes = || world.run(&["exec", "toy", "--", "cat", "/srv/state/notes"]).code(0).out.clone();
     let first = snapshot();
     assert!(notes().contains("first"), "{}", notes());
     assert_eq!(snapshot(), first, "the same content is the same baseline");

@@ -113,8 +113,8 @@ async fn agents_of_two_episodes_browse_their_own_sites() {
     assert_eq!(seen["observation"]["elements"], Value::Null);
 
     // An agent names files of its browser, and no others.
-    let link = element(&page, "link");
-    let refused = one.act(&format!("upload [{link}] [/etc/passwd]")).await;
+    let words = element(&one.act("scroll [up]").await, "StaticText");
+    let refused = one.act(&format!("upload [{words}] [/etc/passwd]")).await;
     let message = "ENOENT: no such file or directory, stat '/etc/passwd'";
     assert_eq!((&refused["error"]["kind"], &refused["error"]["message"]), (&json!("execution"), &json!(message)));
     for (files, expected) in [

@@ -200,7 +200,8 @@ async fn a_session_has_episodes_with_rewards_and_ends_with_its_connection() {
     let missing = json!({ "id": "1", "file": "missing.txt" });
     let called = json!({ "type": "call_tool", "tool_name": "upload", "arguments": missing });
     let called = session.ask("step", called).await;
-    assert_eq!(called["data"]["observation"]["result"]["error"], "'1'", "a tab without elements: {called:#}");
+    let error = "ENOENT: no such file or directory, stat 'missing.txt'";
+    assert_eq!(called["data"]["observation"]["result"]["error"], error, "{called:#}");
     let rpc = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "close_tab" } });
     let called = session.ask("mcp", rpc).await;
     assert_eq!((&called["type"], &called["data"]["id"]), (&json!("mcp"), &json!(1)), "{called:#}");
@@ -614,7 +615,7 @@ async fn the_service_describes_itself_and_its_tasks_and_refuses_pages() {
     assert_eq!(post("/step", json!({ "action": { "click": 1 } })).await.0, 422);
     assert_eq!(post("/step", json!({ "action": { "action": "new_tab" } })).await.0, 500, "there is no episode");
     let (_, tools) = post("/mcp", json!({ "jsonrpc": "2.0", "id": "a", "method": "tools/list" })).await;
-    assert_eq!(tools["result"]["tools"].as_array().map(Vec::len), Some(13), "{tools:#}");
+    assert_eq!(tools["result"]["tools"].as_array().map(Vec::len), Some(14), "{tools:#}");
 
     let mut foreign = format!("ws://127.0.0.1:{}/ws", service.port).into_client_request().unwrap();
     foreign.headers_mut().insert("origin", "http://toy.arena.test".parse().unwrap());
