@@ -123,7 +123,7 @@ async fn agents_of_two_episodes_browse_their_own_sites() {
     ] {
         let (status, problem) = other.ask(Method::POST, "/reset", Some(json!({ "files": files }))).await;
         assert_eq!((status, &problem["code"]), (400, &json!("bad_request")), "{problem:#}");
-        assert!(problem["message"].as_str().is_some_and(|message| message.contains(expected)), "{problem:#}");
+        assert!(problem["detail"].as_str().is_some_and(|detail| detail.contains(expected)), "{problem:#}");
     }
     let large = json!({ "files": { "large.bin": "A".repeat(9 << 20) }, "url": PAGE });
     assert!(text(&other.reset(large).await).contains("configured"), "files are larger than other bodies");
