@@ -60,7 +60,7 @@ mod tests {
     fn every_file_is_a_migration() {
         let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/migrations")).expect("the folder");
         let mut files: Vec<_> =
-            folder.map(|entry| entry.expect("an entry").file_name().into_string().unwrap()).collect();
+            folder.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8")).collect();
         files.sort();
         let listed: Vec<_> = FILES.iter().map(|(name, _)| format!("{name}.sql")).collect();
         assert_eq!(files, listed);
