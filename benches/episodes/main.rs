@@ -14,6 +14,8 @@ mod client;
 #[expect(dead_code, reason = "the benchmark of resets uses the rest")]
 #[path = "../reset/cost.rs"]
 mod cost;
+#[path = "../reset/disk.rs"]
+mod disk;
 #[path = "../reset/docker_loop.rs"]
 mod docker_loop;
 #[path = "../reset/figures.rs"]
@@ -28,10 +30,9 @@ mod resetter;
 mod sites;
 mod waiting;
 
-use std::process::Stdio;
-
 use arena::Arena;
 use client::EpisodeApi;
+use disk::{end, own_disk};
 use figures::setting;
 
 /// The sites of an episode.
@@ -66,18 +67,4 @@ fn main() {
     runtime.block_on(forks::measure(&arena, &api, forks));
     parallel::run(&arena, &runtime, &api, parallel, seconds);
     end(arena);
-}
-
-/// Puts an environment's state on an XFS of its own.
-fn own_disk(arena: &Arena) {
-    let made = arena.arenad(&["storage", "init", "--size", "20G"]);
-    assert!(made.status.success(), "storage init: {}", String::from_utf8_lossy(&made.stderr));
-}
-
-fn end(arena: Arena) {
-    let stores = arena.state_dir().join("stores");
-    drop(arena);
-    // If an XFS was created, it is still mounted.
-    let _ = std::process::Command::new("umount").arg("-q").arg(&stores).stderr(Stdio::null()).status();
-    let _ = std::fs::remove_dir_all(stores.ancestors().nth(2).expect("the state directory's folder"));
 }

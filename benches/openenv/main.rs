@@ -15,6 +15,8 @@ mod client;
 #[path = "../reset/cost.rs"]
 mod cost;
 mod direct;
+#[path = "../reset/disk.rs"]
+mod disk;
 #[expect(dead_code, reason = "the benchmark of episodes uses the rest")]
 #[path = "../reset/figures.rs"]
 mod figures;
@@ -27,10 +29,10 @@ mod sessions;
 mod steps;
 
 use std::net::TcpListener;
-use std::process::Stdio;
 
 use arena::Arena;
 use client::EpisodeApi;
+use disk::{end, own_disk};
 use figures::setting;
 
 /// The site of all episodes.
@@ -60,18 +62,4 @@ fn main() {
     runtime.block_on(steps::compare(&arena, &api, port, steps));
     sessions::run(&arena, &runtime, &api, port, (sessions, seconds));
     end(arena);
-}
-
-/// Puts an environment's state on an XFS of its own.
-fn own_disk(arena: &Arena) {
-    let made = arena.arenad(&["storage", "init", "--size", "20G"]);
-    assert!(made.status.success(), "storage init: {}", String::from_utf8_lossy(&made.stderr));
-}
-
-fn end(arena: Arena) {
-    let stores = arena.state_dir().join("stores");
-    drop(arena);
-    // If an XFS was created, it is still mounted.
-    let _ = std::process::Command::new("umount").arg("-q").arg(&stores).stderr(Stdio::null()).status();
-    let _ = std::fs::remove_dir_all(stores.ancestors().nth(2).expect("the state directory's folder"));
 }

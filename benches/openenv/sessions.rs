@@ -97,13 +97,10 @@ fn browsers_memory(arena: &Arena) -> f64 {
     let is_browser = |process: &procfs::process::Process| {
         process.cmdline().is_ok_and(|words| words.iter().any(|word| word.contains(&folder)))
     };
-    let parts = processes.filter(is_browser).filter_map(|process| proportional(process.pid));
-    parts.sum::<f64>() / 1e6
-}
-
-/// Returns the proportional memory of a process in bytes; `None` if it has ended.
-fn proportional(pid: i32) -> Option<f64> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
-    line.split_whitespace().next()?.parse::<f64>().ok().map(|kib| kib * 1024.0)
+    // A process may have ended meanwhile.
+    let parts = processes.filter(is_browser).filter_map(|process| {
+        let memory = process.smaps_rollup().ok()?;
+        memory.memory_map_rollup.0.first()?.extension.map.get("Pss").copied()
+    });
+    parts.sum::<u64>() as f64 / 1e6
 }

@@ -9,6 +9,8 @@
 #[path = "../../tests/support/arena.rs"]
 mod arena;
 mod cost;
+#[expect(dead_code, reason = "the other benchmarks use the rest")]
+mod disk;
 mod docker_loop;
 mod figures;
 mod harness;
@@ -17,10 +19,10 @@ mod sites;
 mod sustained;
 
 use std::collections::BTreeSet;
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use arena::Arena;
+use disk::end;
 use docker_loop::DockerLoop;
 use figures::{quantile, setting};
 use resetter::{Resetter, TimedReset};
@@ -61,14 +63,6 @@ fn own_disk(arena: &Arena) {
     let made = arena.arenad(&["storage", "init", "--size", "10G"]);
     let said = String::from_utf8_lossy(if made.status.success() { &made.stdout } else { &made.stderr }).into_owned();
     println!("storage: {}", said.trim());
-}
-
-fn end(arena: Arena) {
-    let stores = arena.state_dir().join("stores");
-    drop(arena);
-    // If an XFS was created, it is still mounted.
-    let _ = std::process::Command::new("umount").arg("-q").arg(&stores).stderr(Stdio::null()).status();
-    let _ = std::fs::remove_dir_all(stores.ancestors().nth(2).expect("the state directory's folder"));
 }
 
 /// Measures resets for which a standby is ready, and the plain loop, whose median it returns.

@@ -3,6 +3,7 @@
 
 use super::failure::CommandFailure;
 use arenad_api::{EnvironmentStatus, SiteStatus, Status};
+use arenad_model::site::{Environment, Site};
 use arenad_model::slot_name::SlotName;
 
 /// The minimum similarity of two words for a suggestion (Jaro-Winkler, from 0 to 1).
@@ -217,6 +218,18 @@ fn unknown_site(status: &Status, environment: Option<&str>, name: &str) -> Comma
 fn first<'a>(status: &'a Status, environment: &str) -> &'a str {
     let known = status.environments.iter().find(|known| known.name == environment);
     known.and_then(|known| known.sites.first()).map_or("SITE", |site| site.name.as_str())
+}
+
+/// Returns a site of a definition. `how` ends the hint that lists the sites: it says how one is chosen.
+pub fn defined<'a>(environment: &'a Environment, name: &str, how: &str) -> Result<&'a Site, CommandFailure> {
+    environment.sites.iter().find(|site| site.name.as_str() == name).ok_or_else(|| {
+        let known: Vec<&str> = environment.sites.iter().map(|site| site.name.as_str()).collect();
+        let failure = CommandFailure::usage(format!("{} has no site `{name}`", environment.name));
+        match close(&known, name) {
+            Some(close) => failure.hint(format!("did you mean `{close}`?")),
+            None => failure.hint(format!("choose one of {}{how}", known.join(", "))),
+        }
+    })
 }
 
 pub(super) fn close<'a>(known: &[&'a str], name: &str) -> Option<&'a str> {

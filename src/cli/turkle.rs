@@ -17,9 +17,7 @@ use arenad_evaluation::stored::{FolderProblem, TaskFolder};
 use arenad_model::configure::StepInput;
 use arenad_model::site::{Environment, Site};
 
-/// The files of a stored task. The site's `publish` reads them.
-const TEMPLATE: &str = "template.html";
-const INPUT: &str = "input.csv";
+/// The file of a stored task that names its workers. The site's `publish` reads it.
 const WORKERS: &str = "workers.txt";
 
 /// A task that was loaded.
@@ -52,7 +50,7 @@ async fn load(global: &Global, args: &TurkleLoadArgs) -> Result<u8, CommandFailu
     let located = definition::locate(args.environment.as_deref(), None, args.root.as_deref())?;
     let found = definition::load(&located)?;
     let environment = &found.loaded.environment;
-    let site = site(environment, &args.site)?;
+    let site = find::defined(environment, &args.site, " with --site")?;
     let input = input(environment, site)?;
     accounts(site, &args.workers)?;
     let tasks = TaskFolder::read_all(&args.folders).map_err(|problems| broken(&problems))?;
@@ -100,17 +98,6 @@ async fn load(global: &Global, args: &TurkleLoadArgs) -> Result<u8, CommandFailu
     Ok(exit_code::OK)
 }
 
-fn site<'a>(environment: &'a Environment, name: &str) -> Result<&'a Site, CommandFailure> {
-    let known: Vec<&str> = environment.sites.iter().map(|site| site.name.as_str()).collect();
-    environment.sites.iter().find(|site| site.name.as_str() == name).ok_or_else(|| {
-        let failure = CommandFailure::usage(format!("{} has no site `{name}`", environment.name));
-        match find::close(&known, name) {
-            Some(close) => failure.hint(format!("did you mean `{close}`?")),
-            None => failure.hint(format!("choose one of {} with --site", known.join(", "))),
-        }
-    })
-}
-
 /// Returns the folder that the site publishes tasks from.
 fn input<'a>(environment: &Environment, site: &'a Site) -> Result<&'a StepInput, CommandFailure> {
     let mut inputs = site.baseline.configure.iter().filter_map(|step| step.input.as_ref());
@@ -141,7 +128,7 @@ fn broken(problems: &[FolderProblem]) -> CommandFailure {
 
 /// The files of a task as they are stored.
 fn files(task: &TaskFolder, workers: &[String]) -> BTreeMap<&'static str, String> {
-    let mut files = BTreeMap::from([(TEMPLATE, task.template.clone()), (INPUT, task.input.clone())]);
+    let mut files = BTreeMap::from(task.files().map(|(name, text)| (name, text.to_owned())));
     if !workers.is_empty() {
         files.insert(WORKERS, format!("{}\n", workers.join("\n")));
     }

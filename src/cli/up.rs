@@ -16,14 +16,7 @@ pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, CommandFailure> {
     let found = definition::load(&located)?;
     let environment = &found.loaded.environment;
     for site in &sites {
-        if !environment.sites.iter().any(|known| known.name.as_str() == site) {
-            let known: Vec<&str> = environment.sites.iter().map(|known| known.name.as_str()).collect();
-            let failure = CommandFailure::usage(format!("{} has no site `{site}`", environment.name));
-            return Err(match find::close(&known, site) {
-                Some(close) => failure.hint(format!("did you mean `{close}`?")),
-                None => failure.hint(format!("choose one of {}", known.join(", "))),
-            });
-        }
+        find::defined(environment, site, "")?;
     }
     if args.dry_run {
         return super::dry_run::run(environment, &sites, &args.engine, global.json).await;

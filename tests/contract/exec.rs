@@ -20,7 +20,7 @@ pub async fn commands_read_their_input_to_its_end(bed: Bed) {
     let handle = bed.start("one", WantedContainer::default()).await;
     // More than any pipe holds, so that input and output have to move at the same time.
     let text = "line of the input\n".repeat(20_000);
-    let input = || bytes::Bytes::from(text.clone());
+    let input = || Some(bytes::Bytes::from(text.clone()));
     let output = bed.engine.exec_with_input(&handle, &shell("cat"), None, input(), PATIENCE).await.unwrap();
     assert_eq!((output.code, output.stdout.len()), (0, text.len()));
     let output = bed.engine.exec_with_input(&handle, &shell("exit 4"), None, input(), PATIENCE).await.unwrap();

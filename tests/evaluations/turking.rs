@@ -18,7 +18,7 @@ const EXPECTED: [(&str, &[Scores]); 20] = [
     ("Duck Count", &[(1.0, 0.0), (1.0, 0.0), (1.0, 0.0)]),
     ("Ferry Timetable", &[(1.0, 0.0), (1.0, 0.0)]),
     ("Harbour Name", &[(1.0, 0.0), (1.0, 0.0)]),
-    // A range counts as right whatever it says.
+    // A range is right whatever its value is.
     ("Letter Mood", &[(1.0, 1.0), (1.0, 1.0)]),
     ("Lost Property", &[(1.0, 0.0), (1.0, 0.0)]),
     ("Museum Poster", &[(1.0, 0.0), (1.0, 0.0)]),

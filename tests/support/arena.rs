@@ -1,5 +1,8 @@
 //! A mini environment of the test's own: a copy of the definition with free ports, a state directory, the binary.
 
+#[path = "last_lines.rs"]
+mod last_lines;
+
 use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -11,6 +14,8 @@ use std::time::{Duration, Instant};
 use regex::Regex;
 use serde_json::Value;
 use tempfile::TempDir;
+
+use self::last_lines::last_lines;
 
 /// The time limit for a standby on a busy machine.
 const STANDBY_LIMIT: Duration = Duration::from_secs(300);
@@ -343,9 +348,7 @@ impl Arena {
 impl Drop for Arena {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let log = std::fs::read_to_string(self.state.path().join("state/arenad.log")).unwrap_or_default();
-            let lines: Vec<&str> = log.lines().collect();
-            eprintln!("the daemon's log ends:\n{}", lines[lines.len().saturating_sub(25)..].join("\n"));
+            eprintln!("the daemon's log ends:\n{}", last_lines(&self.state_dir().join("arenad.log"), 25));
         }
         let installation = self.installation();
         let output = self.arenad(&["down"]);

@@ -3,6 +3,7 @@
 
 pub mod engine;
 pub mod http;
+pub mod last_lines;
 pub mod own_engine;
 pub mod wait;
 pub mod world;

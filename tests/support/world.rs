@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use super::engine::TestEngine;
 use super::http::{self, HttpResponse};
+use super::last_lines::last_lines;
 use super::own_engine::OwnEngine;
 use super::wait::{PATIENCE, until, within};
 
@@ -414,11 +415,9 @@ impl World {
     fn print_last_errors(&self) {
         let next = self.commands.get();
         for number in next.saturating_sub(3)..next {
-            let path = self.folder.path().join(format!("said/{number}.err"));
-            let said = std::fs::read_to_string(path).unwrap_or_default();
-            let lines: Vec<&str> = said.lines().collect();
-            if !lines.is_empty() {
-                eprintln!("command {number} ends with:\n{}", lines[lines.len().saturating_sub(10)..].join("\n"));
+            let said = last_lines(&self.folder.path().join(format!("said/{number}.err")), 10);
+            if !said.is_empty() {
+                eprintln!("command {number} ends with:\n{said}");
             }
         }
     }
@@ -504,9 +503,7 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let log = std::fs::read_to_string(self.state_dir().join("arenad.log")).unwrap_or_default();
-            let lines: Vec<&str> = log.lines().collect();
-            eprintln!("the daemon's log ends:\n{}", lines[lines.len().saturating_sub(25)..].join("\n"));
+            eprintln!("the daemon's log ends:\n{}", last_lines(&self.state_dir().join("arenad.log"), 25));
             self.print_last_errors();
         }
         // A daemon in the namespaces of the test's own engine ends with that engine.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use crate::inputs;
 use crate::turns::ConcurrencyLimit;
 use arenad_build_context::{self as context, ContextError};
 use arenad_engine::{Engine, EngineError, Image, ImageBuild, labels};
@@ -117,15 +118,8 @@ async fn built(
     stage: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<Image, ImageError> {
     let spec = build.clone();
-    let packed = arenad_seams::inline::blocking(move || context::pack(&spec)).await;
-    let unreadable = |cause| ImageError::Context { context: build.context.clone(), cause };
-    let packed = match packed {
-        Ok(packed) => packed.map_err(unreadable)?,
-        Err(panicked) => {
-            let cause = std::io::Error::other(panicked);
-            return Err(unreadable(ContextError::Read { path: build.context.clone(), cause }));
-        }
-    };
+    let packed = inputs::pack_off_thread(&build.context, move || context::pack(&spec)).await;
+    let packed = packed.map_err(|cause| ImageError::Context { context: build.context.clone(), cause })?;
     let before = engine.image(tag).await?;
     if let Some(image) = &before
         && image.labels.get(labels::BUILD_INPUTS) == Some(&packed.inputs)

@@ -1,11 +1,22 @@
 //! The folders whose content the configuration's commands get on their standard input.
 
+use std::path::Path;
+
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 use super::BaselineError;
-use arenad_build_context::{self as context, PackedContext};
+use arenad_build_context::{self as context, ContextError, PackedContext};
 use arenad_model::site::Site;
+
+/// Packs a folder on a thread that may block.
+pub(crate) async fn pack_off_thread(
+    folder: &Path,
+    pack: impl FnOnce() -> Result<PackedContext, ContextError> + Send + 'static,
+) -> Result<PackedContext, ContextError> {
+    let panicked = |error| ContextError::Read { path: folder.to_owned(), cause: std::io::Error::other(error) };
+    arenad_seams::inline::blocking(pack).await.map_err(panicked)?
+}
 
 /// The packed folders of a site's configuration, each read once: the hash is that of the bytes that the command gets.
 pub(crate) struct StepInputs(Vec<Option<(Bytes, String)>>);
@@ -22,15 +33,9 @@ impl StepInputs {
                 continue;
             };
             let folder = input.folder.clone();
-            let read = arenad_seams::inline::blocking(move || context::pack_folder(&folder)).await;
-            let failed = |cause| BaselineError::Input { step: step.name.clone(), cause };
-            let PackedContext { archive, inputs } = match read {
-                Ok(read) => read.map_err(failed)?,
-                Err(error) => {
-                    let cause = std::io::Error::other(error);
-                    return Err(failed(context::ContextError::Read { path: input.folder.clone(), cause }));
-                }
-            };
+            let read = pack_off_thread(&input.folder, move || context::pack_folder(&folder)).await;
+            let PackedContext { archive, inputs } =
+                read.map_err(|cause| BaselineError::Input { step: step.name.clone(), cause })?;
             packed.push(Some((Bytes::from(archive), inputs)));
         }
         Ok(Self(packed))

@@ -72,8 +72,8 @@ impl StepError {
 }
 
 /// Runs one configuration step and retries it for as long as the definition says. `input` is the standard input of a step
-/// that has one. After each failed attempt that is
-/// followed by another, `tell` receives the number of attempts and the failure.
+/// that has one. After each failed attempt that is followed by another, `tell` receives the number of attempts and the
+/// failure.
 pub(crate) async fn configure(
     engine: &dyn Engine,
     prober: &Prober,

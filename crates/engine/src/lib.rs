@@ -524,14 +524,16 @@ pub trait Engine: Send + Sync + 'static {
         command: &[String],
         user: Option<&str>,
         timeout: Duration,
-    ) -> Result<ExecOutput, EngineError>;
-    /// Does the same as [`exec`](Self::exec), with bytes and then the end of the file on the command's standard input.
+    ) -> Result<ExecOutput, EngineError> {
+        self.exec_with_input(handle, command, user, None, timeout).await
+    }
+    /// Does the same as [`exec`](Self::exec); with an input, the command's standard input has these bytes and then its end.
     async fn exec_with_input(
         &self,
         handle: &EngineHandle,
         command: &[String],
         user: Option<&str>,
-        input: Bytes,
+        input: Option<Bytes>,
         timeout: Duration,
     ) -> Result<ExecOutput, EngineError>;
     /// Reads the log of a container.

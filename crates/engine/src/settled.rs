@@ -234,22 +234,12 @@ impl Engine for Settled {
         self.engine.running().await
     }
 
-    async fn exec(
-        &self,
-        handle: &EngineHandle,
-        command: &[String],
-        user: Option<&str>,
-        timeout: Duration,
-    ) -> Result<ExecOutput, EngineError> {
-        self.engine.exec(handle, command, user, timeout).await
-    }
-
     async fn exec_with_input(
         &self,
         handle: &EngineHandle,
         command: &[String],
         user: Option<&str>,
-        input: Bytes,
+        input: Option<Bytes>,
         timeout: Duration,
     ) -> Result<ExecOutput, EngineError> {
         self.engine.exec_with_input(handle, command, user, input, timeout).await

@@ -375,22 +375,12 @@ impl Engine for FakeEngine {
         .await
     }
 
-    async fn exec(
-        &self,
-        handle: &EngineHandle,
-        command: &[String],
-        user: Option<&str>,
-        timeout: Duration,
-    ) -> Result<ExecOutput, EngineError> {
-        self.exec_with_input(handle, command, user, Bytes::new(), timeout).await
-    }
-
     async fn exec_with_input(
         &self,
         handle: &EngineHandle,
         command: &[String],
         user: Option<&str>,
-        input: Bytes,
+        input: Option<Bytes>,
         timeout: Duration,
     ) -> Result<ExecOutput, EngineError> {
         let name = self.name_of(handle);
@@ -398,7 +388,7 @@ impl Engine for FakeEngine {
         let sent = Sent { limit: timeout, ..sent(EngineMethod::Exec, &name, doing.clone()) };
         let (id, words, user) = (handle.0.clone(), command.to_vec(), user.map(str::to_owned));
         let effect = move |world: &mut EngineWorld, doing: &str| {
-            let outcome = world.exec(doing, &id, &words, user.as_deref(), input)?;
+            let outcome = world.exec(doing, &id, &words, user.as_deref(), input.unwrap_or_default())?;
             let due = world.now.saturating_add(outcome.takes);
             Ok((outcome, due, world.run_of(&id)))
         };

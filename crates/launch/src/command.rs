@@ -59,11 +59,7 @@ pub async fn run_with_input(
     let Some(handle) = incarnation.containers.get(&step.service) else {
         return Err(CommandError::NoContainer(step.service.to_string()));
     };
-    let (command, user) = (step.command.as_slice(), step.user.as_deref());
-    let output = match input {
-        Some(input) => engine.exec_with_input(handle, command, user, input, step.timeout).await?,
-        None => engine.exec(handle, command, user, step.timeout).await?,
-    };
+    let output = engine.exec_with_input(handle, &step.command, step.user.as_deref(), input, step.timeout).await?;
     if output.code == 0 {
         return Ok(());
     }

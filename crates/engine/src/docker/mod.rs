@@ -366,25 +366,15 @@ impl Engine for DockerEngine {
         self.list(None, false).await
     }
 
-    async fn exec(
-        &self,
-        handle: &EngineHandle,
-        command: &[String],
-        user: Option<&str>,
-        timeout: Duration,
-    ) -> Result<ExecOutput, EngineError> {
-        self.exec_to_end(handle, command, user, None, timeout).await
-    }
-
     async fn exec_with_input(
         &self,
         handle: &EngineHandle,
         command: &[String],
         user: Option<&str>,
-        input: Bytes,
+        input: Option<Bytes>,
         timeout: Duration,
     ) -> Result<ExecOutput, EngineError> {
-        self.exec_to_end(handle, command, user, Some(input), timeout).await
+        self.exec_to_end(handle, command, user, input, timeout).await
     }
 
     fn logs(&self, handle: &EngineHandle, range: LogRange) -> EngineStream<LogChunk> {

@@ -16,8 +16,8 @@ use super::csv::{self, CsvRecord, TextPosition};
 const TEMPLATE_MAX: usize = 512 << 10;
 
 /// The files of a folder.
-const TEMPLATE: &str = "template.html";
-const BATCH: &str = "batch.csv";
+pub(super) const TEMPLATE: &str = "template.html";
+pub(super) const BATCH: &str = "batch.csv";
 const INPUT: &str = "input.csv";
 
 /// A task that can be loaded.
@@ -58,6 +58,11 @@ impl fmt::Display for FolderProblem {
 }
 
 impl TaskFolder {
+    /// Returns the files from which Turkle makes the task, as names and texts.
+    pub fn files(&self) -> [(&'static str, &str); 2] {
+        [(TEMPLATE, &self.template), (INPUT, &self.input)]
+    }
+
     /// Reads the task in a folder, or the tasks in the folders below it.
     ///
     /// # Errors
@@ -197,9 +202,13 @@ fn text(path: &Path) -> Result<String, FolderProblem> {
         _ => problem(None, error.to_string()),
     })?;
     match String::from_utf8(bytes) {
-        Ok(text) => Ok(text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), str::to_owned)),
+        Ok(text) => Ok(match text.strip_prefix('\u{feff}') {
+            Some(rest) => rest.to_owned(),
+            None => text,
+        }),
         Err(error) => {
-            let (at, byte) = (error.utf8_error().valid_up_to(), error.as_bytes()[error.utf8_error().valid_up_to()]);
+            let at = error.utf8_error().valid_up_to();
+            let byte = error.as_bytes()[at];
             let before = String::from_utf8_lossy(&error.as_bytes()[..at]).into_owned();
             let before = before.trim_start_matches('\u{feff}');
             Err(problem(Some(TextPosition::after(before)), format!("the byte 0x{byte:02x} is not UTF-8")))

@@ -11,6 +11,8 @@ use serde::Serialize;
 use serde_json::Value;
 use walkdir::WalkDir;
 
+use super::folders::{BATCH, TEMPLATE};
+
 /// The reason why tasks cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoredTasksError {
@@ -150,7 +152,7 @@ impl StoredTasks {
         let inner = self.path.join("tasks");
         let root = if inner.is_dir() { inner } else { self.path.clone() };
         for entry in WalkDir::new(&root).max_depth(1).sort_by_file_name().into_iter().flatten() {
-            let (template, batch) = (entry.path().join("template.html"), entry.path().join("batch.csv"));
+            let (template, batch) = (entry.path().join(TEMPLATE), entry.path().join(BATCH));
             if !template.is_file() || !batch.is_file() {
                 continue;
             }
