@@ -7,8 +7,9 @@
 #
 # With --openenv: the client and the validator of OpenEnv, without its user interface (tests/harnesses/openenv).
 #
-# With --trainers: NeMo Gym, without its data sets, experiment trackers and model servers (tests/harnesses/trainers). It
-# needs Python 3.12 too.
+# With --trainers: NeMo Gym, without its data sets, experiment trackers and model servers (tests/harnesses/trainers).
+# With --verifiers: verifiers and the client of OpenEnv. With --trl: TRL, PyTorch (several GB) and the client of OpenEnv.
+# All three need Python 3.12.
 #
 # Each set of versions has a folder of its own in target/harnesses. ARENAD_HARNESSES_DIR names another folder than that.
 set -eu
@@ -20,10 +21,12 @@ case ${1:-} in
     --handlers) lists=tests/harnesses/handlers; name=handlers- ;;
     --openenv) lists=tests/harnesses/openenv; name=openenv- ;;
     --trainers) lists=tests/harnesses/trainers; name=trainers- ;;
-    *) echo "usage: scripts/harnesses.sh [--full | --handlers | --openenv | --trainers]" >&2; exit 2 ;;
+    --verifiers) lists=tests/harnesses/verifiers; name=verifiers- ;;
+    --trl) lists=tests/harnesses/trl; name=trl- ;;
+    *) echo "usage: scripts/harnesses.sh [--full | --handlers | --openenv | --trainers | --trl | --verifiers]" >&2; exit 2 ;;
 esac
 python=${ARENAD_HARNESSES_PYTHON:-python3}
-if [ "$name" = handlers- ] || [ "$name" = trainers- ]; then
+case $name in handlers- | trainers- | trl- | verifiers-)
     python=
     # pyenv has a program for each version that it knows, which fails if the version is not chosen.
     for known in "${ARENAD_HARNESSES_PYTHON:-}" python3 python3.13 python3.12 "$HOME"/.pyenv/versions/3.1[23].*/bin/python; do
@@ -33,10 +36,11 @@ if [ "$name" = handlers- ] || [ "$name" = trainers- ]; then
         fi
     done
     if [ -z "$python" ]; then
-        echo "harnesses: Harbor and NeMo Gym need Python 3.12; install it, or set ARENAD_HARNESSES_PYTHON to one" >&2
+        echo "harnesses: ${name%-} need Python 3.12; install it, or set ARENAD_HARNESSES_PYTHON to one" >&2
         exit 2
     fi
-fi
+    ;;
+esac
 version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 pins=$(cat $lists/requirements.txt $lists/packages.txt | sha256sum | cut -c 1-12)
 folder=${ARENAD_HARNESSES_DIR:-${CARGO_TARGET_DIR:-target}/harnesses}

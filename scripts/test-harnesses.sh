@@ -1,6 +1,7 @@
 #!/bin/sh
-# `make test-harnesses`: checks the types of the Python client, and runs BrowserGym, AgentLab, Inspect AI, Harbor and NeMo
-# Gym themselves, from PyPI, with scripted agents on sites of `mini` or on a toy site. Arguments are passed to pytest.
+# `make test-harnesses`: checks the types of the Python client, and runs BrowserGym, AgentLab, Inspect AI, Harbor, NeMo
+# Gym, verifiers and TRL themselves, from PyPI, with scripted agents on sites of `mini` or on a toy site. Arguments are
+# passed to pytest.
 #
 # Environment: ARENAD_BIN, the program to test (default: a debug build); ARENAD_STORAGE (default: plain).
 set -eu
@@ -35,9 +36,9 @@ export AGENTLAB_EXP_ROOT="$dir/results" PYTHONDONTWRITEBYTECODE=1
 root=$(pwd)
 source=$root/clients/python/src:$root/tests/harnesses
 
-# NeMo Gym's own agent, on a toy site.
-scripts/harnesses.sh --trainers >/dev/null
-${CARGO:-cargo} test --workspace --locked --test integration -- --ignored clients::openenv::nemo_gyms_own_agent
+# NeMo Gym, verifiers and TRL, on a toy site.
+for trainer in trainers verifiers trl; do scripts/harnesses.sh "--$trainer" >/dev/null; done
+${CARGO:-cargo} test --workspace --locked --test integration -- --ignored clients::trainers::
 
 handlers=$(dirname -- "$(scripts/harnesses.sh --handlers)")
 PYTHONPATH="$source:$root/tests/harnesses/handlers" \

@@ -16,9 +16,10 @@ status_file=$(mktemp)
 lints=$(mktemp)
 trap 'rm -f "$out" "$status_file" "$lints"; [ -z "${background:-}" ] || kill "$background" 2>/dev/null || true' EXIT
 
-# NeMo Gym's own agent is tested by scripts/test-harnesses.sh.
+# scripts/test-harnesses.sh runs the trainers, whose packages take gigabytes. Whole names, because of --exact below.
+trainers=$(sed -n 's/^\(async \)\?fn \([a-z_]*\)() {/--skip clients::trainers::\2/p' tests/clients/trainers.rs | tr '\n' ' ')
 with_data=
-[ -z "${ARENAD_BENCHMARK_DATA:-}" ] || with_data="--include-ignored --skip clients::openenv::nemo_gyms_own_agent_gets_rewards"
+[ -z "${ARENAD_BENCHMARK_DATA:-}" ] || with_data="--include-ignored $trainers"
 
 # The long tests as lines of a program and a name.
 long_tests() { grep -v '^\(#\|$\)' tests/long.txt; }

@@ -21,6 +21,7 @@ mod proxied;
 mod python;
 mod recorded;
 mod replayed;
+mod trainers;
 
 use std::time::Duration;
 

@@ -43,18 +43,18 @@ tasks:
 const WRITE: &str = "goto [http://toy.arena.test/cgi-bin/write?apples]";
 
 /// A world with an environment service.
-struct Service {
-    world: World,
-    port: u16,
+pub(super) struct Service {
+    pub(super) world: World,
+    pub(super) port: u16,
 }
 
 impl Service {
-    fn up(label: &str) -> Self {
+    pub(super) fn up(label: &str) -> Self {
         Self::up_with(label, |_| Vec::new())
     }
 
     /// Brings a world up after changes to its files, with the variables that they return for the daemon.
-    fn up_with(label: &str, change: impl FnOnce(&World) -> Vec<(&'static str, String)>) -> Self {
+    pub(super) fn up_with(label: &str, change: impl FnOnce(&World) -> Vec<(&'static str, String)>) -> Self {
         let world = World::single(label);
         world.write_tasks(TASKS);
         let variables = change(&world);
@@ -347,38 +347,6 @@ async fn nemo_gyms_sessions_have_rewards_once_and_none_for_a_void_episode() {
     let (status, metrics) = gym.post("/aggregate_metrics", rollouts).await;
     assert_eq!((status, &metrics["key_metrics"]), (200, &json!({ "mean/reward": 0.5 })), "{metrics:#}");
     assert_eq!(gym.post("/aggregate_metrics", json!({ "verify_responses": 1 })).await.0, 422);
-    service.world.run(&["down"]).code(0);
-    service.world.assert_down();
-}
-
-#[test]
-#[ignore = "installs NeMo Gym with ray: `make test-harnesses` runs it"]
-fn nemo_gyms_own_agent_gets_rewards() {
-    let service = Service::up("openenv-nemo");
-    let run = |task: &str, script: &[&str]| -> Value {
-        let output = Command::new(python_with(&["--trainers"]))
-            .arg(format!("{}/tests/harnesses/trainers/nemo_gym_agent.py", env!("CARGO_MANIFEST_DIR")))
-            .args([&format!("http://127.0.0.1:{}", service.port), task])
-            .args(script)
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            .env("NO_PROXY", "*")
-            .output()
-            .expect("python runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let text = String::from_utf8_lossy(&output.stdout);
-        serde_json::from_str(text.lines().last().unwrap_or_default()).expect("JSON")
-    };
-    let goto = r#"goto {"url": "http://toy.arena.test/cgi-bin/write?apples"}"#;
-    let solved = run("toy.write", &["scroll {\"direction\": \"down\"}", goto, "I have done it."]);
-    assert_eq!((&solved["run"]["reward"], &solved["run"]["verdict"]), (&json!(1.0), &json!("passed")), "{solved:#}");
-    assert_eq!(solved["metrics"]["key_metrics"]["mean/reward"], 1.0, "{solved:#}");
-    let outputs = solved["run"]["response"]["output"].as_array().unwrap();
-    assert!(
-        outputs[1]["output"].as_str().unwrap().contains("visitor=ann"),
-        "the page after the first action: {solved:#}"
-    );
-    let failed = run("toy.answer", &["pear"]);
-    assert_eq!(failed["run"]["reward"], 0.0, "{failed:#}");
     service.world.run(&["down"]).code(0);
     service.world.assert_down();
 }

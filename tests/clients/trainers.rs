@@ -1,0 +1,142 @@
+//! The trainers that use the environment service: NeMo Gym, verifiers and TRL themselves, from PyPI, with scripted models.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::runtime::Handle;
+
+use super::harnesses::python_with;
+use super::openenv::Service;
+use super::{EpisodeClient, kill_container};
+use crate::support::wait::PATIENCE;
+
+/// The time in which packages are installed and the first rollouts run.
+const INSTALLED: Duration = Duration::from_secs(1800);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A step that solves the task `toy.write`.
+const WRITE: &str = "http://toy.arena.test/cgi-bin/write?apples";
+
+/// Runs a script of a folder of `tests/harnesses` with its packages, and returns the JSON in its last line.
+fn script(choice: &str, file: &str, args: &[&str], variables: &[(&str, &str)]) -> Value {
+    let output = Command::new(python_with(&[choice]))
+        .arg(format!("{}/tests/harnesses/{file}", env!("CARGO_MANIFEST_DIR")))
+        .args(args)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("NO_PROXY", "*")
+        .envs(variables.iter().copied())
+        .output()
+        .expect("python runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(text.lines().last().unwrap_or_default()).expect("JSON")
+}
+
+#[test]
+#[ignore = "installs NeMo Gym with ray: `make test-harnesses` runs it"]
+fn nemo_gyms_own_agent_gets_rewards() {
+    let service = Service::up("openenv-nemo");
+    let address = format!("http://127.0.0.1:{}", service.port);
+    let run = |task: &str, turns: &[&str]| {
+        script("--trainers", "trainers/nemo_gym_agent.py", &[&[address.as_str(), task], turns].concat(), &[])
+    };
+    let goto = &format!(r#"goto {{"url": "{WRITE}"}}"#);
+    let solved = run("toy.write", &["scroll {\"direction\": \"down\"}", goto, "I have done it."]);
+    assert_eq!((&solved["run"]["reward"], &solved["run"]["verdict"]), (&json!(1.0), &json!("passed")), "{solved:#}");
+    assert_eq!(solved["metrics"]["key_metrics"]["mean/reward"], 1.0, "{solved:#}");
+    let outputs = solved["run"]["response"]["output"].as_array().unwrap();
+    assert!(
+        outputs[1]["output"].as_str().unwrap().contains("visitor=ann"),
+        "the page after the first action: {solved:#}"
+    );
+    let failed = run("toy.answer", &["pear"]);
+    assert_eq!(failed["run"]["reward"], 0.0, "{failed:#}");
+    service.world.run(&["down"]).code(0);
+    service.world.assert_down();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "installs verifiers: `make test-harnesses` runs it"]
+async fn the_openenv_taskset_of_verifiers_gets_rewards_and_an_error_for_a_void_episode() {
+    let service = Service::up("openenv-verifiers");
+    let address = format!("http://127.0.0.1:{}", service.port);
+    let folder = service.world.root().join("rollouts");
+    let run = |name: &str, task: &str, turns: &[&str]| {
+        let into = folder.join(name).display().to_string();
+        let cache = folder.join("uv").display().to_string();
+        let args = [&[address.as_str(), &into, task], turns].concat();
+        script("--verifiers", "verifiers/rollouts.py", &args, &[("UV_CACHE_DIR", &cache)])
+    };
+    let goto = format!("goto [{WRITE}]");
+    let solved = run("solved", "toy.write", &["scroll [down]", &format!(r#"{{"action": "{goto}"}}"#), "stop"]);
+    assert_eq!(solved[0]["rewards"]["openenv_reward"]["score"], 1.0, "{solved:#}");
+    let failed = run("failed", "toy.answer", &["stop [pear]"]);
+    assert_eq!(failed[0]["rewards"]["openenv_reward"]["score"], 0.0, "{failed:#}");
+
+    let void = std::thread::scope(|scope| {
+        let rollout = scope.spawn(|| run("void", "toy.answer", &["scroll [down]", "wait"]));
+        let file = folder.join("void/waiting");
+        tokio::task::block_in_place(|| Handle::current().block_on(written(&file)));
+        kill_container(&service.world);
+        std::fs::remove_file(&file).unwrap();
+        rollout.join().expect("the rollout ends")
+    });
+    assert_eq!(void[0]["rewards"].get("openenv_reward"), None, "no reward: {void:#}");
+    assert!(void.to_string().contains("the episode has ended: void"), "{void:#}");
+    service.world.run(&["down"]).code(0);
+    service.world.assert_down();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "installs TRL with PyTorch: `make test-harnesses` runs it"]
+async fn trl_learns_from_the_members_of_a_group_whose_episodes_are_not_void() {
+    let service = Service::up_with("openenv-trl", |world| {
+        world.edit("environment", "title: Toy", "title: Toy\n    slots: { min: 4, max: 4 }");
+        Vec::new()
+    });
+    let world = &service.world;
+    let folder = world.root().join("rollouts");
+    std::fs::create_dir_all(&folder).unwrap();
+    let answer = |word: &str| json!([["scroll", { "direction": "down" }], ["stop", { "answer": word }], "I am done."]);
+    let turns = json!([answer("toy"), answer("pear"), ["I give up."], [{ "wait": "void" }, ["stop", { "answer": "toy" }], "?"]]);
+    let address = format!("http://127.0.0.1:{}", service.port);
+    let args = [folder.display().to_string(), "toy.answer".to_owned(), turns.to_string()];
+    let trainer = tokio::task::spawn_blocking(move || {
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        script("--trl", "trl/rollouts.py", &args, &[("OPENENV_URL", &address)])
+    });
+    let file = folder.join("void");
+    let id = written(&file).await;
+    let api = EpisodeClient::of(world);
+    let (_, episode) = api.get(&format!("/v1/episodes/{id}")).await;
+    let slot = episode["slots"][0]["number"].as_u64().unwrap_or_else(|| panic!("a slot: {episode:#}"));
+    for container in world.containers_of_slot(slot) {
+        world.engine.docker(&["kill", "--signal", "KILL", &container]);
+    }
+    api.until(&id, "void", PATIENCE).await;
+    std::fs::remove_file(&file).unwrap();
+
+    let seen = trainer.await.expect("the trainer ends");
+    assert_eq!(seen["rewards"], json!([1.0, 0.0, 0.0, null]), "{seen:#}");
+    let advantages: Vec<f64> = seen["advantages"].as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect();
+    assert!(advantages[0] > 0.0 && advantages[1] < 0.0 && advantages[2] < 0.0, "{advantages:?}");
+    assert_eq!(advantages[3], 0.0, "a void episode teaches nothing");
+    let told = seen["completions"][3].to_string();
+    assert!(told.contains("void"), "the model is told why: {told}");
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
+/// Waits for a file, and returns its text.
+async fn written(file: &Path) -> String {
+    let deadline = tokio::time::Instant::now() + INSTALLED;
+    loop {
+        match std::fs::read_to_string(file) {
+            Ok(text) => return text,
+            Err(_) if tokio::time::Instant::now() < deadline => tokio::time::sleep(PAUSE).await,
+            Err(error) => panic!("{}: {error}", file.display()),
+        }
+    }
+}
