@@ -1,6 +1,6 @@
 """A group of rollouts from one state: the first steps are taken once, then the episode is forked for each of the group.
 
-    ARENAD_SLOTS=5 arenad up mini turkle && python examples/group_rollout.py
+    ARENAD_SLOTS=6 arenad up mini turkle && python examples/group_rollout.py
 
 The rewards of a group tell which of its continuations was better than the others, as policy gradient methods with group
 baselines need it. A child that is void has no reward, and is left out of the baseline.

@@ -1,7 +1,7 @@
 """Trains a model with TRL's GRPO on the tasks of `mini`: each rollout has an episode and a browser of its own.
 
     pip install trl 'openenv[core]' jmespath
-    ARENAD_OPENENV=127.0.0.1:8010 ARENAD_SLOTS=4 arenad up mini turkle && python examples/openenv_trainer.py MODEL
+    ARENAD_OPENENV=127.0.0.1:8010 ARENAD_SLOTS=5 arenad up mini turkle && python examples/openenv_trainer.py MODEL
 
 A rollout whose episode is void, because a site or the browser failed, has no reward: TRL leaves it out of the group's
 baseline and does not learn from it. `OPENENV_URL` names a service elsewhere.

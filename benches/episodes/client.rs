@@ -10,6 +10,8 @@ use crate::resetter::shop;
 
 /// The time limit for the end of recycling.
 const PATIENCE: Duration = Duration::from_secs(180);
+/// The time limit until all slots of all sites exist.
+const ALL_SLOTS: Duration = Duration::from_secs(1800);
 /// The interval between two looks at a state.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -98,12 +100,24 @@ impl EpisodeApi {
 
     /// Waits until all slots of these sites are free, and their standbys are ready.
     pub async fn await_rest(&self, sites: &[&str]) {
-        let deadline = Instant::now() + PATIENCE;
+        let is_meant = |site: &Value| sites.iter().any(|name| site["name"] == *name);
+        self.await_sites(PATIENCE, |site| !is_meant(site) || is_at_rest(site)).await;
+    }
+
+    /// Waits until every site that has several slots has a number of them, all ready.
+    pub async fn await_slots(&self, number: usize) {
+        let is_there = |slots: &Vec<Value>| {
+            slots.is_empty() || slots.len() >= number && slots.iter().all(|slot| slot["state"] == "ready")
+        };
+        self.await_sites(ALL_SLOTS, |site| site["slots"].as_array().is_none_or(is_there)).await;
+    }
+
+    async fn await_sites(&self, patience: Duration, is_as_wanted: impl Fn(&Value) -> bool) {
+        let deadline = Instant::now() + patience;
         loop {
             let status = self.get("/v1/status").await;
             let all = status["environments"][0]["sites"].as_array().cloned().unwrap_or_default();
-            let mut wanted = all.iter().filter(|site| sites.iter().any(|name| site["name"] == *name));
-            if wanted.all(is_at_rest) {
+            if all.iter().all(&is_as_wanted) {
                 return;
             }
             assert!(Instant::now() < deadline, "the sites do not come to rest: {status:#}");

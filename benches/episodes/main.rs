@@ -57,13 +57,14 @@ fn main() {
     runtime.block_on(waiting::queue(&api, clients));
     end(arena);
 
-    // All slots exist before the first request.
+    // All slots exist before the first request. Slot 1 is left to people.
     let declared = "slots: { min: 1, max: \"${ARENAD_SLOTS:-1}\" }";
-    let number = parallel.max(forks::CHILDREN + 1);
+    let number = parallel.max(forks::CHILDREN + 1) + 1;
     let slots = format!("slots: {{ min: {number}, max: {number} }}");
     let edit = |definition: String| definition.replace(declared, &slots);
     let arena = Arena::prepared_with(&VARIABLES, own_disk, edit);
     let api = EpisodeApi::of(&arena.state_dir());
+    runtime.block_on(api.await_slots(number));
     runtime.block_on(forks::measure(&arena, &api, forks));
     parallel::run(&arena, &runtime, &api, parallel, seconds);
     end(arena);

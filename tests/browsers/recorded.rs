@@ -95,5 +95,5 @@ fn trees_equal_those_of_webarenas_own_code() {
 #[test]
 fn trees_of_sites_equal_those_of_webarenas_own_code() {
     let compared = compare("mini");
-    assert_eq!(compared, 4 * 14, "fourteen pages of the shop, the forum and the forge of `mini`");
+    assert_eq!(compared, 4 * 20, "twenty pages of six sites of `mini`");
 }

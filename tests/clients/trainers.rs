@@ -5,7 +5,6 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::runtime::Handle;
 
 use super::harnesses::python_with;
 use super::openenv::Service;
@@ -63,27 +62,32 @@ async fn the_openenv_taskset_of_verifiers_gets_rewards_and_an_error_for_a_void_e
     let service = Service::up("openenv-verifiers");
     let address = format!("http://127.0.0.1:{}", service.port);
     let folder = service.world.root().join("rollouts");
-    let run = |name: &str, task: &str, turns: &[&str]| {
-        let into = folder.join(name).display().to_string();
-        let cache = folder.join("uv").display().to_string();
+    let within = folder.clone();
+    let run = move |name: &str, task: &str, turns: &[&str]| {
+        let into = within.join(name).display().to_string();
+        let cache = within.join("uv").display().to_string();
         let args = [&[address.as_str(), &into, task], turns].concat();
         script("--verifiers", "verifiers/rollouts.py", &args, &[("UV_CACHE_DIR", &cache)])
     };
     let goto = format!("goto [{WRITE}]");
     let solved = run("solved", "toy.write", &["scroll [down]", &format!(r#"{{"action": "{goto}"}}"#), "stop"]);
-    assert_eq!(solved[0]["rewards"]["openenv_reward"]["score"], 1.0, "{solved:#}");
+    assert_eq!(solved["traces"][0]["rewards"]["openenv_reward"]["score"], 1.0, "{solved:#}");
     let failed = run("failed", "toy.answer", &["stop [pear]"]);
-    assert_eq!(failed[0]["rewards"]["openenv_reward"]["score"], 0.0, "{failed:#}");
+    assert_eq!(failed["traces"][0]["rewards"]["openenv_reward"]["score"], 0.0, "{failed:#}");
 
-    let void = std::thread::scope(|scope| {
-        let rollout = scope.spawn(|| run("void", "toy.answer", &["scroll [down]", "wait"]));
-        let file = folder.join("void/waiting");
-        tokio::task::block_in_place(|| Handle::current().block_on(written(&file)));
-        kill_container(&service.world);
-        std::fs::remove_file(&file).unwrap();
-        rollout.join().expect("the rollout ends")
+    let rollout = tokio::task::spawn_blocking({
+        let run = run.clone();
+        move || run("void", "toy.answer", &["scroll [down]", "wait"])
     });
-    assert_eq!(void[0]["rewards"].get("openenv_reward"), None, "no reward: {void:#}");
+    let file = folder.join("void/waiting");
+    written(&file).await;
+    let api = EpisodeClient::of(&service.world);
+    let (_, live) = api.get("/v1/episodes?live=true").await;
+    kill_container(&service.world);
+    api.until(live["episodes"][0]["id"].as_str().expect("an episode"), "void", PATIENCE).await;
+    std::fs::remove_file(&file).unwrap();
+    let void = rollout.await.expect("the rollout ends");
+    assert_eq!((&void["ok"], void["traces"][0]["rewards"].get("openenv_reward")), (&json!(false), None), "{void:#}");
     assert!(void.to_string().contains("the episode has ended: void"), "{void:#}");
     service.world.run(&["down"]).code(0);
     service.world.assert_down();
@@ -93,7 +97,7 @@ async fn the_openenv_taskset_of_verifiers_gets_rewards_and_an_error_for_a_void_e
 #[ignore = "installs TRL with PyTorch: `make test-harnesses` runs it"]
 async fn trl_learns_from_the_members_of_a_group_whose_episodes_are_not_void() {
     let service = Service::up_with("openenv-trl", |world| {
-        world.edit("environment", "title: Toy", "title: Toy\n    slots: { min: 4, max: 4 }");
+        world.edit("environment", "title: Toy", "title: Toy\n    slots: { min: 5, max: 5 }");
         Vec::new()
     });
     let world = &service.world;
@@ -111,7 +115,7 @@ async fn trl_learns_from_the_members_of_a_group_whose_episodes_are_not_void() {
     let id = written(&file).await;
     let api = EpisodeClient::of(world);
     let (_, episode) = api.get(&format!("/v1/episodes/{id}")).await;
-    let slot = episode["slots"][0]["number"].as_u64().unwrap_or_else(|| panic!("a slot: {episode:#}"));
+    let slot = episode["sites"][0]["slot"].as_u64().unwrap_or_else(|| panic!("a slot: {episode:#}"));
     for container in world.containers_of_slot(slot) {
         world.engine.docker(&["kill", "--signal", "KILL", &container]);
     }

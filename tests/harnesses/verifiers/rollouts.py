@@ -1,8 +1,8 @@
 """Runs the OpenEnv taskset of verifiers against a daemon's environment service, with a scripted model.
 
 Usage: rollouts.py URL FOLDER TASK REPLY..., where each REPLY is what the model says in a turn. Before the reply `wait`, the
-model creates FOLDER/waiting and waits until the file is removed. `vf-eval` writes its files to FOLDER. Prints the traces of
-the rollout as JSON: its rewards, errors and turns.
+model creates FOLDER/waiting and waits until the file is removed. `vf-eval` writes its files to FOLDER. Prints what
+verifiers keeps of the rollout, as JSON.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import tomli_w
 
 
 class ScriptedModel(BaseHTTPRequestHandler):
-    """A model server that says one entry of the script after the other, and the last one from then on."""
+    """A model server that streams one entry of the script after the other, and the last one from then on."""
 
     script: list[str]
     waiting: Path
@@ -33,18 +33,18 @@ class ScriptedModel(BaseHTTPRequestHandler):
             self.waiting.touch()
             while self.waiting.exists():
                 time.sleep(0.05)
-        message = {"role": "assistant", "content": reply}
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-        answer = {
-            "id": "script", "object": "chat.completion", "created": 0, "model": "script", "usage": usage,
-            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-        }  # fmt: skip
-        body = json.dumps(answer).encode()
+        choices: list[dict[str, Any]] = [
+            {"index": 0, "delta": {"role": "assistant", "content": reply}, "finish_reason": None},
+            {"index": 0, "delta": {}, "finish_reason": "stop"},
+        ]
+        chunk = {"id": "script", "object": "chat.completion.chunk", "created": 0, "model": "script"}
+        chunks = [chunk | {"choices": [choice]} for choice in choices] + [chunk | {"choices": [], "usage": usage}]
         self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Type", "text/event-stream")
         self.end_headers()
-        self.wfile.write(body)
+        for text in [*map(json.dumps, chunks), "[DONE]"]:
+            self.wfile.write(f"data: {text}\n\n".encode())
 
     def log_message(self, *_: Any) -> None:
         pass
@@ -72,8 +72,8 @@ def main(url: str, folder: Path, task: str, script: list[str]) -> None:
     environment = os.environ | {"SCRIPT_KEY": "none", "PATH": f"{programs}:{os.environ['PATH']}"}
     command = [programs / "vf-eval", "@", file, "--no-rich"]
     subprocess.run(command, env=environment, check=True, stdout=sys.stderr)
-    traces = next(folder.rglob("traces.jsonl")).read_text().splitlines()
-    print(json.dumps([json.loads(line) for line in traces]))
+    (episode,) = next(folder.rglob("traces.jsonl")).read_text().splitlines()
+    print(episode)
 
 
 if __name__ == "__main__":
