@@ -113,7 +113,7 @@ class Site:
         try:
             result = self._client.step({"action": action})
         except RuntimeError:
-            # The environment failed: this is no failure of the model.
+            # The environment failed, and the model did nothing wrong.
             self._is_void = True
             raise
         self._is_done, self._reward = result.done, result.reward

@@ -52,12 +52,14 @@ fn main() {
     let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port();
     let address = format!("127.0.0.1:{port}");
     let variables = [("ARENAD_OPENENV", address.as_str()), ("ARENAD_COMPAT", "127.0.0.1:0")];
-    // The shop is the first site, and has a slot for each session from the beginning.
+    // The shop is the first site, and has a slot for each session from the beginning, beside slot 1 for people.
     let declared = "slots: { min: 1, max: \"${ARENAD_SLOTS:-1}\" }";
-    let slots = format!("slots: {{ min: {sessions}, max: {sessions} }}");
+    let number = sessions + 1;
+    let slots = format!("slots: {{ min: {number}, max: {number} }}");
     let edit = |definition: String| definition.replacen(declared, &slots, 1);
     let arena = Arena::prepared_with(&variables, own_disk, edit);
     let api = EpisodeApi::of(&arena.state_dir());
+    runtime.block_on(api.await_slots(number));
     runtime.block_on(resets::measure(&api, port, resets));
     runtime.block_on(steps::compare(&arena, &api, port, steps));
     sessions::run(&arena, &runtime, &api, port, (sessions, seconds));

@@ -124,7 +124,8 @@ async fn trl_learns_from_the_members_of_a_group_whose_episodes_are_not_void() {
 
     let seen = trainer.await.expect("the trainer ends");
     assert_eq!(seen["rewards"], json!([1.0, 0.0, 0.0, null]), "{seen:#}");
-    let advantages: Vec<f64> = seen["advantages"].as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect();
+    let advantages: Vec<f64> =
+        seen["advantages"].as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect();
     assert!(advantages[0] > 0.0 && advantages[1] < 0.0 && advantages[2] < 0.0, "{advantages:?}");
     assert_eq!(advantages[3], 0.0, "a void episode teaches nothing");
     let told = seen["completions"][3].to_string();

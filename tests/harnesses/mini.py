@@ -14,13 +14,12 @@ import pytest
 from arenad import Client
 
 ROOT = Path(__file__).resolve().parents[2]
-SITES = ("turkle", "homepage", "shopping", "map")
 SLOTS = 8
 
 
 @pytest.fixture(scope="session")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """The client of a daemon with some sites of `mini`, each of which may have eight slots."""
+    """The client of a daemon with all sites of `mini`, each of which may have eight slots."""
     root = _definition(tmp_path_factory.mktemp("root"))
     # The path of a socket has at most 108 bytes.
     state = tmp_path_factory.mktemp("s")
@@ -31,12 +30,13 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         "ARENAD_STORAGE": os.environ.get("ARENAD_STORAGE", "plain"),
         "ARENAD_PROXY": f"127.0.0.1:{_free_port()}",
         "ARENAD_COMPAT": "none",
+        "ARENAD_OPENENV": f"127.0.0.1:{_free_port()}",
     }
     os.environ.update(given)
     os.environ.pop("ARENAD_HOST", None)
     found = Client(environment="mini")
     try:
-        found.up(*SITES, timeout=1200)
+        found.up(timeout=1200)
         yield found
     finally:
         installation = found.status()["daemon"]["installation"]

@@ -92,6 +92,8 @@ class ArenaEnv(gym.Env[dict[str, Any], str]):
         viewport: tuple[int, int] = (1280, 720),
         files: Mapping[str, bytes] | None = None,
         max_steps: int = 30,
+        snapshots: Mapping[str, str] | None = None,
+        slots: Mapping[str, int] | None = None,
         timeout: float = 3600.0,
         owner: str | None = None,
         labels: Mapping[str, str] | None = None,
@@ -104,7 +106,7 @@ class ArenaEnv(gym.Env[dict[str, Any], str]):
         self._task = task
         self._client = client or Arena(environment=environment)
         self._arguments: dict[str, Any] = {"timeout": timeout, "owner": owner, "labels": labels, "record": record}
-        self._arguments["environment"] = environment
+        self._arguments |= {"environment": environment, "snapshots": snapshots, "slots": slots}
         self._max_steps = max_steps
         has_screenshot = self._has_screenshot = screenshot or observation == "set_of_marks"
         self._browser: dict[str, Any] = {
