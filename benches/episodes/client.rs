@@ -104,12 +104,11 @@ impl EpisodeApi {
         self.await_sites(PATIENCE, |site| !is_meant(site) || is_at_rest(site)).await;
     }
 
-    /// Waits until every site that has several slots has a number of them, all ready.
-    pub async fn await_slots(&self, number: usize) {
-        let is_there = |slots: &Vec<Value>| {
-            slots.is_empty() || slots.len() >= number && slots.iter().all(|slot| slot["state"] == "ready")
-        };
-        self.await_sites(ALL_SLOTS, |site| site["slots"].as_array().is_none_or(is_there)).await;
+    /// Waits until sites have a number of slots, all ready.
+    pub async fn await_slots(&self, sites: &[&str], number: usize) {
+        let is_meant = |site: &Value| sites.iter().any(|name| site["name"] == *name);
+        let is_there = |slots: &Vec<Value>| slots.len() >= number && slots.iter().all(|slot| slot["state"] == "ready");
+        self.await_sites(ALL_SLOTS, |site| !is_meant(site) || site["slots"].as_array().is_some_and(is_there)).await;
     }
 
     async fn await_sites(&self, patience: Duration, is_as_wanted: impl Fn(&Value) -> bool) {

@@ -64,7 +64,7 @@ fn main() {
     let edit = |definition: String| definition.replace(declared, &slots);
     let arena = Arena::prepared_with(&VARIABLES, own_disk, edit);
     let api = EpisodeApi::of(&arena.state_dir());
-    runtime.block_on(api.await_slots(number));
+    runtime.block_on(api.await_slots(&FIVE, number));
     runtime.block_on(forks::measure(&arena, &api, forks));
     parallel::run(&arena, &runtime, &api, parallel, seconds);
     end(arena);

@@ -59,7 +59,7 @@ fn main() {
     let edit = |definition: String| definition.replacen(declared, &slots, 1);
     let arena = Arena::prepared_with(&variables, own_disk, edit);
     let api = EpisodeApi::of(&arena.state_dir());
-    runtime.block_on(api.await_slots(number));
+    runtime.block_on(api.await_slots(&[SITE], number));
     runtime.block_on(resets::measure(&api, port, resets));
     runtime.block_on(steps::compare(&arena, &api, port, steps));
     sessions::run(&arena, &runtime, &api, port, (sessions, seconds));

@@ -15,6 +15,7 @@ from arenad import Client
 
 ROOT = Path(__file__).resolve().parents[2]
 SLOTS = 8
+_GIVEN: set[int] = set()
 
 
 @pytest.fixture(scope="session")
@@ -67,10 +68,14 @@ def _definition(root: Path) -> Path:
 
 
 def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
+    """Returns a port that is free and was not returned before."""
+    while True:
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            port: int = listener.getsockname()[1]
+        if port not in _GIVEN:
+            _GIVEN.add(port)
+            return port
 
 
 @pytest.fixture(autouse=True)

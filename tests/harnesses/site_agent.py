@@ -11,17 +11,18 @@ import sys
 from typing import Any, Protocol
 from urllib.parse import urljoin
 
-# A step is an action whose element is named by a part of its line in the tree, or an address within the site.
+# A step is an action whose element is named by a part of its line in the tree, after a part of an earlier line and ` >> `
+# if there are several, or an address within the site.
 Step = tuple[str, ...]
 
 TASKS: dict[str, list[Step]] = {
-    "shopping.search.1": [("type", "searchbox 'Search'", "waterproof camera", "1")],
+    "shopping.search.1": [("type", "textbox 'Search'", "waterproof camera", "1")],
     "shopping_admin.open-product.1": [("goto", "/dashboard/catalogue/products/137/")],
-    "wikipedia.search.2": [("type", "searchbox", "lighthouse", "1")],
-    "reddit.search.1": [("type", "searchbox", "comet penrose", "1")],
+    "wikipedia.search.2": [("type", "textbox \"Search 'Wikipedia'\"", "lighthouse", "1")],
+    "reddit.open-forum.1": [("goto", "/c/space/15/")],
     "gitlab.open-issue.1": [("goto", "/byteblaze/larkmap/issues"), ("click", "link 'Token appears in the log")],
     "map.search.1": [("type", "textbox", "pharmacies in Stonebridge", "1")],
-    "turkle.accept.1": [("click", "link 'Accept next Task'")],
+    "turkle.accept.1": [("click", "cell 'Reviews of May 2023' >> button 'Accept next Task'")],
     "homepage.note.1": [
         ("click", "link 'Scratchpad'"),
         ("type", "textbox 'Title'", "Tide table", "0"),
@@ -44,9 +45,11 @@ def action(step: Step, observation: dict[str, Any]) -> str:
     verb, target, *rest = step
     if verb == "goto":
         return f"goto [{urljoin(observation['url'], target)}]"
-    lines = [line.strip() for line in observation["text"].splitlines() if target in line]
-    assert lines, f"no {target} in:\n{observation['text']}"
-    element = lines[0].partition("]")[0].removeprefix("[")
+    lines = iter(observation["text"].splitlines())
+    for part in target.split(" >> "):
+        line = next((line for line in lines if part in line), None)
+        assert line is not None, f"no {target} in:\n{observation['text']}"
+    element = line.strip().partition("]")[0].removeprefix("[")
     return " ".join([verb, *(f"[{word}]" for word in [element, *rest])])
 
 
