@@ -10,7 +10,8 @@ cd "$(dirname -- "$0")/.."
 python=$(scripts/harnesses.sh --full)
 dir=$(dirname -- "$(dirname -- "$python")")
 if [ -z "${ARENAD_BIN:-}" ]; then
-    ${CARGO:-cargo} build --locked
+    # What the tests below need as well: `cargo build` alone would compile everything with other features.
+    ${CARGO:-cargo} test --workspace --locked --no-run
     ARENAD_BIN=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)/debug/arenad
 fi
 export ARENAD_BIN

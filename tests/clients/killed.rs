@@ -410,10 +410,12 @@ impl KillingRun {
         }
     }
 
-    /// Waits until all slots are ready and free.
+    /// Waits until all slots are free, and ready for what they are for. Slot 1 stays as it is after the death of its
+    /// container: people see to it, and the next episode that asks for it gets it reset.
     fn come_to_rest(&self) {
         let slots = || self.world.site().and_then(|site| site["slots"].as_array().cloned()).unwrap_or_default();
-        let is_free = |slot: &Value| slot["state"] == "ready" && slot["occupation"] == "free";
+        let is_at_rest = |slot: &Value| slot["state"] == "ready" || slot["number"] == 1 && slot["state"] == "unhealthy";
+        let is_free = |slot: &Value| slot["occupation"] == "free" && is_at_rest(slot);
         until("all slots are free", PATIENCE * 3, slots, |slots| {
             slots.len() as u64 == SLOTS && slots.iter().all(is_free)
         });
