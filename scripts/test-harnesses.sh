@@ -10,7 +10,7 @@ cd "$(dirname -- "$0")/.."
 python=$(scripts/harnesses.sh --full)
 dir=$(dirname -- "$(dirname -- "$python")")
 if [ -z "${ARENAD_BIN:-}" ]; then
-    # What the tests below need as well: `cargo build` alone would compile everything with other features.
+    # The trainers' tests need this build too. `cargo build` alone would compile everything once more, with other features.
     ${CARGO:-cargo} test --workspace --locked --no-run
     ARENAD_BIN=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)/debug/arenad
 fi

@@ -39,7 +39,7 @@ def test_tasks_of_webarena_need_no_order(client: Client, tmp_path):
     wrong = {**tasks, "webarena.188": "1"}
     study = make_study(ScriptedArgs(answers=wrong), benchmark, client=client, environment="mini")
     sites = {exp.env_args.task_name: exp.env_args.sites for exp in study.exp_args_list}
-    assert sites["webarena.141"] == ["homepage", "map", "shopping"]
+    assert sites["webarena.141"] == ["homepage", "map", "shopping", "wikipedia"]
     assert all(isinstance(exp.env_args, ArenadEnvArgs) and exp.depends_on == () for exp in study.exp_args_list)
     study.run(n_jobs=4, parallel_backend="joblib", n_relaunch=1, exp_root=tmp_path)
     assert rewards(study.dir) == {task: [0.0 if task == "webarena.188" else 1.0] for task in tasks}
