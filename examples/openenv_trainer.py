@@ -26,12 +26,11 @@ class Site:
     def __init__(self) -> None:
         self._client = GenericEnvClient(base_url=URL).sync()
         self._is_done = False
-        self._is_void = False
         self._reward: float | None = None
 
     def reset(self, task: str, **_: object) -> str:
         """Begins an episode in place of the one before, and returns the task and the first page."""
-        self._is_done, self._is_void, self._reward = False, False, None
+        self._is_done, self._reward = False, None
         observation = self._client.reset(task=task).observation
         return f"{observation['intent']}\n\n{observation['text']}"
 
@@ -100,7 +99,7 @@ class Site:
 
     def get_reward(self) -> float | None:
         """Returns the reward, for which an agent that has not stopped is stopped; None if there is no verdict."""
-        if not self._is_done and not self._is_void:
+        if not self._is_done:
             try:
                 self.stop("")
             except RuntimeError as error:
@@ -113,8 +112,8 @@ class Site:
         try:
             result = self._client.step({"action": action})
         except RuntimeError:
-            # The environment failed, and the model did nothing wrong.
-            self._is_void = True
+            # The environment failed, and the model did nothing wrong: there is no reward.
+            self._is_done, self._reward = True, None
             raise
         self._is_done, self._reward = result.done, result.reward
         error = result.observation["error"]

@@ -36,7 +36,7 @@ case $name in handlers- | trainers- | trl- | verifiers-)
         fi
     done
     if [ -z "$python" ]; then
-        echo "harnesses: ${name%-} need Python 3.12; install it, or set ARENAD_HARNESSES_PYTHON to one" >&2
+        echo "harnesses: $1 needs Python 3.12; install it, or set ARENAD_HARNESSES_PYTHON to one" >&2
         exit 2
     fi
     ;;

@@ -100,23 +100,22 @@ impl EpisodeApi {
 
     /// Waits until all slots of these sites are free, and their standbys are ready.
     pub async fn await_rest(&self, sites: &[&str]) {
-        let is_meant = |site: &Value| sites.iter().any(|name| site["name"] == *name);
-        self.await_sites(PATIENCE, |site| !is_meant(site) || is_at_rest(site)).await;
+        self.await_sites(sites, PATIENCE, is_at_rest).await;
     }
 
     /// Waits until sites have a number of slots, all ready.
     pub async fn await_slots(&self, sites: &[&str], number: usize) {
-        let is_meant = |site: &Value| sites.iter().any(|name| site["name"] == *name);
         let is_there = |slots: &Vec<Value>| slots.len() >= number && slots.iter().all(|slot| slot["state"] == "ready");
-        self.await_sites(ALL_SLOTS, |site| !is_meant(site) || site["slots"].as_array().is_some_and(is_there)).await;
+        self.await_sites(sites, ALL_SLOTS, |site| site["slots"].as_array().is_some_and(is_there)).await;
     }
 
-    async fn await_sites(&self, patience: Duration, is_as_wanted: impl Fn(&Value) -> bool) {
+    async fn await_sites(&self, sites: &[&str], patience: Duration, is_as_wanted: impl Fn(&Value) -> bool) {
         let deadline = Instant::now() + patience;
         loop {
             let status = self.get("/v1/status").await;
             let all = status["environments"][0]["sites"].as_array().cloned().unwrap_or_default();
-            if all.iter().all(&is_as_wanted) {
+            let mut wanted = all.iter().filter(|site| sites.iter().any(|name| site["name"] == *name));
+            if wanted.all(&is_as_wanted) {
                 return;
             }
             assert!(Instant::now() < deadline, "the sites do not come to rest: {status:#}");

@@ -25,24 +25,29 @@ pub(super) fn python_with(choice: &[&str]) -> String {
     String::from_utf8(installed.stdout).unwrap().trim().to_owned()
 }
 
+/// Runs a script of `tests/harnesses`, which must succeed, with the packages of a choice, and returns its output.
+#[track_caller]
+pub(super) fn output_of(choice: &[&str], file: &str, args: &[&str], variables: &[(&str, &str)]) -> String {
+    let output = Command::new(python_with(choice))
+        .arg(format!("{}/tests/harnesses/{file}", env!("CARGO_MANIFEST_DIR")))
+        .args(args)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("NO_PROXY", "*")
+        .envs(variables.iter().copied())
+        .output()
+        .expect("python runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
 /// Runs code of a harness with the variables that `arenad env` prints, and others.
 #[track_caller]
 fn harness(world: &World, args: &[&str], others: &[(&str, &str)]) -> Value {
     let printed = world.run(&["env", &world.name, "--for", "browsergym", "--format", "dotenv"]).code(0);
     assert_eq!(printed.err, "", "the variables lead to the reset server");
     let variables = printed.out.lines().map(|line| line.split_once('=').expect("a variable"));
-    let output = Command::new(python())
-        .arg(format!("{}/tests/harnesses/client.py", env!("CARGO_MANIFEST_DIR")))
-        .args(args)
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env("NO_PROXY", "*")
-        .envs(variables)
-        .envs(others.iter().copied())
-        .output()
-        .expect("python runs");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    serde_json::from_slice(&output.stdout).expect("JSON")
+    let variables: Vec<_> = variables.chain(others.iter().copied()).collect();
+    serde_json::from_str(&output_of(&[], "client.py", args, &variables)).expect("JSON")
 }
 
 /// Two sites that are up, with a reset server at the port that the variables name.

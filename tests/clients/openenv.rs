@@ -1,6 +1,5 @@
 //! The environment service, frame by frame: sessions, rewards, and episodes that the environment failed.
 
-use std::process::Command;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
@@ -12,7 +11,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
 use super::browsed::kill_browsers;
-use super::harnesses::python_with;
+use super::harnesses::output_of;
 use super::{EpisodeClient, FREE_WITHIN, kill_container};
 use crate::support::World;
 use crate::support::wait::PATIENCE;
@@ -45,7 +44,7 @@ const WRITE: &str = "goto [http://toy.arena.test/cgi-bin/write?apples]";
 /// A world with an environment service.
 pub(super) struct Service {
     pub(super) world: World,
-    pub(super) port: u16,
+    port: u16,
 }
 
 impl Service {
@@ -65,6 +64,11 @@ impl Service {
         Self { world, port }
     }
 
+    /// Returns the address of the service.
+    pub(super) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
     async fn connect(&self) -> Session {
         let connected = tokio_tungstenite::connect_async(format!("ws://127.0.0.1:{}/ws", self.port)).await;
         Session(connected.expect("a session").0)
@@ -72,7 +76,7 @@ impl Service {
 
     async fn http(&self, method: reqwest::Method, path: &str, body: Option<Value>) -> (u16, Value) {
         let client = Client::builder().no_proxy().build().unwrap();
-        let mut request = client.request(method, format!("http://127.0.0.1:{}{path}", self.port));
+        let mut request = client.request(method, format!("{}{path}", self.url()));
         if let Some(body) = &body {
             request = request.json(body);
         }
@@ -502,14 +506,10 @@ fn openenvs_own_validator_passes_every_check_that_it_implements() {
     plan["reset"]["options"]["environment"] = json!(service.world.name);
     std::fs::write(package.join("validation/runtime.json"), plan.to_string()).unwrap();
     let pid = service.world.run(&["status", "--json"]).code(0).json()["daemon"]["pid"].to_string();
-    let output = Command::new(python_with(&["--openenv"]))
-        .arg(format!("{root}/tests/harnesses/openenv/validate.py"))
-        .args([&format!("http://127.0.0.1:{}", service.port), &package.display().to_string(), &pid])
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .output()
-        .expect("python runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let reports: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let args = [service.url(), package.display().to_string(), pid];
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let reports: Value =
+        serde_json::from_str(&output_of(&["--openenv"], "openenv/validate.py", &args, &[])).expect("JSON");
     let running = &reports["running"];
     assert_eq!((&running["passed"], &running["mode"]), (&json!(true), &json!("simulation")), "{running:#}");
     assert_eq!(running["standard_profile"], "openenv-http/1.x");
@@ -531,15 +531,8 @@ fn openenvs_own_validator_passes_every_check_that_it_implements() {
 #[test]
 fn openenvs_own_client_gets_rewards() {
     let service = Service::up("openenv-client");
-    let output = Command::new(python_with(&["--openenv"]))
-        .arg(format!("{}/tests/harnesses/openenv/client.py", env!("CARGO_MANIFEST_DIR")))
-        .args([&format!("http://127.0.0.1:{}", service.port), "toy.write"])
-        .args(["click [999999]", WRITE, "stop", "new_tab", "--", "stop"])
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .output()
-        .expect("python runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let seen: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let args = [&service.url(), "toy.write", "click [999999]", WRITE, "stop", "new_tab", "--", "stop"];
+    let seen: Value = serde_json::from_str(&output_of(&["--openenv"], "openenv/client.py", &args, &[])).expect("JSON");
     assert_eq!(seen["intent"], "Make the site remember apples");
     assert_eq!(seen["rewards"], json!([1.0, 0.0]), "the second episode began at the baseline: {seen:#}");
     assert_eq!(seen["errors"].as_array().map(Vec::len), Some(1), "an episode that is done: {seen:#}");

@@ -1,35 +1,23 @@
 //! The trainers that use the environment service: NeMo Gym, verifiers and TRL themselves, from PyPI, with scripted models.
 
-use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::harnesses::python_with;
+use super::harnesses::{output_of, python_with};
 use super::openenv::Service;
 use super::{EpisodeClient, kill_container};
-use crate::support::wait::PATIENCE;
+use crate::support::wait::{PATIENCE, within};
 
-/// The time in which packages are installed and the first rollouts run.
-const INSTALLED: Duration = Duration::from_secs(1800);
-const PAUSE: Duration = Duration::from_millis(50);
+/// The time until the first steps of a trainer, whose packages are large, on a slow, busy machine.
+const BEGINNING: Duration = Duration::from_secs(180);
 
 /// A step that solves the task `toy.write`.
 const WRITE: &str = "http://toy.arena.test/cgi-bin/write?apples";
 
-/// Runs a script of a folder of `tests/harnesses` with its packages, and returns the JSON in its last line.
+/// Runs a script of `tests/harnesses` with its packages, and returns the JSON in its last line.
 fn script(choice: &str, file: &str, args: &[&str], variables: &[(&str, &str)]) -> Value {
-    let output = Command::new(python_with(&[choice]))
-        .arg(format!("{}/tests/harnesses/{file}", env!("CARGO_MANIFEST_DIR")))
-        .args(args)
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env("NO_PROXY", "*")
-        .envs(variables.iter().copied())
-        .output()
-        .expect("python runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8_lossy(&output.stdout);
+    let text = output_of(&[choice], file, args, variables);
     serde_json::from_str(text.lines().last().unwrap_or_default()).expect("JSON")
 }
 
@@ -37,7 +25,7 @@ fn script(choice: &str, file: &str, args: &[&str], variables: &[(&str, &str)]) -
 #[ignore = "installs NeMo Gym with ray: `make test-harnesses` runs it"]
 fn nemo_gyms_own_agent_gets_rewards() {
     let service = Service::up("openenv-nemo");
-    let address = format!("http://127.0.0.1:{}", service.port);
+    let address = service.url();
     let run = |task: &str, turns: &[&str]| {
         script("--trainers", "trainers/nemo_gym_agent.py", &[&[address.as_str(), task], turns].concat(), &[])
     };
@@ -60,12 +48,12 @@ fn nemo_gyms_own_agent_gets_rewards() {
 #[ignore = "installs verifiers: `make test-harnesses` runs it"]
 async fn the_openenv_taskset_of_verifiers_gets_rewards_and_an_error_for_a_void_episode() {
     let service = Service::up("openenv-verifiers");
-    let address = format!("http://127.0.0.1:{}", service.port);
+    let address = service.url();
     let folder = service.world.root().join("rollouts");
-    let within = folder.clone();
+    let parent = folder.clone();
     let run = move |name: &str, task: &str, turns: &[&str]| {
-        let into = within.join(name).display().to_string();
-        let cache = within.join("uv").display().to_string();
+        let into = parent.join(name).display().to_string();
+        let cache = parent.join("uv").display().to_string();
         let args = [&[address.as_str(), &into, task], turns].concat();
         script("--verifiers", "verifiers/rollouts.py", &args, &[("UV_CACHE_DIR", &cache)])
     };
@@ -80,7 +68,7 @@ async fn the_openenv_taskset_of_verifiers_gets_rewards_and_an_error_for_a_void_e
         move || run("void", "toy.answer", &["scroll [down]", "wait"])
     });
     let file = folder.join("void/waiting");
-    written(&file).await;
+    within("the model waits", BEGINNING, || file.exists().then_some(()));
     let api = EpisodeClient::of(&service.world);
     let (_, live) = api.get("/v1/episodes?live=true").await;
     kill_container(&service.world);
@@ -105,14 +93,16 @@ async fn trl_learns_from_the_members_of_a_group_whose_episodes_are_not_void() {
     std::fs::create_dir_all(&folder).unwrap();
     let answer = |word: &str| json!([["scroll", { "direction": "down" }], ["stop", { "answer": word }], "I am done."]);
     let turns = json!([answer("toy"), answer("pear"), ["I give up."], [{ "wait": "void" }, ["stop", { "answer": "toy" }], "?"]]);
-    let address = format!("http://127.0.0.1:{}", service.port);
+    let address = service.url();
     let args = [folder.display().to_string(), "toy.answer".to_owned(), turns.to_string()];
+    // The installation of the packages is not part of the time limit.
+    python_with(&["--trl"]);
     let trainer = tokio::task::spawn_blocking(move || {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         script("--trl", "trl/rollouts.py", &args, &[("OPENENV_URL", &address)])
     });
     let file = folder.join("void");
-    let id = written(&file).await;
+    let id = within("a member of the group waits", BEGINNING, || std::fs::read_to_string(&file).ok());
     let api = EpisodeClient::of(world);
     let (_, episode) = api.get(&format!("/v1/episodes/{id}")).await;
     let slot = episode["sites"][0]["slot"].as_u64().unwrap_or_else(|| panic!("a slot: {episode:#}"));
@@ -132,16 +122,4 @@ async fn trl_learns_from_the_members_of_a_group_whose_episodes_are_not_void() {
     assert!(told.contains("void"), "the model is told why: {told}");
     world.run(&["down"]).code(0);
     world.assert_down();
-}
-
-/// Waits for a file, and returns its text.
-async fn written(file: &Path) -> String {
-    let deadline = tokio::time::Instant::now() + INSTALLED;
-    loop {
-        match std::fs::read_to_string(file) {
-            Ok(text) => return text,
-            Err(_) if tokio::time::Instant::now() < deadline => tokio::time::sleep(PAUSE).await,
-            Err(error) => panic!("{}: {error}", file.display()),
-        }
-    }
 }

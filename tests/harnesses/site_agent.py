@@ -45,12 +45,16 @@ def action(step: Step, observation: dict[str, Any]) -> str:
     verb, target, *rest = step
     if verb == "goto":
         return f"goto [{urljoin(observation['url'], target)}]"
-    lines = iter(observation["text"].splitlines())
+    return " ".join([verb, *(f"[{word}]" for word in [id_of(observation["text"], target), *rest])])
+
+
+def id_of(page: str, target: str) -> str:
+    """Returns the id of an element in an accessibility tree."""
+    lines = iter(page.splitlines())
     for part in target.split(" >> "):
         line = next((line for line in lines if part in line), None)
-        assert line is not None, f"no {target} in:\n{observation['text']}"
-    element = line.strip().partition("]")[0].removeprefix("[")
-    return " ".join([verb, *(f"[{word}]" for word in [element, *rest])])
+        assert line is not None, f"no {target} in:\n{page}"
+    return line.strip().partition("]")[0].removeprefix("[")
 
 
 def accomplish(environment: Environment, task: str) -> float | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from arenad import Client
+from site_agent import id_of
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = ROOT / "examples"
@@ -44,12 +45,6 @@ def test_the_suite_of_playwright_has_an_episode_for_each_test(client: Client):
     assert told.splitlines()[-1].startswith("4 passed"), told
     assert len(client.episodes()) == known + 4
     assert os.listdir(EXAMPLES / "playwright_suite").count("test-results") == 0
-
-
-def id_of(page: str, element: str) -> str:
-    """Returns the id of an element in an observation."""
-    line = next(line for line in page.splitlines() if element in line)
-    return line.strip().partition("]")[0].removeprefix("[")
 
 
 class RecordedModel(HTTPServer):

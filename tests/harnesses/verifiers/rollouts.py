@@ -19,6 +19,8 @@ from typing import Any
 
 import tomli_w
 
+PATIENCE = 120.0
+
 
 class ScriptedModel(BaseHTTPRequestHandler):
     """A model server that streams one entry of the script after the other, and the last one from then on."""
@@ -31,7 +33,8 @@ class ScriptedModel(BaseHTTPRequestHandler):
         reply = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         if reply == "wait":
             self.waiting.touch()
-            while self.waiting.exists():
+            deadline = time.monotonic() + PATIENCE
+            while self.waiting.exists() and time.monotonic() < deadline:
                 time.sleep(0.05)
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
         choices: list[dict[str, Any]] = [
