@@ -10,6 +10,8 @@ mod arena;
 #[expect(dead_code, reason = "the evaluations use the rest")]
 mod browser;
 mod digest;
+#[path = "support/family.rs"]
+mod family;
 #[path = "support/hostile/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "it has servers of other protocols too")]
 mod hostile_servers;

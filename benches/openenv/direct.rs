@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use arenad_agent_browser::{BrowserPool, BrowserSettings, EpisodeBrowser, ObservationKind, UploadFiles, Viewport};
+use arenad_agent_browser::{BlankBrowser, BrowserPool, BrowserSettings, EpisodeBrowser};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
@@ -30,19 +30,10 @@ impl DirectBrowser {
         let (proxy_address, proxy) = open_proxy().await;
         let folder = tempfile::tempdir().expect("a folder");
         let pool = BrowserPool::new(folder.path().join("browsers"));
-        let settings = BrowserSettings {
-            proxy: proxy_address,
-            viewport: Viewport::default(),
-            observation: ObservationKind::AccessibilityTree,
-            is_viewport_only: false,
-            has_screenshot: false,
-            lists_elements: false,
-            cookies: Vec::new(),
-            files: UploadFiles::default(),
-            reaches_replays: false,
-        };
+        let settings = BrowserSettings::default();
         let seat = pool.seat().await.expect("a browser starts");
-        let (mut browser, error) = EpisodeBrowser::open(seat, settings, Some(url)).await.expect("it opens");
+        let blank = BlankBrowser::make(seat, &proxy_address).await.expect("it is made");
+        let (mut browser, error) = EpisodeBrowser::open(blank, settings, Some(url)).await.expect("it opens");
         assert_eq!(error, None, "{url}");
         let lines = browser.observe().await.expect("an observation").text.lines().count();
         Self { browser, lines, pool, proxy, _folder: folder }

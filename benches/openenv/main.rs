@@ -2,7 +2,7 @@
 //! beyond the browser itself, and many sessions at once.
 //!
 //! Run with `cargo bench --bench openenv` or `make bench`. Needs Chromium. ARENAD_BENCH_RESETS: resets of a session that is
-//! alone (100). ARENAD_BENCH_STEPS: steps of each kind (100). ARENAD_BENCH_SESSIONS: sessions at once (8).
+//! alone, of each site (10). ARENAD_BENCH_STEPS: steps of each kind (100). ARENAD_BENCH_SESSIONS: sessions at once (8).
 //! ARENAD_BENCH_SECONDS: their duration (600).
 
 #[expect(dead_code, reason = "the tests use the rest")]
@@ -17,6 +17,8 @@ mod cost;
 mod direct;
 #[path = "../reset/disk.rs"]
 mod disk;
+#[path = "../../tests/support/family.rs"]
+mod family;
 #[expect(dead_code, reason = "the benchmark of episodes uses the rest")]
 #[path = "../reset/figures.rs"]
 mod figures;
@@ -35,14 +37,14 @@ use client::EpisodeApi;
 use disk::{end, own_disk};
 use figures::setting;
 
-/// The site of all episodes.
+/// The site of most episodes.
 pub const SITE: &str = "shopping";
 
 /// The task of all episodes that have one: it signs its account in.
 pub const TASK: &str = "shopping.order-total.1";
 
 fn main() {
-    let resets = setting("ARENAD_BENCH_RESETS", 100);
+    let resets = setting("ARENAD_BENCH_RESETS", 10);
     let steps = setting("ARENAD_BENCH_STEPS", 100);
     let sessions = setting("ARENAD_BENCH_SESSIONS", 8);
     let seconds = setting("ARENAD_BENCH_SECONDS", 600);
@@ -51,8 +53,9 @@ fn main() {
 
     let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port();
     let address = format!("127.0.0.1:{port}");
-    let variables = [("ARENAD_OPENENV", address.as_str()), ("ARENAD_COMPAT", "127.0.0.1:0")];
-    // The shop is the first site, and has a slot for each session from the beginning, beside slot 1 for people.
+    // The shop is the first site, and has a slot for each session from the beginning, beside slot 1 for people. The other
+    // sites have one slot for sessions.
+    let variables = [("ARENAD_OPENENV", address.as_str()), ("ARENAD_COMPAT", "127.0.0.1:0"), ("ARENAD_SLOTS", "2")];
     let declared = "slots: { min: 1, max: \"${ARENAD_SLOTS:-1}\" }";
     let number = sessions + 1;
     let slots = format!("slots: {{ min: {number}, max: {number} }}");
@@ -60,7 +63,7 @@ fn main() {
     let arena = Arena::prepared_with(&variables, own_disk, edit);
     let api = EpisodeApi::of(&arena.state_dir());
     runtime.block_on(api.await_slots(&[SITE], number));
-    runtime.block_on(resets::measure(&api, port, resets));
+    runtime.block_on(resets::measure(&arena, &api, port, resets));
     runtime.block_on(steps::compare(&arena, &api, port, steps));
     sessions::run(&arena, &runtime, &api, port, (sessions, seconds));
     end(arena);

@@ -8,6 +8,9 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
+/// The error of a session whose connection has ended.
+pub const CLOSED: &str = "the session has ended";
+
 /// A session; its episode ends when it is dropped.
 pub struct Session(WebSocketStream<MaybeTlsStream<TcpStream>>);
 
@@ -29,9 +32,9 @@ impl Session {
     /// Errors: the text of an error frame.
     async fn ask(&mut self, request: Value) -> Result<Answer, String> {
         let begun = Instant::now();
-        self.0.send(Message::text(request.to_string())).await.map_err(|error| error.to_string())?;
+        self.0.send(Message::text(request.to_string())).await.map_err(|error| format!("{CLOSED}: {error}"))?;
         loop {
-            let message = self.0.next().await.ok_or("the session has ended")?.map_err(|error| error.to_string())?;
+            let message = self.0.next().await.ok_or(CLOSED)?.map_err(|error| format!("{CLOSED}: {error}"))?;
             if let Message::Text(text) = message {
                 let took = begun.elapsed().as_secs_f64() * 1e3;
                 let mut answer: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;

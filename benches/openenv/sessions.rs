@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use procfs::process::Process;
 use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
@@ -10,12 +11,16 @@ use tokio::task::JoinSet;
 use crate::arena::Arena;
 use crate::client::EpisodeApi;
 use crate::cost::Held;
+use crate::family::family;
 use crate::figures::quantile;
-use crate::session::Session;
+use crate::session::{CLOSED, Session};
 use crate::{SITE, TASK};
 
 /// The number of steps of an episode before `stop`.
 const STEPS: usize = 5;
+
+/// The pause before a session whose connection was lost is followed by another one.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// The times of a run in milliseconds, and the errors.
 #[derive(Default)]
@@ -68,9 +73,12 @@ async fn client(port: u16, times: Arc<Mutex<Times>>, until: Instant) {
     let mut session = Session::open(port).await;
     while Instant::now() < until {
         if let Err(error) = episode(&mut session, &times).await {
+            let is_closed = error.contains(CLOSED);
             times.lock().expect("no panic").errors.push(error);
-            // A session whose connection was lost is followed by another one.
-            session = Session::open(port).await;
+            if is_closed {
+                tokio::time::sleep(PAUSE).await;
+                session = Session::open(port).await;
+            }
         }
     }
 }
@@ -92,12 +100,13 @@ async fn episode(session: &mut Session, times: &Mutex<Times>) -> Result<(), Stri
 
 /// Returns the memory of the browsers' processes in megabytes. Pages that they share count once.
 fn browsers_memory(arena: &Arena) -> f64 {
-    let folder = arena.state_dir().join("browsers").display().to_string();
-    let processes = procfs::process::all_processes().expect("processes").flatten();
-    let is_browser = |process: &procfs::process::Process| {
-        process.cmdline().is_ok_and(|words| words.iter().any(|word| word.contains(&folder)))
+    let family = family(vec![arena.daemon().as_raw_nonzero().get()]);
+    let is_browser = |process: &Process| {
+        let program = process.cmdline().ok().and_then(|words| words.into_iter().next()).unwrap_or_default();
+        program.contains("chrom") || program.contains("headless")
     };
     // A process may have ended meanwhile.
+    let processes = family.into_iter().filter_map(|pid| Process::new(pid).ok());
     let parts = processes.filter(is_browser).filter_map(|process| {
         let memory = process.smaps_rollup().ok()?;
         memory.memory_map_rollup.0.first()?.extension.map.get("Pss").copied()

@@ -52,6 +52,7 @@ mod turkle;
 mod up;
 mod verdict;
 mod verify;
+mod workflow;
 
 use clap::FromArgMatches;
 
@@ -106,6 +107,7 @@ async fn dispatch(cli: &Cli) -> Result<u8, CommandFailure> {
         CliCommand::Queue => episode::queue(global).await,
         CliCommand::Tasks(command) => tasks::run(global, command).await,
         CliCommand::Turkle(command) => turkle::run(global, command).await,
+        CliCommand::Workflow(command) => workflow::run(global, command).await,
         CliCommand::Images(command) => images::run(global, command).await,
         CliCommand::Verdict(command) => verdict::run(global, command).await,
         CliCommand::Df(args) => df::run(global, args).await,

@@ -113,3 +113,16 @@ async fn a_browser_that_dies_is_lost_and_the_next_one_starts() {
     assert!(next.observe().await.expect("an observation").text.contains("Your basket"));
     stage.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_site_that_does_not_answer_is_a_failure_of_the_action_and_not_of_the_browser() {
+    let stage = Stage::new().await;
+    let mut browser = stage.open("").await;
+    let outcome = tried(&mut browser, &format!("goto [{SITE}never]"), "").await;
+    assert_eq!(outcome.error.map(|error| error.to_string()).as_deref(), Some("Timeout 30000ms exceeded."));
+    assert_eq!(outcome.observation.url(), SITE, "the page that was there stays");
+    let begun = std::time::Instant::now();
+    let basket = act(&mut browser, "click [ID]", "link 'Basket'").await;
+    assert!(basket.url().ends_with("/basket") && begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+    stage.close().await;
+}

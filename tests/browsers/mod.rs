@@ -1,5 +1,6 @@
 //! The browser of an agent: a real Chromium on pages of a server in the test, which takes the place of the episode proxy.
 
+mod acted;
 mod actions;
 mod marks;
 mod observations;
@@ -8,8 +9,7 @@ mod recorded;
 mod uploads;
 
 use arenad_agent_browser::{
-    BrowserCookie, BrowserPool, BrowserSettings, EpisodeBrowser, Observation, ObservationKind, StepOutcome,
-    UploadFiles, Viewport,
+    BlankBrowser, BrowserCookie, BrowserPool, BrowserSettings, EpisodeBrowser, Observation, StepOutcome,
 };
 use tempfile::TempDir;
 
@@ -33,17 +33,7 @@ impl Stage {
     }
 
     fn settings(&self) -> BrowserSettings {
-        BrowserSettings {
-            proxy: format!("http://{}", self.server.address),
-            viewport: Viewport::default(),
-            observation: ObservationKind::AccessibilityTree,
-            is_viewport_only: false,
-            has_screenshot: false,
-            lists_elements: false,
-            cookies: Vec::new(),
-            files: UploadFiles::default(),
-            reaches_replays: false,
-        }
+        BrowserSettings::default()
     }
 
     /// Opens a browser at a path of the site.
@@ -52,10 +42,16 @@ impl Stage {
     }
 
     async fn open_with(&self, settings: BrowserSettings, url: &str) -> EpisodeBrowser {
-        let seat = self.pool.seat().await.expect("a browser starts");
-        let (browser, error) = EpisodeBrowser::open(seat, settings, Some(url)).await.expect("it opens");
+        let blank = self.blank().await;
+        let (browser, error) = EpisodeBrowser::open(blank, settings, Some(url)).await.expect("it opens");
         assert_eq!(error, None, "{url}");
         browser
+    }
+
+    /// Makes a browser whose proxy is the server of the pages.
+    async fn blank(&self) -> BlankBrowser {
+        let seat = self.pool.seat().await.expect("a browser starts");
+        BlankBrowser::make(seat, &format!("http://{}", self.server.address)).await.expect("it is made")
     }
 
     async fn close(self) {

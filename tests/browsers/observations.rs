@@ -89,6 +89,23 @@ async fn pages_are_seen_when_they_have_come_to_rest() {
     stage.close().await;
 }
 
+/// A page is observed ahead, while its quiet time passes. Its timers change it during that time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_that_change_while_they_are_observed_are_observed_again() {
+    let stage = Stage::new().await;
+    let mut browser = stage.open("").await;
+    for change in ["text", "value", "shadow"] {
+        let seen = act(&mut browser, &format!("goto [{SITE}timer?{change}]"), "").await;
+        assert!(seen.text.contains("after"), "{change}: {}", seen.text);
+    }
+    let seen = act(&mut browser, &format!("goto [{SITE}timer?place]"), "").await;
+    let text = &seen.elements[&id_of(&seen, "StaticText 'before'")];
+    assert!(text.bounds.is_some_and(|bounds| bounds.y > 40.0), "{text:?}");
+    let seen = act(&mut browser, &format!("goto [{SITE}timer?tab]"), "").await;
+    assert_eq!(seen.tabs.len(), 2, "{}", seen.text);
+    stage.close().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn browsers_of_one_process_share_nothing() {
     let stage = Stage::new().await;
@@ -125,9 +142,9 @@ async fn several_addresses_are_opened_in_tabs() {
     let mut browser = stage.open_with(stage.settings(), &format!("{SITE} |AND| {SITE}basket")).await;
     let seen = browser.observe().await.expect("an observation");
     assert!(seen.text.starts_with("Tab 0 (current): One Stop Market | Tab 1: Basket\n\n"), "{}", seen.text);
-    let seat = stage.pool.seat().await.expect("a browser");
+    let blank = stage.blank().await;
     let (mut browser, error) =
-        EpisodeBrowser::open(seat, stage.settings(), Some("file:///etc/passwd")).await.expect("it opens");
+        EpisodeBrowser::open(blank, stage.settings(), Some("file:///etc/passwd")).await.expect("it opens");
     let refused = "Protocol error (Page.navigate): Cannot navigate to invalid URL";
     assert_eq!(error.map(|error| error.to_string()).as_deref(), Some(refused));
     assert_eq!(browser.observe().await.expect("an observation").url(), "about:blank");

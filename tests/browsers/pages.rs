@@ -61,6 +61,13 @@ const UPLOAD: &str = r#"<!doctype html><title>Upload</title>
     };
 </script>"#;
 
+/// Fields of a form, a button with a picture, and a button in a shadow tree.
+const FIELDS: &str = r#"<!doctype html><html><head><title>Fields</title></head><body>
+<form action="/search"><input name="name" aria-label="Name"><input type="password" aria-label="Password"><button>Go</button></form>
+<button type="button" title="Close"><svg width="10" height="10"></svg></button>
+<div id="host"></div><script>host.attachShadow({ mode: 'open' }).innerHTML = '<button>Inside</button>';</script>
+</body></html>"#;
+
 async fn page(request: Request) -> Response {
     let (path, query) = (request.uri().path().to_owned(), request.uri().query().unwrap_or_default().to_owned());
     let titled = |title: &str, body: &str| Html(format!("<title>{title}</title>{body}")).into_response();
@@ -68,6 +75,7 @@ async fn page(request: Request) -> Response {
         "/" => Html(SHOP).into_response(),
         "/basket" => titled("Basket", "<h1>Your basket</h1>"),
         "/new" => titled("Offers", "<h1>All offers</h1>"),
+        "/fields" => Html(FIELDS).into_response(),
         "/upload" => Html(UPLOAD).into_response(),
         "/uploaded" => {
             let body = axum::body::to_bytes(request.into_body(), 1 << 20).await.expect("a body");
@@ -83,6 +91,20 @@ async fn page(request: Request) -> Response {
             "Late",
             "<p id=p>before</p><script>setTimeout(() => fetch('/slow').then(() => p.textContent = 'fetched'), 50)</script>",
         ),
+        "/timer" => {
+            let change = match query.as_str() {
+                "text" => "p.firstChild.data = 'after'",
+                "value" => "i.value = 'after'",
+                "tab" => "open('/after')",
+                "shadow" => "d.shadowRoot.textContent = 'after'",
+                // A style sheet moves elements and leaves the document as it is.
+                _ => "s.replaceSync('p { padding-top: 40px }'); document.adoptedStyleSheets = [s]",
+            };
+            let script = format!(
+                "const s = new CSSStyleSheet(); d.attachShadow({{ mode: 'open' }}).textContent = 'x'; setTimeout(() => {{ {change} }}, 100)"
+            );
+            titled("Timer", &format!("<p id=p>before</p><input id=i><div id=d></div><script>{script}</script>"))
+        }
         "/poll" => titled("Poll", "<p>polls</p><script>fetch('/never')</script>"),
         "/never" => std::future::pending().await,
         "/alert" => titled("Alert", "<button onclick=\"alert('x'); this.textContent = 'alerted'\">Warn</button>"),

@@ -11,23 +11,23 @@ use super::{EpisodeClient, id};
 use crate::support::wait::PATIENCE;
 use crate::support::{World, until};
 
-const VISIT: &str = "http://toy.arena.test/cgi-bin/visit";
+pub(super) const VISIT: &str = "http://toy.arena.test/cgi-bin/visit";
 
 /// A world whose site has up to four slots, the first of which is of people.
-fn world(label: &str) -> World {
+pub(super) fn world(label: &str) -> World {
     let world = World::single(label);
     world.edit("environment", "title: Toy", "title: Toy\n    slots: { min: 1, max: 4 }");
     world
 }
 
 /// The browser of an episode.
-struct Browsed<'a> {
+pub(super) struct Browsed<'a> {
     api: &'a EpisodeClient,
-    id: String,
+    pub(super) id: String,
 }
 
 impl<'a> Browsed<'a> {
-    async fn start(api: &'a EpisodeClient, request: Value) -> Self {
+    pub(super) async fn start(api: &'a EpisodeClient, request: Value) -> Self {
         let mut request = request;
         request["sites"] = json!(["toy"]);
         request["wait_seconds"] = json!(120);
@@ -38,13 +38,13 @@ impl<'a> Browsed<'a> {
         self.api.ask(method, &format!("/v1/episodes/{}/browser{action}", self.id), body).await
     }
 
-    async fn reset(&self, body: Value) -> Value {
+    pub(super) async fn reset(&self, body: Value) -> Value {
         let (status, step) = self.ask(Method::POST, "/reset", Some(body)).await;
         assert_eq!(status, 200, "{step:#}");
         step
     }
 
-    async fn act(&self, action: &str) -> Value {
+    pub(super) async fn act(&self, action: &str) -> Value {
         let (status, step) = self.ask(Method::POST, "/step", Some(json!({ "action": action }))).await;
         assert_eq!(status, 200, "{action}: {step:#}");
         step
@@ -56,7 +56,7 @@ fn text(step: &Value) -> &str {
 }
 
 /// Returns the id of the element whose line contains a text.
-fn element(step: &Value, contained: &str) -> String {
+pub(super) fn element(step: &Value, contained: &str) -> String {
     let line = text(step).lines().find(|line| line.contains(contained));
     let line = line.unwrap_or_else(|| panic!("no {contained}: {}", text(step))).trim_start();
     line.trim_start_matches('[').split(']').next().unwrap_or_default().to_owned()

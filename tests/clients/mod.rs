@@ -22,6 +22,7 @@ mod python;
 mod recorded;
 mod replayed;
 mod trainers;
+mod trajectories;
 
 use std::time::Duration;
 

@@ -177,13 +177,12 @@ fn broken_folders_are_named_with_their_places() {
 }
 
 #[test]
-fn episodes_are_judged_for_this_benchmark_alone() {
+fn episodes_are_judged_for_these_benchmarks_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let other = arenad(folder.path(), &["eval", "--benchmark", "webcanvas", "--episode", "e"]);
+    let other = arenad(folder.path(), &["eval", "--benchmark", "webarena", "--episode", "e"]);
     assert_eq!(other.status.code(), Some(2));
-    assert!(
-        String::from_utf8_lossy(&other.stderr).contains("--episode judges tasks of turkingbench, not of webcanvas")
-    );
+    let refusal = "--episode judges tasks of webcanvas and turkingbench, not of webarena";
+    assert!(String::from_utf8_lossy(&other.stderr).contains(refusal), "{other:?}");
     let unknown = ["eval", "--benchmark", "turkingbench", "--episode", "e", "--task", "Boat Tags/9"];
     let unknown = arenad(folder.path(), &unknown);
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("Boat Tags/0 to Boat Tags/2"), "{unknown:?}");

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{is_environment_fault, locate, locate_with, refused, value};
 use crate::arena::Arena;
+use crate::family::family;
 
 const PROFILE: &str = "/accounts/profile/";
 
@@ -70,25 +71,12 @@ pub fn the_browser_comes_back_and_leaves_nothing(arena: &Arena) {
 /// The processes of the arena's browser: the sandbox, recognized by its profile, and all its descendants.
 fn browsers(arena: &Arena) -> Vec<rustix::process::Pid> {
     let profile = arena.state_dir().join("locators/browser/profile").display().to_string();
-    let all: Vec<_> = procfs::process::all_processes().expect("processes").flatten().collect();
-    let is_cage = |process: &&procfs::process::Process| {
+    let all = procfs::process::all_processes().expect("processes").flatten();
+    let is_cage = |process: &procfs::process::Process| {
         process.cmdline().is_ok_and(|words| words.iter().any(|word| word.contains(&profile)))
     };
-    let mut found: Vec<i32> = all.iter().filter(is_cage).map(|process| process.pid).collect();
-    let parents: Vec<(i32, i32)> =
-        all.iter().filter_map(|process| Some((process.pid, process.stat().ok()?.ppid))).collect();
-    let mut next = 0;
-    while let Some(parent) = found.get(next).copied() {
-        found.extend(
-            parents
-                .iter()
-                .filter(|(pid, of)| *of == parent && !found.contains(pid))
-                .map(|(pid, _)| *pid)
-                .collect::<Vec<_>>(),
-        );
-        next += 1;
-    }
-    found.into_iter().filter_map(rustix::process::Pid::from_raw).collect()
+    let cages = all.filter(is_cage).map(|process| process.pid).collect();
+    family(cages).into_iter().filter_map(rustix::process::Pid::from_raw).collect()
 }
 
 /// Checks that the browser lacks the rights that a compromised page would use.
@@ -321,14 +309,18 @@ fn workers(arena: &Arena) -> Vec<String> {
         .collect()
 }
 
-/// Temporary files of workers, and copies of databases.
+/// Temporary files of workers, and copies of databases. Files that are older than the arena are those of killed tests.
 fn remains(arena: &Arena) -> Vec<std::path::PathBuf> {
     use std::os::unix::fs::MetadataExt;
     /// The value is the one in `confined/child.rs`.
     const WORKER_USER: u32 = 1_893_000_002;
     let entries = |folder: std::path::PathBuf| std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let temporary =
-        entries("/tmp".into()).filter(|entry| entry.metadata().is_ok_and(|found| found.uid() == WORKER_USER));
+    // The folder has changed once, when the first daemon made its own.
+    let folder = arena.state_dir().parent().expect("a folder").metadata().expect("the arena's folder");
+    let is_new =
+        |found: &std::fs::Metadata| (found.mtime(), found.mtime_nsec()) >= (folder.mtime(), folder.mtime_nsec());
+    let temporary = entries("/tmp".into())
+        .filter(|entry| entry.metadata().is_ok_and(|found| found.uid() == WORKER_USER && is_new(&found)));
     let copies = entries(arena.state_dir().join("locators/databases"));
     temporary.chain(copies).map(|entry| entry.path()).collect()
 }

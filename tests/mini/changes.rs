@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::arena::Arena;
+use crate::arena::shared::SharedArena;
 
 /// Returns the changes of a site, without what differs between runs.
 fn changes(arena: &Arena, site: &str, options: &[&str]) -> Value {
@@ -80,7 +81,7 @@ async fn writes_to_the_shop_are_named_by_table_and_key_until_the_reset() {
 
 #[tokio::test]
 async fn the_changes_of_an_episode_are_named_on_all_of_its_sites() {
-    let arena = Arena::up(&["shopping", "reddit", "wikipedia"]);
+    let arena = SharedArena::with(&["shopping", "reddit", "wikipedia"]);
     let started = arena.json(&["episode", "start", "shopping", "reddit", "wikipedia", "--json"]);
     let id = started["episode"]["id"].as_str().expect("an id").to_owned();
     arena.sql("shopping", "update catalogue_product set title = 'Lamp' where id = 7");

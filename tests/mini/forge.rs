@@ -2,14 +2,14 @@
 //! its image is built twice and compared.
 
 use super::second_build::{DataScripts, assert_equals_first};
-use crate::arena::Arena;
+use crate::arena::shared::SharedArena;
 use crate::browser::{BrowserTab, HeadlessBrowser};
 
 const PROJECT: &str = "/byteblaze/heronry";
 
 #[tokio::test]
 async fn an_issue_and_a_merged_pull_request_are_undone() {
-    let arena = Arena::up(&["gitlab"]);
+    let arena = SharedArena::with(&["gitlab"]);
     let before = arena.exec("gitlab", &["/srv/forge/dump"]);
     let browser = HeadlessBrowser::start().await;
     let page = browser.page(&arena.url("gitlab")).await;
@@ -78,7 +78,7 @@ async fn merge_request(page: &BrowserTab, origin: &str) {
 /// The image contains one build of all data; the test makes a second build in a fresh container and compares them.
 #[test]
 fn two_builds_from_nothing_give_the_same_forge() {
-    let arena = Arena::up(&["gitlab"]);
+    let arena = SharedArena::with(&["gitlab"]);
     let scripts = DataScripts { build: "/srv/forge/build-db.sh", dump: "/srv/forge/dump", lines: 5000 };
     assert_equals_first(&arena, "gitlab", &scripts);
 }

@@ -2,6 +2,7 @@
 
 use super::second_build::{DataScripts, assert_equals_first};
 use crate::arena::Arena;
+use crate::arena::shared::SharedArena;
 use crate::browser::{BrowserTab, HeadlessBrowser};
 
 const MEMBER: (&str, &str) = ("MarvelsGrantMan136", "test1234");
@@ -13,7 +14,7 @@ const POST: &str = "#posting-mount .btn-primary:not([disabled])";
 
 #[tokio::test]
 async fn a_thread_a_reply_and_a_like_are_undone() {
-    let arena = Arena::up(&["reddit"]);
+    let arena = SharedArena::with(&["reddit"]);
     let before = dump(&arena);
     let browser = HeadlessBrowser::start().await;
 
@@ -44,7 +45,7 @@ async fn a_thread_a_reply_and_a_like_are_undone() {
 /// The image contains one build of the data; the test makes a second build in a fresh container and compares them.
 #[test]
 fn two_builds_from_nothing_give_the_same_forum() {
-    let arena = Arena::up(&["reddit"]);
+    let arena = SharedArena::with(&["reddit"]);
     let scripts = DataScripts { build: "/srv/forum/build-db.sh", dump: "/srv/forum/dump", lines: 10_000 };
     assert_equals_first(&arena, "reddit", &scripts);
 }

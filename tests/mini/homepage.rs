@@ -3,13 +3,14 @@
 
 use super::second_build::{DataScripts, assert_equals_first};
 use crate::arena::Arena;
+use crate::arena::shared::SharedArena;
 use crate::browser::HeadlessBrowser;
 
 const DUMP: &str = "/srv/homepage/dump";
 
 #[tokio::test]
 async fn a_note_that_was_written_is_undone() {
-    let arena = Arena::up(&["homepage"]);
+    let arena = SharedArena::with(&["homepage"]);
     let before = arena.exec("homepage", &[DUMP]);
     let browser = HeadlessBrowser::start().await;
     let home = arena.url("homepage");
@@ -41,7 +42,7 @@ async fn a_note_that_was_written_is_undone() {
 /// Ports, paths and passwords are in the definition and repeated in the page's own files.
 #[tokio::test]
 async fn it_lists_the_sites_and_accounts_of_the_definition() {
-    let arena = Arena::up(&["homepage"]);
+    let arena = SharedArena::with(&["homepage"]);
     let definition = arena.json(&["config", "mini", "--json"]);
     let sites = definition["environment"]["sites"].as_object().expect("sites");
     let home = page(&arena, "/").await;
@@ -65,7 +66,7 @@ async fn page(arena: &Arena, path: &str) -> String {
 
 #[test]
 fn two_builds_from_nothing_are_equal() {
-    let arena = Arena::up(&["homepage"]);
+    let arena = SharedArena::with(&["homepage"]);
     let scripts = DataScripts { build: "/srv/homepage/build-db.sh", dump: DUMP, lines: 10 };
     assert_equals_first(&arena, "homepage", &scripts);
 }

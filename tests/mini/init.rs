@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::arena::Arena;
+use crate::arena::shared::SharedArena;
 
 /// The time limit for a server to start and to answer.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -60,7 +60,7 @@ fn propose(compose: &str, image: &str, expected: &str) -> String {
 
 #[test]
 fn the_database_with_tables_is_proposed() {
-    let arena = Arena::up(&["map", "shopping"]);
+    let arena = SharedArena::with(&["map", "shopping"]);
     let image = arena.image("map-db");
     let compose = format!(
         "services:

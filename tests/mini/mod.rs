@@ -23,6 +23,7 @@ mod shop_browsed;
 mod turking;
 mod turkle;
 mod wiki;
+mod workflows;
 
 use std::process::Command;
 use std::time::Instant;
@@ -30,6 +31,7 @@ use std::time::Instant;
 use self::hammer::Hammer;
 use self::second_build::{DataScripts, assert_equals_first};
 use crate::arena::Arena;
+use crate::arena::shared::SharedArena;
 
 /// The number of rounds in which the shops are damaged and reset. Long runs are those of `tests/resets`.
 const ROUNDS: usize = 12;
@@ -91,7 +93,7 @@ impl Photo {
 /// The image contains one build of the database; the test makes a second build in a fresh container and compares them.
 #[test]
 fn two_builds_from_nothing_give_the_same_database() {
-    let arena = Arena::up(&["shopping"]);
+    let arena = SharedArena::with(&["shopping"]);
     let dump = "/srv/shop/db-dump && cd /data/media && find . -type f | sort | xargs sha256sum";
     let scripts = DataScripts { build: "/srv/shop/build-db.sh", dump, lines: 5000 };
     assert_equals_first(&arena, "shopping", &scripts);

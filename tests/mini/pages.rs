@@ -2,6 +2,7 @@
 //! that new users see first: pickers of the forge, the shop's dashboard, faces, dates.
 
 use crate::arena::Arena;
+use crate::arena::shared::SharedArena;
 use crate::browser::{BrowserTab, HeadlessBrowser, Observer};
 
 /// A browser that opens pages of a site and collects their errors.
@@ -67,7 +68,7 @@ impl BrowserVisit {
 
 #[tokio::test]
 async fn pages_of_the_shop_are_whole() {
-    let arena = Arena::up(&["shopping"]);
+    let arena = SharedArena::with(&["shopping"]);
     let mut visit = BrowserVisit::to(&arena, "shopping").await;
     visit.see(&["/", "/catalogue/", "/catalogue/category/electronics_1/", "/search/?q=larkmoor", "/basket/"]).await;
     visit.page.open(&format!("{}/catalogue/?page=2", visit.origin)).await;
@@ -94,7 +95,7 @@ async fn pages_of_the_shop_are_whole() {
 
 #[tokio::test]
 async fn pages_of_the_back_office_are_whole() {
-    let arena = Arena::up(&["shopping_admin"]);
+    let arena = SharedArena::with(&["shopping_admin"]);
     let mut visit = BrowserVisit::to(&arena, "shopping_admin").await;
     let fields = [("input[name=username]", "admin"), ("input[name=password]", "admin1234")];
     visit.sign_in("/admin", &fields, "button[type=submit]", "document.body.innerText.includes('Dashboard')").await;
@@ -110,7 +111,7 @@ async fn pages_of_the_back_office_are_whole() {
 
 #[tokio::test]
 async fn pages_of_the_wiki_are_whole() {
-    let arena = Arena::up(&["wikipedia"]);
+    let arena = SharedArena::with(&["wikipedia"]);
     let mut visit = BrowserVisit::to(&arena, "wikipedia").await;
     let search = "/search?content=arena_en_all&pattern=museum";
     for page in ["/arena_en_all/A/Larkmoor_County.html", "/arena_en_all/A/Port_Elsing.html", search, "/"] {
@@ -133,7 +134,7 @@ async fn pages_of_the_wiki_are_whole() {
 
 #[tokio::test]
 async fn pages_of_the_forum_are_whole() {
-    let arena = Arena::up(&["reddit"]);
+    let arena = SharedArena::with(&["reddit"]);
     let mut visit = BrowserVisit::to(&arena, "reddit").await;
     visit
         .see(&[
@@ -160,7 +161,7 @@ async fn pages_of_the_forum_are_whole() {
 
 #[tokio::test]
 async fn pages_of_turkle_are_whole() {
-    let arena = Arena::up(&["turkle"]);
+    let arena = SharedArena::with(&["turkle"]);
     let mut visit = BrowserVisit::to(&arena, "turkle").await;
     visit.see(&["/"]).await;
     let text = visit.page.text().await;
@@ -180,7 +181,7 @@ async fn pages_of_turkle_are_whole() {
 
 #[tokio::test]
 async fn pages_of_the_homepage_are_whole() {
-    let arena = Arena::up(&["homepage"]);
+    let arena = SharedArena::with(&["homepage"]);
     let mut visit = BrowserVisit::to(&arena, "homepage").await;
     visit
         .see(&[
@@ -203,7 +204,7 @@ async fn pages_of_the_homepage_are_whole() {
 
 #[tokio::test]
 async fn pages_of_the_map_are_whole() {
-    let arena = Arena::up(&["map"]);
+    let arena = SharedArena::with(&["map"]);
     let mut visit = BrowserVisit::to(&arena, "map").await;
     visit.see(&["/", "/search?query=museums+in+Port+Elsing", "/#map=13/47.32/-32.40", "/directions"]).await;
     // The tiles of the first views are in the image.
@@ -215,7 +216,7 @@ async fn pages_of_the_map_are_whole() {
 
 #[tokio::test]
 async fn pages_of_the_forge_are_whole() {
-    let arena = Arena::up(&["gitlab"]);
+    let arena = SharedArena::with(&["gitlab"]);
     let mut visit = BrowserVisit::to(&arena, "gitlab").await;
     let project = [
         "/byteblaze/tidegauge",

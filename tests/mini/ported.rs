@@ -9,6 +9,7 @@ use serde_json::Value;
 use url::Url;
 
 use crate::arena::Arena;
+use crate::arena::shared::SharedArena;
 
 /// The number of pages of each site that are read.
 const PAGES: usize = 15;
@@ -76,7 +77,7 @@ impl SiteReader {
 
 /// Reads a site at the own port of the slot of an episode.
 async fn is_read_at_its_own_port(site: &str, further: &[&str]) {
-    let arena = Arena::up(&[site]);
+    let arena = SharedArena::with(&[site]);
     let started = arena.json(&["episode", "start", site, "--ttl", "20m", "--json"]);
     let mut reader = SiteReader::of(&arena, site, &started);
     for from in ["/"].iter().chain(further) {

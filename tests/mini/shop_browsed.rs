@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::arena::Arena;
+use crate::arena::shared::SharedArena;
 use crate::browser::{BrowserTab, HeadlessBrowser};
 
 const CUSTOMER: (&str, &str) = ("emma.lopez@gmail.com", "Password.123");
@@ -11,7 +12,7 @@ const ADMINISTRATOR: (&str, &str) = ("admin", "admin1234");
 
 #[tokio::test]
 async fn an_order_and_a_price_change_are_undone() {
-    let arena = Arena::up_with(&[("ARENAD_RECORD", "all")], &["shopping", "shopping_admin"]);
+    let arena = SharedArena::with(&["shopping", "shopping_admin"]);
     let before = dumps(&arena);
     let browser = HeadlessBrowser::start().await;
 

@@ -4,13 +4,14 @@ use serde_json::{Value, json};
 
 use super::second_build::{DataScripts, assert_equals_first};
 use crate::arena::Arena;
+use crate::arena::shared::SharedArena;
 use crate::browser::{BrowserTab, HeadlessBrowser};
 
 const DUMP: &str = "/srv/turkle/dump";
 
 #[tokio::test]
 async fn a_task_that_was_done_is_undone() {
-    let arena = Arena::up(&["turkle"]);
+    let arena = SharedArena::with(&["turkle"]);
     let before = arena.exec("turkle", &[DUMP]);
     let browser = HeadlessBrowser::start().await;
 
@@ -69,7 +70,7 @@ fn answers(arena: &Arena) -> Value {
 /// The image contains one build of the database; the test makes a second build in a fresh container and compares them.
 #[test]
 fn two_builds_from_nothing_are_equal() {
-    let arena = Arena::up(&["turkle"]);
+    let arena = SharedArena::with(&["turkle"]);
     let scripts = DataScripts {
         build: "/srv/turkle/build-db.sh",
         dump: "/srv/turkle/publish /srv/turkle/tasks >/dev/null && /srv/turkle/dump",

@@ -1,11 +1,11 @@
 //! The wiki in a browser.
 
-use crate::arena::Arena;
+use crate::arena::shared::SharedArena;
 use crate::browser::HeadlessBrowser;
 
 #[tokio::test]
 async fn a_reader_searches_and_follows_links() {
-    let arena = Arena::up(&["wikipedia"]);
+    let arena = SharedArena::with(&["wikipedia"]);
     let browser = HeadlessBrowser::start().await;
     let page = browser.page(&arena.url("wikipedia")).await;
     page.wait_for_text("Larkmoor County").await;

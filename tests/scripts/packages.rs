@@ -27,6 +27,14 @@ fn pack(command: &mut Command) -> PathBuf {
     Path::new(PROJECT).join(said.trim())
 }
 
+/// Copies the program without its symbols, as released programs are: compressing those takes minutes.
+fn stripped() -> PathBuf {
+    let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join("arenad-stripped");
+    let status = Command::new("strip").arg("-o").arg(&copy).arg(PROGRAM).status().expect("strip runs");
+    assert!(status.success(), "strip: {status}");
+    copy
+}
+
 /// A site of the user's own: a static busybox and some scripts.
 fn add_toy_site(bare: &Bare) {
     let fixtures = Path::new(PROJECT).join("tests/fixtures");
@@ -61,8 +69,9 @@ fn use_it(bare: &Bare, arenad: &str, state: &str) {
 
 #[test]
 fn the_debian_package_and_the_wheel_work_on_a_bare_machine() {
-    let deb = pack(Command::new("scripts/deb.sh").env("PROGRAM", PROGRAM));
-    let wheel = pack(Command::new("scripts/wheel.py").args(["--program", PROGRAM]));
+    let program = stripped();
+    let deb = pack(Command::new("scripts/deb.sh").env("PROGRAM", &program));
+    let wheel = pack(Command::new("scripts/wheel.py").arg("--program").arg(&program));
     let bare = Bare::start();
     for package in [&deb, &wheel] {
         bare.copy(package, &format!("/tmp/{}", package.file_name().expect("a name").to_string_lossy()));

@@ -8,6 +8,7 @@ use arenad_fake_engine::ProgramRequest;
 use arenad_gateway::Route;
 use arenad_instance::{InstanceHandle, InstanceReport, StandbyReport};
 use arenad_model::pool::Standing;
+use arenad_model::snapshot::Snapshot;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -100,7 +101,12 @@ impl SimulationRun {
                     run.down(&life, asked).await;
                 });
             }
-            ScheduleStep::Remove(index) => self.remove(life, *index).await,
+            ScheduleStep::Remove(index) => self.remove(life, |_| true, *index).await,
+            ScheduleStep::RemoveBaseline(site) => {
+                let is_baseline =
+                    |known: &Snapshot| known.baseline_key.is_some() && known.site.as_str() == NAMES[*site];
+                self.remove(life, is_baseline, 0).await;
+            }
             ScheduleStep::Write(site, kind) => {
                 drop(tokio::task::spawn_local(self.clone().write(life.clone(), *site, *kind)));
             }
@@ -392,8 +398,9 @@ impl SimulationRun {
         status == 204
     }
 
-    async fn remove(self: &Rc<Self>, life: &Rc<DaemonLife>, index: usize) {
-        let known = self.quietly(life.shared.store.snapshots()).await.unwrap_or_default();
+    async fn remove(self: &Rc<Self>, life: &Rc<DaemonLife>, is_meant: impl Fn(&Snapshot) -> bool, index: usize) {
+        let mut known = self.quietly(life.shared.store.snapshots()).await.unwrap_or_default();
+        known.retain(is_meant);
         if known.is_empty() {
             return;
         }

@@ -227,14 +227,14 @@ pub fn run(seed: u64, steps: &[ScheduleStep], folder: &Path, template: &Path, ve
             .expect("a runtime");
         let chaos = run.world.chaos.clone();
         let end = runtime.block_on(async {
+            run.world.clock.enter();
             tokio::select! {
                 biased;
                 () = chaos.crashed() => None,
                 end = run.live(steps, &cursor) => Some(end),
             }
         });
-        // Records the time at which the runtime ends, at which the next one begins.
-        runtime.block_on(async { run.now() });
+        runtime.block_on(async { run.world.clock.leave() });
         drop(runtime);
         match end {
             Some(DaemonEnd::Finished) => break,

@@ -73,6 +73,8 @@ pub enum ScheduleStep {
     Down,
     /// Removes the n-th of all snapshots, baselines included.
     Remove(usize),
+    /// Removes the newest baseline of the site.
+    RemoveBaseline(usize),
     Write(usize, WriteDestination),
     Read(usize),
     /// Lets this many milliseconds pass.
@@ -315,7 +317,8 @@ fn baseline_goes(random: &mut Random, all: &mut Vec<ScheduleStep>) {
         ScheduleStep::Wait(random.within(2_000..9_000)),
     ]);
     all.extend([ScheduleStep::ResetTo(site, 0), ScheduleStep::Wait(random.within(2_000..9_000))]);
-    all.extend((0..3).map(ScheduleStep::Remove));
+    // The law needs a moment without other requests.
+    all.extend([ScheduleStep::Wait(1_000), ScheduleStep::RemoveBaseline(site), ScheduleStep::Wait(1_000)]);
     all.push(ScheduleStep::Reset(site));
 }
 

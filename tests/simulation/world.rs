@@ -269,7 +269,6 @@ impl SimulatedWorld {
     /// Starts a daemon and waits until it has adopted the objects of the previous one. Returns `None` if it ended at
     /// once.
     pub async fn start(&self) -> Option<DaemonLife> {
-        self.clock.enter();
         let state_dir = StateDir::new(self.folder.join("state"));
         let chaos: Arc<Chaos> = Arc::new(self.chaos.clone());
         let how = Inline::new(IoComponent::Store, chaos.clone());

@@ -2,11 +2,14 @@
 
 #[path = "last_lines.rs"]
 mod last_lines;
+#[path = "shared_arena.rs"]
+pub mod shared;
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -70,8 +73,8 @@ pub struct Arena {
     /// Additional environment variables of the daemon.
     variables: Vec<(String, String)>,
     program: PathBuf,
-    /// Given back last, after the environment was taken down.
-    _place: Place,
+    /// Given back last, after the environment was taken down. `None` for the shared arena, whose users take places.
+    _place: Option<Place>,
 }
 
 impl Arena {
@@ -155,8 +158,12 @@ impl Arena {
     }
 
     fn down(alone: bool) -> Self {
+        Self::placed(Some(Place::take(alone)))
+    }
+
+    fn placed(place: Option<Place>) -> Self {
         Self {
-            _place: Place::take(alone),
+            _place: place,
             root: copy_definition(),
             state: folder(),
             status: Value::Null,
@@ -191,17 +198,27 @@ impl Arena {
 
     /// Runs the `arenad` program on this arena.
     pub fn arenad(&self, args: &[&str]) -> Output {
-        Command::new(&self.program)
-            .args(args)
+        self.command(&self.program).args(args).output().expect("arenad runs")
+    }
+
+    /// Returns a command with the folder and the environment of this arena.
+    fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command
             .current_dir(self.root.path())
             .env("ARENAD_STATE_DIR", self.state.path().join("state"))
             .env("ARENAD_STORAGE", "plain")
             .env("ARENAD_PROXY", "none")
             .env("ARENAD_COMPAT", "127.0.0.1:0")
             .env_remove("ARENAD_HOST")
-            .envs(self.variables.iter().cloned())
-            .output()
-            .expect("arenad runs")
+            .envs(self.variables.iter().cloned());
+        command
+    }
+
+    /// Begins a command with further variables.
+    pub fn begun(&self, variables: &[(&str, &str)], args: &[&str]) -> Child {
+        let mut command = self.command(&self.program);
+        command.envs(variables.iter().copied()).args(args).spawn().expect("arenad runs")
     }
 
     /// Runs arenad, which must succeed, and parses its JSON.
@@ -355,13 +372,17 @@ impl Drop for Arena {
         if !output.status.success() && !std::thread::panicking() {
             panic!("arenad down: {}", String::from_utf8_lossy(&output.stderr));
         }
-        // Only the snapshots are removed: `down --purge` would also remove the built images, which other tests share.
-        let label = format!("label=dev.arenad.installation={installation}");
-        let script = format!(
-            "docker images -q --filter {label} --filter label=dev.arenad.role=snapshot | sort -u | xargs -r docker rmi -f >/dev/null 2>&1"
-        );
-        let _ = Command::new("sh").args(["-c", &script]).status();
+        let _ = Command::new("sh").args(["-c", &removal_of_snapshots(&installation)]).status();
     }
+}
+
+/// Returns a command of the shell that removes the snapshots of an installation: `down --purge` would also remove the
+/// built images, which other tests share.
+fn removal_of_snapshots(installation: &str) -> String {
+    let label = format!("label=dev.arenad.installation={installation}");
+    format!(
+        "docker images -q --filter {label} --filter label=dev.arenad.role=snapshot | sort -u | xargs -r docker rmi -f >/dev/null 2>&1"
+    )
 }
 
 fn folder() -> TempDir {

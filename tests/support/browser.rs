@@ -77,6 +77,20 @@ impl HeadlessBrowser {
         self.page_in(context, Some(Credentials { username: username.into(), password: password.into() }), url).await
     }
 
+    /// Waits for a page that another client of the browser has opened.
+    pub async fn foreign_page(&self, url: &str) -> BrowserTab {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            for tab in self.chromium.pages().await.expect("the pages") {
+                if tab.url().await.ok().flatten().is_some_and(|shown| shown == url) {
+                    return BrowserTab { tab };
+                }
+            }
+            assert!(Instant::now() < deadline, "no page shows {url}");
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
     async fn page_in(
         &self,
         context: CreateBrowserContextParams,
@@ -260,6 +274,11 @@ impl BrowserTab {
         );
         let chosen: String = self.eval(&script).await;
         assert_eq!(chosen, value, "{css} takes the value");
+    }
+
+    /// Closes the tab, as a person does.
+    pub async fn close(self) {
+        self.tab.close().await.expect("the tab closes");
     }
 
     /// Takes a screenshot of the whole page, for the investigation of failures.

@@ -34,10 +34,7 @@ use self::attempt::{AgentAttempt, AttemptOutcome};
 use self::files::TemplateTask;
 use self::queue::Queue;
 use self::stage::AgentStage;
-use crate::arena::Arena;
-
-/// The sites that the tasks use.
-const SITES: [&str; 8] = ["shopping", "shopping_admin", "wikipedia", "reddit", "gitlab", "map", "turkle", "homepage"];
+use crate::arena::shared::{SITES, SharedArena};
 
 /// The number of agents that work at the same time.
 const LANES: usize = 3;
@@ -79,10 +76,7 @@ fn every_task_has_an_oracle_and_three_near_misses() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_oracle_passes_and_every_near_miss_fails() {
-    // The resets follow each other closely, so that a standby would rarely be ready in time. Rewinding in place takes
-    // less work.
-    let arena =
-        Arena::up_alone(&SITES, |definition| definition.replace("reset: { standby: 1 }", "reset: { standby: 0 }"));
+    let arena = SharedArena::alone_with(&SITES);
     let linted = arena.arenad(&["tasks", "lint", "mini", "--live"]);
     assert!(linted.status.success(), "{}", String::from_utf8_lossy(&linted.stderr));
 

@@ -100,9 +100,12 @@ EPISODE_CALLS: dict[str, Callable[[Episode], Any]] = {
     "POST /v1/episodes/{id}/locate/{site}": lambda it: it.locate("shop", "sql(shop): SELECT {id}", id=3),
     "GET /v1/episodes/{id}/har": lambda it: it.har(),
     "GET /v1/episodes/{id}/browser": lambda it: it.observe(),
+    "POST /v1/episodes/{id}/observations": lambda it: it.add_step("http://shop.arena.test/", html="", text_content="$5"),
+    "GET /v1/episodes/{id}/observations": lambda it: it.trajectory(),
+    "GET /v1/episodes/{id}/browser/elements": lambda it: it.elements(),
     "DELETE /v1/episodes/{id}/browser": lambda it: it.close_browser(),
-    "POST /v1/episodes/{id}/browser/reset": lambda it: it.open_browser("http://shop.arena.test/", viewport=(800, 600), files={"a.txt": b"a"}),
-    "POST /v1/episodes/{id}/browser/step": lambda it: it.act("click [12]"),
+    "POST /v1/episodes/{id}/browser/reset": lambda it: it.open_browser("http://shop.arena.test/", viewport=(800, 600), files={"a.txt": b"a"}, trajectory=True),
+    "POST /v1/episodes/{id}/browser/step": lambda it: it.act("click [1]", selector="#cart"),
 }
 
 
@@ -167,7 +170,6 @@ class Operations(unittest.TestCase):
                 pass
             self.assertTrue(any(pattern(operation).fullmatch(line) for line in self.sent()), operation)
         granted.end()
-
 
     def test_each_request_has_only_parameters_and_fields_of_its_operation(self) -> None:
         granted = Episode(Arena(self.daemon.address)._transport, started(state="active"))

@@ -81,6 +81,18 @@ macro_rules! pattern {
 }
 
 impl Action {
+    /// Returns the id of the action's element in the observation; `None` for an action without one.
+    pub fn element(&self) -> Option<&str> {
+        match self {
+            Self::Click(element)
+            | Self::Hover(element)
+            | Self::Type { element, .. }
+            | Self::Select { element, .. }
+            | Self::Upload { element, .. } => Some(element),
+            _ => None,
+        }
+    }
+
     /// Parses an action. Text after the action is ignored, as the source ignores it.
     ///
     /// Errors: the words of the source, such as `Invalid click action click [x]`.

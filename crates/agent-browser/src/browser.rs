@@ -3,14 +3,18 @@
 use serde_json::{Value as Json, json};
 use url::Url;
 
+use crate::acted::{self, ActedPage};
 use crate::action::{Action, ScrollDirection};
-use crate::elements::Elements;
+use crate::blank::{BlankBrowser, BrowserContext};
+use crate::elements::{Bounds, Element, Elements};
 use crate::error::{ActionError, BrowserFault, StepError};
 use crate::files::{self, UploadFiles};
 use crate::input;
-use crate::observe::{self, Observation, ObservationKind, ObservedTab};
+use crate::listed;
+use crate::observe::{self, Observation, ObservationKind, ObservedTab, PageFingerprint};
 use crate::pool::BrowserSeat;
-use crate::tab::{LOAD_LIMIT, Tab, limited};
+use crate::tab::{BRIEFLY_QUIET, LOAD_LIMIT, QUIET, Rest, Rested, Tab, limited};
+use arenad_api::browser::PageElements;
 use arenad_chromium::Cdp;
 
 /// The size of the viewport, in CSS pixels.
@@ -51,10 +55,8 @@ pub struct BrowserCookie {
 }
 
 /// The properties of a browser that stay the same for its whole life.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct BrowserSettings {
-    /// The address of the proxy, such as `http://127.0.0.1:7500`. It carries every request, and asks for no credentials.
-    pub proxy: String,
     /// The size of the viewport.
     pub viewport: Viewport,
     /// The form of observations.
@@ -72,6 +74,8 @@ pub struct BrowserSettings {
     /// Whether recorded sites are reached, whose certificates only the installation's own authority vouches for.
     /// Certificates are not checked then, and service workers are off.
     pub reaches_replays: bool,
+    /// Whether steps tell the page and the element that each action was chosen on.
+    pub tells_acted: bool,
 }
 
 /// The result of an action.
@@ -83,18 +87,8 @@ pub struct StepOutcome {
     pub error: Option<ActionError>,
     /// The answer, if the action was `stop`.
     pub answer: Option<String>,
-}
-
-/// A browser context; dropping it removes it with all of its pages.
-struct BrowserContext {
-    cdp: Cdp,
-    id: String,
-}
-
-impl Drop for BrowserContext {
-    fn drop(&mut self) {
-        self.cdp.tell("Target.disposeBrowserContext", json!({ "browserContextId": self.id }));
-    }
+    /// The page that the action was chosen on. `None` unless the settings ask for it, and without an action.
+    pub acted: Option<ActedPage>,
 }
 
 /// The browser of an episode. Dropping it closes it.
@@ -106,6 +100,10 @@ pub struct EpisodeBrowser {
     context: BrowserContext,
     current: usize,
     elements: Elements,
+    /// The wait that began with the last action, or with the navigation that it was.
+    rest: Rest,
+    /// Whether the page was still busy at the end of that wait.
+    is_busy: bool,
     settings: BrowserSettings,
     seat: BrowserSeat,
 }
@@ -114,36 +112,40 @@ pub struct EpisodeBrowser {
 const AND: &str = " |AND| ";
 
 impl EpisodeBrowser {
-    /// Opens a browser with a tab for each of the addresses in `url`, which ` |AND| ` separates; the first one is current.
-    /// Without an address, the tab is empty. Returns the browser, and the reason why an address could not be opened.
+    /// Opens a tab for each of the addresses in `url`, which ` |AND| ` separates; the first one is current. Without an
+    /// address, the tab is empty. Returns the browser, and the reason why an address could not be opened.
     pub async fn open(
-        seat: BrowserSeat,
+        blank: BlankBrowser,
         settings: BrowserSettings,
         url: Option<&str>,
     ) -> Result<(Self, Option<ActionError>), BrowserFault> {
-        let cdp = seat.cdp().clone();
-        // Without the bypass list the browser would connect to its own loopback directly.
-        let wanted = json!({
-            "disposeOnDetach": true, "proxyServer": settings.proxy, "proxyBypassList": "<-loopback>",
-        });
-        let made = limited(&cdp, None, "Target.createBrowserContext", wanted).await?;
-        let id = made["browserContextId"].as_str().unwrap_or_default().to_owned();
-        let context = BrowserContext { cdp: cdp.clone(), id };
-        let no_downloads = json!({ "behavior": "deny", "browserContextId": context.id });
-        limited(&cdp, None, "Browser.setDownloadBehavior", no_downloads).await?;
+        let BlankBrowser { tab, context, seat } = blank;
         if !settings.cookies.is_empty() {
             let cookies: Vec<Json> = settings.cookies.iter().map(cookie).collect();
             let cookies = json!({ "browserContextId": context.id, "cookies": cookies });
-            limited(&cdp, None, "Storage.setCookies", cookies).await?;
+            limited(seat.cdp(), None, "Storage.setCookies", cookies).await?;
         }
-        let mut browser = Self { tabs: Vec::new(), context, current: 0, elements: Elements::new(), settings, seat };
+        tab.configure(&settings).await?;
+        let mut browser = Self {
+            tabs: vec![tab],
+            context,
+            current: 0,
+            elements: Elements::new(),
+            rest: Rest::begin(),
+            is_busy: false,
+            settings,
+            seat,
+        };
         let mut failed = None;
-        for url in url.unwrap_or_default().split(AND) {
-            let tab = browser.open_tab().await?;
+        for (number, url) in url.unwrap_or_default().split(AND).enumerate() {
+            let tab = match number {
+                0 => 0,
+                _ => browser.open_tab().await?,
+            };
             if url.is_empty() {
                 continue;
             }
-            match goto(&browser.tabs[tab], url).await {
+            match browser.goto(tab, url).await {
                 Ok(()) => {}
                 Err(StepError::Action(error)) => failed = failed.or(Some(error)),
                 Err(StepError::Fault(fault)) => return Err(fault),
@@ -176,31 +178,110 @@ impl EpisodeBrowser {
         }
     }
 
+    /// Returns the elements of the current page that people act on.
+    pub async fn listed(&self) -> Result<PageElements, BrowserFault> {
+        let page = self.current_tab()?.evaluate(&listed::script()).await?;
+        // A page that navigates away meanwhile shows nothing.
+        Ok(serde_json::from_value(page).unwrap_or_default())
+    }
+
+    /// Gives the element with a CSS selector the name `id`, as if the last observation had shown it, and scrolls it into
+    /// view. Returns whether there is such an element.
+    async fn name(&mut self, id: &str, selector: &str) -> Result<bool, BrowserFault> {
+        let tab = self.current_tab()?;
+        let wanted = json!({ "expression": listed::found_by(selector), "contextId": tab.world().await? });
+        let object = tab.call("Runtime.evaluate", wanted).await?["result"]["objectId"].take();
+        if object.is_null() {
+            return Ok(false);
+        }
+        let boxed = json!({ "functionDeclaration": listed::BOX, "objectId": object, "returnByValue": true });
+        let boxed = tab.call("Runtime.callFunctionOn", boxed).await?;
+        let sides = boxed["result"]["value"].as_array().into_iter().flatten().filter_map(Json::as_f64);
+        let [x, y, width, height] = sides.collect::<Vec<_>>()[..] else { return Ok(false) };
+        let described = tab.call("DOM.describeNode", json!({ "objectId": object })).await?;
+        let bounds = Some(Bounds { x, y, width, height });
+        let backend_node = described["node"]["backendNodeId"].as_i64();
+        self.elements.insert(id.to_owned(), Element { backend_node, bounds, text: selector.to_owned() });
+        Ok(true)
+    }
+
     /// Performs an action, waits until the page has come to rest, and observes it.
     pub async fn step(&mut self, action: &str) -> Result<StepOutcome, BrowserFault> {
+        match Action::parse(action) {
+            Ok(action) => self.perform(action).await,
+            Err(error) => self.failed(error.into()).await,
+        }
+    }
+
+    /// Performs an action as [`Self::step`] does, on the first element that a CSS selector matches instead of the one that
+    /// the action names.
+    pub async fn step_on(&mut self, action: &str, selector: &str) -> Result<StepOutcome, BrowserFault> {
         let action = match Action::parse(action) {
             Ok(action) => action,
-            Err(error) => {
-                let observation = self.observe().await?;
-                return Ok(StepOutcome { observation, error: Some(error.into()), answer: None });
-            }
+            Err(error) => return self.failed(error.into()).await,
         };
+        if let Some(id) = action.element().map(str::to_owned) {
+            match self.name(&id, selector).await {
+                Ok(true) => {}
+                // A page that navigates away meanwhile has no such element any more.
+                Ok(false) | Err(BrowserFault::Refused(_)) => {
+                    let missing = format!("no element matches the selector {selector}");
+                    return self.failed(ActionError::Failed(missing)).await;
+                }
+                Err(fault) => return Err(fault),
+            }
+        }
+        self.perform(action).await
+    }
+
+    /// Observes the page after an action that was not performed.
+    async fn failed(&mut self, error: ActionError) -> Result<StepOutcome, BrowserFault> {
+        let observation = self.observe().await?;
+        Ok(StepOutcome { observation, error: Some(error), answer: None, acted: None })
+    }
+
+    async fn perform(&mut self, action: Action) -> Result<StepOutcome, BrowserFault> {
         let answer = match &action {
             Action::Stop(answer) => Some(answer.clone()),
             _ => None,
         };
+        let acted = match self.settings.tells_acted {
+            true => Some(self.acted(&action).await?),
+            false => None,
+        };
         let tabs = self.tabs.len();
-        let acted = match self.act(action).await {
+        let done = match self.act(action).await {
             Ok(()) => self.follow(tabs).await.map_err(StepError::from),
             failed => failed,
         };
-        let error = match acted {
+        let error = match done {
             Ok(()) => None,
             Err(StepError::Action(error)) => Some(error),
             Err(StepError::Fault(fault)) => return Err(fault),
         };
         let observation = self.observe().await?;
-        Ok(StepOutcome { observation, error, answer })
+        Ok(StepOutcome { observation, error, answer, acted })
+    }
+
+    /// Returns the page, and the element of an action that is about to be performed. An element that is gone has no
+    /// selector.
+    async fn acted(&self, action: &Action) -> Result<ActedPage, BrowserFault> {
+        let tab = self.current_tab()?;
+        let page = ActedPage::of_page(&tab.evaluate(&acted::page_script()).await?);
+        let is_pointed_at = matches!(action, Action::Hover(_));
+        let Some(element) = action.element().filter(|_| !is_pointed_at) else { return Ok(page) };
+        let object = match self.object(element).await {
+            Ok(object) => object,
+            Err(StepError::Action(_) | StepError::Fault(BrowserFault::Refused(_))) => return Ok(page),
+            Err(StepError::Fault(fault)) => return Err(fault),
+        };
+        let wanted =
+            json!({ "functionDeclaration": acted::element_function(), "objectId": object, "returnByValue": true });
+        match tab.call("Runtime.callFunctionOn", wanted).await {
+            Ok(answer) => Ok(page.with_element(&answer["result"]["value"], action)),
+            Err(BrowserFault::Refused(_)) => Ok(page),
+            Err(fault) => Err(fault),
+        }
     }
 
     async fn act(&mut self, action: Action) -> Result<(), StepError> {
@@ -227,7 +308,7 @@ impl EpisodeBrowser {
                 let scroller = "(document.scrollingElement || document.body)";
                 self.tab()?.evaluate(&format!("{scroller}.scrollTop {sign}= window.innerHeight")).await?;
             }
-            Action::Goto(url) => return goto(self.tab()?, &url).await,
+            Action::Goto(url) => return self.goto(self.current, &url).await,
             Action::NewTab => {
                 let tab = self.open_tab().await?;
                 self.focus(tab).await?;
@@ -250,8 +331,17 @@ impl EpisodeBrowser {
             }
             Action::Stop(_) => return Ok(()),
         }
-        self.tab()?.rest().await?;
+        self.rest = Rest::begin();
+        self.settle(self.current).await?;
         Ok(())
+    }
+
+    /// Waits until the page of a tab has loaded and may be at rest.
+    async fn settle(&mut self, tab: usize) -> Result<Rested, BrowserFault> {
+        let tab = self.tabs.get(tab).ok_or_else(no_tab)?;
+        let rested = tab.rest(&mut self.rest, BRIEFLY_QUIET).await?;
+        self.is_busy = rested != Rested::Quiet;
+        Ok(rested)
     }
 
     /// Makes a tab that an action has opened the current one, as VisualWebArena does. The list of marks shows no tabs.
@@ -266,30 +356,54 @@ impl EpisodeBrowser {
         }
     }
 
-    /// Observes the current page.
+    /// Observes the current page when it is at rest.
     pub async fn observe(&mut self) -> Result<Observation, BrowserFault> {
         /// The number of further tries after the page has navigated meanwhile.
         const TRIES: usize = 3;
         let mut tries = 0;
+        let mut observed = match self.is_busy {
+            true => Ok(None),
+            false => self.observe_ahead().await,
+        };
         loop {
-            match self.observe_once().await {
+            match observed {
+                Ok(Some(observation)) => return Ok(observation),
+                Ok(None) => {}
                 Err(BrowserFault::Refused(reason)) if tries < TRIES => {
                     tracing::debug!(reason, "a page is observed once more");
                     tries += 1;
                     self.note_tabs().await?;
-                    self.current_tab()?.rest().await?;
                 }
-                observed => return observed,
+                Err(fault) => return Err(fault),
             }
+            let tab = self.tabs.get(self.current).ok_or_else(no_tab)?;
+            tab.rest(&mut self.rest, QUIET).await?;
+            observed = self.observe_once().await.map(|(observation, _)| Some(observation));
         }
     }
 
-    async fn observe_once(&mut self) -> Result<Observation, BrowserFault> {
+    /// Observes the current page while the rest of its quiet time passes. Returns `None` if it or the list of tabs has
+    /// changed by the end of that time.
+    async fn observe_ahead(&mut self) -> Result<Option<Observation>, BrowserFault> {
+        let event = self.current_tab()?.last_event();
+        let (observation, before) = self.observe_once().await?;
+        let tab = self.tabs.get(self.current).ok_or_else(no_tab)?;
+        tab.rest(&mut self.rest, QUIET).await?;
+        let is_same = tab.last_event() == event && observe::fingerprint(tab).await? == before;
+        let tabs = self.note_tabs().await?;
+        let is_same = is_same && tabs.iter().map(|tab| &tab.url).eq(observation.tabs.iter().map(|tab| &tab.url));
+        Ok(is_same.then_some(observation))
+    }
+
+    /// Observes the current page as it is, and returns its fingerprint from before.
+    async fn observe_once(&mut self) -> Result<(Observation, PageFingerprint), BrowserFault> {
         let mut tabs = self.note_tabs().await?;
         for (tab, observed) in self.tabs.iter().zip(&mut tabs) {
             observed.title = tab.evaluate("document.title").await?.as_str().unwrap_or_default().to_owned();
         }
-        let (content, elements, screenshot) = observe::content(self.current_tab()?, &self.settings).await?;
+        let tab = self.current_tab()?;
+        let fingerprint = observe::fingerprint(tab).await?;
+        let (content, elements, screenshot) = observe::content(tab, &self.settings).await?;
         let text = match self.settings.observation {
             ObservationKind::Nothing => String::new(),
             // VisualWebArena lists the tabs of a page without elements only.
@@ -297,11 +411,11 @@ impl EpisodeBrowser {
             _ => format!("{}\n\n{content}", observe::tabs_line(&tabs, self.current)),
         };
         self.elements = elements.clone();
-        Ok(Observation { text, elements, screenshot, tabs, current: self.current })
+        Ok((Observation { text, elements, screenshot, tabs, current: self.current }, fingerprint))
     }
 
     fn current_tab(&self) -> Result<&Tab, BrowserFault> {
-        self.tabs.get(self.current).ok_or_else(|| BrowserFault::Refused("there is no tab".to_owned()))
+        self.tabs.get(self.current).ok_or_else(no_tab)
     }
 
     fn tab(&self) -> Result<&Tab, StepError> {
@@ -315,13 +429,16 @@ impl EpisodeBrowser {
 
     /// Opens a tab after all others, and returns its index.
     async fn open_tab(&mut self) -> Result<usize, BrowserFault> {
-        let tab = Tab::open(self.seat.cdp(), &self.context.id, &self.settings).await?;
+        let tab = Tab::open(self.seat.cdp(), &self.context.id).await?;
+        tab.configure(&self.settings).await?;
         self.tabs.push(tab);
         Ok(self.tabs.len() - 1)
     }
 
     async fn focus(&mut self, index: usize) -> Result<(), BrowserFault> {
-        self.current = index;
+        if index != self.current {
+            (self.current, self.rest, self.is_busy) = (index, Rest::begin(), false);
+        }
         self.current_tab()?.call("Page.bringToFront", json!({})).await?;
         Ok(())
     }
@@ -339,19 +456,14 @@ impl EpisodeBrowser {
 
     /// Finds the tabs that pages have opened or closed, and returns all of them without their titles.
     async fn note_tabs(&mut self) -> Result<Vec<ObservedTab>, BrowserFault> {
-        let mut answer = limited(self.seat.cdp(), None, "Target.getTargets", json!({})).await?;
-        let Json::Array(targets) = answer["targetInfos"].take() else { return Ok(Vec::new()) };
-        let is_own =
-            |target: &&Json| target["browserContextId"] == self.context.id.as_str() && target["type"] == "page";
-        let text = |target: &Json, key: &str| target[key].as_str().unwrap_or_default().to_owned();
-        let open: Vec<(String, String)> =
-            targets.iter().filter(is_own).map(|target| (text(target, "targetId"), text(target, "url"))).collect();
+        let open = self.context.tabs().await?;
         let current = self.tabs.get(self.current).map(|tab| tab.target.clone());
         self.tabs.retain(|tab| open.iter().any(|(target, _)| *target == tab.target));
         for (target, _) in &open {
             if !self.tabs.iter().any(|tab| tab.target == *target) {
-                let tab = Tab::attach(self.seat.cdp(), target.clone(), &self.settings).await?;
-                tab.rest().await?;
+                let tab = Tab::attach(self.seat.cdp(), target.clone()).await?;
+                tab.configure(&self.settings).await?;
+                tab.rest(&mut Rest::begin(), QUIET).await?;
                 self.tabs.push(tab);
             }
         }
@@ -367,6 +479,30 @@ impl EpisodeBrowser {
             url: url_of(tab).unwrap_or_else(|| "about:blank".to_owned()),
         };
         Ok(self.tabs.iter().map(observed).collect())
+    }
+
+    /// Opens an address in a tab, and waits until the page has loaded.
+    async fn goto(&mut self, tab: usize, url: &str) -> Result<(), StepError> {
+        // Other schemes reach the files of the browser, or pages that crash it.
+        let is_allowed = match Url::parse(url) {
+            Ok(parsed) => matches!(parsed.scheme(), "http" | "https") || url == "about:blank",
+            Err(_) => false,
+        };
+        if !is_allowed {
+            let refused = "Protocol error (Page.navigate): Cannot navigate to invalid URL";
+            return Err(ActionError::Failed(refused.to_owned()).into());
+        }
+        self.rest = Rest::begin();
+        let timed_out = || ActionError::Failed(format!("Timeout {}ms exceeded.", LOAD_LIMIT.as_millis()));
+        let page = self.tabs.get(tab).ok_or_else(no_tab)?;
+        let navigated = page.navigate(url).await?.ok_or_else(timed_out)?;
+        if let Some(reason) = navigated["errorText"].as_str() {
+            return Err(ActionError::Failed(format!("{reason} at {url}")).into());
+        }
+        match self.settle(tab).await? {
+            Rested::Quiet | Rested::Busy => Ok(()),
+            Rested::Loading => Err(timed_out().into()),
+        }
     }
 
     /// Moves in the history of the tab, if there is a page.
@@ -434,25 +570,8 @@ const SELECT: &str = "function (wanted) {
     return 'selected';
 }";
 
-/// Opens an address, and waits until the page has come to rest.
-async fn goto(tab: &Tab, url: &str) -> Result<(), StepError> {
-    // Other schemes reach the files of the browser, or pages that crash it.
-    let is_allowed = match Url::parse(url) {
-        Ok(parsed) => matches!(parsed.scheme(), "http" | "https") || url == "about:blank",
-        Err(_) => false,
-    };
-    if !is_allowed {
-        let refused = "Protocol error (Page.navigate): Cannot navigate to invalid URL";
-        return Err(ActionError::Failed(refused.to_owned()).into());
-    }
-    let navigated = tab.call("Page.navigate", json!({ "url": url })).await?;
-    if let Some(reason) = navigated["errorText"].as_str() {
-        return Err(ActionError::Failed(format!("{reason} at {url}")).into());
-    }
-    match tab.rest().await? {
-        true => Ok(()),
-        false => Err(ActionError::Failed(format!("Timeout {}ms exceeded.", LOAD_LIMIT.as_millis())).into()),
-    }
+fn no_tab() -> BrowserFault {
+    BrowserFault::Refused("there is no tab".to_owned())
 }
 
 fn cookie(cookie: &BrowserCookie) -> Json {

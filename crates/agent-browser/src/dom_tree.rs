@@ -38,6 +38,18 @@ pub struct DomNodes {
     pub backend_node_id: Vec<i64>,
     /// Names and values of attributes in turn.
     pub attributes: Vec<Vec<i64>>,
+    /// The roots of shadow trees, those of the browser's own included.
+    pub shadow_root_type: DomMarks,
+    /// The pseudo-elements, such as `::before`.
+    pub pseudo_type: DomMarks,
+}
+
+/// The nodes of a document that have a property which most nodes lack.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct DomMarks {
+    /// The indexes of the nodes.
+    pub index: Vec<i64>,
 }
 
 impl DomSnapshot {
@@ -55,7 +67,8 @@ impl DomSnapshot {
         }
     }
 
-    fn text(&self, index: Option<&i64>) -> &str {
+    /// Returns the text with an index; the empty text if there is none.
+    pub(crate) fn text(&self, index: Option<&i64>) -> &str {
         let index = index.and_then(|index| usize::try_from(*index).ok());
         index.and_then(|index| self.strings.get(index)).map_or("", String::as_str)
     }

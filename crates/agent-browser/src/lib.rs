@@ -1,9 +1,10 @@
 //! The browser of an episode, with the observations and actions of WebArena.
 //!
 //! ```text
-//!   BrowserPool ──► BrowserSeat ──► EpisodeBrowser: a context of its own, whose only way out is the episode's proxy
-//!                                      │ act      text ─► action::parse ─► mouse, keyboard, navigation
-//!                                      └ observe  tabs, then ax_tree, dom_tree or marks ─► text with element ids, screenshot
+//!   BrowserPool ──► BrowserSeat ──► BlankBrowser: a context of its own, whose only way out is a proxy
+//!                                      └─► EpisodeBrowser, with the cookies and settings of an episode
+//!                                            │ act      text ─► action::parse ─► mouse, keyboard, navigation
+//!                                            └ observe  tabs, then ax_tree, dom_tree or marks ─► text, screenshot
 //! ```
 //! Several episodes share one process of Chromium, and nothing else: cookies, storage and cache belong to a context. The
 //! crate knows nothing of episodes; the daemon decides who may use a browser, and what a failure means.
@@ -15,8 +16,11 @@
 //!
 //! Start reading at [`EpisodeBrowser`].
 
+mod acted;
 pub mod action;
 pub mod ax_tree;
+mod blank;
+mod bounds;
 mod browser;
 pub mod dom_tree;
 mod elements;
@@ -24,17 +28,22 @@ mod error;
 mod files;
 mod input;
 pub mod keys;
+mod listed;
 pub mod marks;
 mod observe;
 mod pool;
 mod python;
+mod recorder;
 mod tab;
 
+pub use acted::ActedPage;
 pub use action::{Action, ActionParseError, ScrollDirection};
-pub use arenad_chromium::belongs_to;
+pub use arenad_chromium::{belongs_to, start_shown};
+pub use blank::BlankBrowser;
 pub use browser::{BrowserCookie, BrowserSettings, EpisodeBrowser, StepOutcome, Viewport};
 pub use elements::{Bounds, Element, Elements};
 pub use error::{ActionError, BrowserFault};
 pub use files::{BadFiles, UploadFiles};
 pub use observe::{Observation, ObservationKind, ObservedTab};
 pub use pool::{BrowserPool, BrowserSeat, end_remains};
+pub use recorder::{RecordedAction, Recorder, RecorderProxy};

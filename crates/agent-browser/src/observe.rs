@@ -2,14 +2,14 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use futures_util::future::join_all;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use crate::ax_tree::{self, AxNode, ROOT_ROLE};
+use crate::bounds;
 use crate::browser::BrowserSettings;
-use crate::dom_tree::{self, DomSnapshot};
-use crate::elements::{Bounds, Elements, ROOT};
+use crate::dom_tree;
+use crate::elements::{Elements, ROOT};
 use crate::error::BrowserFault;
 use crate::marks;
 use crate::tab::Tab;
@@ -66,39 +66,48 @@ const NODES_MAX: u64 = 100_000;
 /// The most characters of text and attributes of a page that is observed.
 const CHARACTERS_MAX: u64 = 8 << 20;
 
-/// Returns the number of nodes in the page, and that of the characters of its text and attributes.
-const SIZE: &str = "(() => {
-    let nodes = 0, characters = 0;
-    const walker = document.createTreeWalker(document, NodeFilter.SHOW_ALL);
-    while (walker.nextNode() && nodes <= 100000) {
-        nodes += 1;
-        characters += (walker.currentNode.nodeValue || '').length;
-        for (const attribute of walker.currentNode.attributes || []) characters += attribute.value.length;
-    }
-    return [nodes, characters];
+/// Returns the number of nodes in the page, that of the characters of its text and attributes, and a hash of all that, the
+/// state of its fields and the places of its elements.
+const FINGERPRINT: &str = "(() => {
+    // A form may have fields whose names are those of properties, so these are taken from the prototypes.
+    const getter = (type, name) => {
+        const { get } = Object.getOwnPropertyDescriptor(type.prototype, name);
+        return object => get.call(object);
+    };
+    const type = getter(Node, 'nodeType'), value = getter(Node, 'nodeValue');
+    const attributes = getter(Element, 'attributes'), shadow = getter(Element, 'shadowRoot');
+    const active = getter(Document, 'activeElement')(document);
+    let nodes = 0, characters = 0, hash = 0;
+    const mix = number => { hash = Math.imul(hash, 31) + number | 0; };
+    const read = text => {
+        characters += text.length;
+        if (characters <= 8388608) for (let i = 0; i < text.length; i++) mix(text.charCodeAt(i));
+    };
+    const visit = root => {
+        const walker = Document.prototype.createTreeWalker.call(document, root, NodeFilter.SHOW_ALL);
+        while (walker.nextNode() && nodes <= 100000) {
+            const node = walker.currentNode;
+            nodes += 1;
+            mix(type(node));
+            if (type(node) !== 1) { read(value(node) || ''); continue; }
+            for (const attribute of attributes(node)) read(attribute.value);
+            const rect = Element.prototype.getBoundingClientRect.call(node);
+            for (const side of [rect.x, rect.y, rect.width, rect.height]) mix(side * 64);
+            if (node === active) mix(1);
+            if (node instanceof HTMLInputElement) { read(node.value); mix(node.checked); }
+            if (node instanceof HTMLTextAreaElement) read(node.value);
+            if (node instanceof HTMLSelectElement) mix(node.selectedIndex);
+            if (shadow(node)) visit(shadow(node));
+        }
+    };
+    visit(document);
+    return [nodes, characters, hash];
 })()";
 
-/// The most arguments of one call. The engine has a limit of its own, which is higher.
-const ARGUMENTS_MAX: usize = 8192;
-
-/// Returns the bounds of its arguments, as WebArena's code asks for them; null for a node without bounds.
-const BOUNDS: &str = "function (...nodes) {
-    return nodes.map(node => {
-        try {
-            let rect;
-            if (node.nodeType === 3) {
-                const range = document.createRange();
-                range.selectNode(node);
-                rect = range.getBoundingClientRect();
-            } else {
-                rect = node.getBoundingClientRect();
-            }
-            return [rect.x, rect.y, rect.width, rect.height];
-        } catch (error) {
-            return null;
-        }
-    });
-}";
+/// The number of a page's nodes, that of their characters, and a hash of its content. As long as it is the same, so is the
+/// observation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub(crate) struct PageFingerprint(u64, u64, i64);
 
 /// Returns the line that lists the tabs.
 pub(crate) fn tabs_line(tabs: &[ObservedTab], current: usize) -> String {
@@ -115,9 +124,6 @@ pub(crate) type PageContent = (String, Elements, Option<String>);
 /// Observes a page, as its browser's settings say.
 pub(crate) async fn content(tab: &Tab, settings: &BrowserSettings) -> Result<PageContent, BrowserFault> {
     let kind = settings.observation;
-    if kind != ObservationKind::Nothing {
-        check_size(tab).await?;
-    }
     if kind == ObservationKind::SetOfMarks {
         return with_marks(tab, settings).await;
     }
@@ -138,11 +144,13 @@ async fn tree(tab: &Tab, kind: ObservationKind, is_viewport_only: bool) -> Resul
     match kind {
         ObservationKind::Nothing | ObservationKind::SetOfMarks => Ok((String::new(), Elements::new())),
         ObservationKind::AccessibilityTree => {
-            let mut answer = tab.call("Accessibility.getFullAXTree", json!({})).await?;
-            let nodes: Vec<AxNode> = read(answer["nodes"].take())?;
+            // One after the other without a pause, so that the page has little time to change between them.
+            let (answer, snapshot) =
+                tokio::try_join!(tab.call("Accessibility.getFullAXTree", json!({})), bounds::snapshot(tab))?;
+            let nodes: Vec<AxNode> = read({ answer }["nodes"].take())?;
             let wanted: Vec<_> =
                 nodes.iter().map(|node| node.backend_node.filter(|_| node.role() != Some(ROOT_ROLE))).collect();
-            let mut bounds = bounds(tab, &wanted).await?;
+            let mut bounds = bounds::of_nodes(tab, &snapshot, &wanted).await?;
             for (node, bounds) in nodes.iter().zip(&mut bounds) {
                 if node.role() == Some(ROOT_ROLE) {
                     *bounds = Some(ROOT);
@@ -151,12 +159,11 @@ async fn tree(tab: &Tab, kind: ObservationKind, is_viewport_only: bool) -> Resul
             Ok(ax_tree::written(&nodes, &bounds, viewport))
         }
         ObservationKind::Html => {
-            let wanted = json!({ "computedStyles": [], "includeDOMRects": false, "includePaintOrder": false });
-            let snapshot: DomSnapshot = read(tab.call("DOMSnapshot.captureSnapshot", wanted).await?)?;
+            let snapshot = bounds::snapshot(tab).await?;
             let nodes = snapshot.nodes();
             let wanted = nodes.into_iter().flat_map(|nodes| nodes.backend_node_id.iter().zip(&nodes.parent_index));
             let wanted: Vec<_> = wanted.map(|(id, parent)| Some(*id).filter(|_| *parent != -1)).collect();
-            let mut bounds = bounds(tab, &wanted).await?;
+            let mut bounds = bounds::of_nodes(tab, &snapshot, &wanted).await?;
             if let Some(root) = bounds.first_mut() {
                 *root = Some(ROOT);
             }
@@ -181,56 +188,22 @@ async fn with_marks(tab: &Tab, settings: &BrowserSettings) -> Result<PageContent
     Ok((page.text, page.elements, Some(drawn)))
 }
 
-/// Refuses pages whose trees would be larger than the browser's connection carries.
-async fn check_size(tab: &Tab) -> Result<(), BrowserFault> {
-    let size = tab.evaluate(SIZE).await?;
-    let (nodes, characters) = (size[0].as_u64().unwrap_or_default(), size[1].as_u64().unwrap_or_default());
+/// Returns the fingerprint of a page.
+///
+/// Errors: also `TooLarge`, for pages whose trees would be larger than the browser's connection carries.
+pub(crate) async fn fingerprint(tab: &Tab) -> Result<PageFingerprint, BrowserFault> {
+    let fingerprint: PageFingerprint = read(tab.evaluate(FINGERPRINT).await?)?;
+    let PageFingerprint(nodes, characters, _) = fingerprint;
     if nodes > NODES_MAX || characters > CHARACTERS_MAX {
         return Err(BrowserFault::TooLarge { nodes, characters });
     }
-    Ok(())
+    Ok(fingerprint)
 }
 
 /// Returns the size of the screen, which WebArena takes for that of the viewport.
 async fn screen(tab: &Tab) -> Result<(f64, f64), BrowserFault> {
     let size = tab.evaluate("[screen.width, screen.height]").await?;
     Ok((size[0].as_f64().unwrap_or_default(), size[1].as_f64().unwrap_or_default()))
-}
-
-/// Returns the bounds of DOM nodes, in the same order.
-async fn bounds(tab: &Tab, nodes: &[Option<i64>]) -> Result<Vec<Option<Bounds>>, BrowserFault> {
-    const GROUP: &str = "arenad-bounds";
-    let world = tab.world().await?;
-    let asked = nodes.iter().enumerate().filter_map(|(index, node)| Some((index, (*node)?)));
-    // All of them are sent before the first answer arrives.
-    let found = join_all(asked.map(|(index, node)| {
-        let wanted = json!({ "backendNodeId": node, "objectGroup": GROUP, "executionContextId": world });
-        async move { (index, tab.call("DOM.resolveNode", wanted).await) }
-    }))
-    .await;
-    let mut objects = Vec::with_capacity(found.len());
-    for (index, answer) in found {
-        match answer {
-            Ok(mut answer) => objects.push((index, json!({ "objectId": answer["object"]["objectId"].take() }))),
-            // The page has no objects for some nodes, such as those of pseudo-elements.
-            Err(BrowserFault::Refused(_)) => {}
-            Err(fault) => return Err(fault),
-        }
-    }
-    let mut bounds = vec![None; nodes.len()];
-    for objects in objects.chunks(ARGUMENTS_MAX) {
-        let arguments: Vec<&Json> = objects.iter().map(|(_, object)| object).collect();
-        let wanted = json!({
-            "functionDeclaration": BOUNDS, "executionContextId": world, "arguments": arguments, "returnByValue": true,
-        });
-        let mut answer = tab.call("Runtime.callFunctionOn", wanted).await?;
-        let found: Vec<Option<[f64; 4]>> = read(answer["result"]["value"].take())?;
-        for ((index, _), found) in objects.iter().zip(found) {
-            bounds[*index] = found.map(|[x, y, width, height]| Bounds { x, y, width, height });
-        }
-    }
-    tab.call("Runtime.releaseObjectGroup", json!({ "objectGroup": GROUP })).await?;
-    Ok(bounds)
 }
 
 /// Returns the viewport as PNG in base64.

@@ -106,11 +106,8 @@ impl BrowserPool {
     /// Errors: `NotStarted` with the reason and the remedy.
     pub async fn seat(&self) -> Result<BrowserSeat, BrowserFault> {
         let mut running = self.running.lock().await;
-        running.processes.retain(|process| !process.cdp.is_gone());
-        // The fullest one, so that others become empty and end.
-        let room = running.processes.iter().filter(|process| process.seats() < SEATS).max_by_key(|it| it.seats());
-        if let Some(process) = room {
-            return Ok(BrowserSeat { process: Arc::clone(process), running: Arc::clone(&self.running) });
+        if let Some(seat) = self.free_seat_in(&mut running) {
+            return Ok(seat);
         }
         running.started += 1;
         let folder = self.folder.join(running.started.to_string());
@@ -120,6 +117,18 @@ impl BrowserPool {
         let process = Arc::new(SharedProcess { cdp, process, folder, last_used });
         running.processes.push(Arc::clone(&process));
         Ok(BrowserSeat { process, running: Arc::clone(&self.running) })
+    }
+
+    /// Reserves a place for a browser in a process that runs. Returns `None` if none has room.
+    pub async fn free_seat(&self) -> Option<BrowserSeat> {
+        self.free_seat_in(&mut *self.running.lock().await)
+    }
+
+    fn free_seat_in(&self, running: &mut Running) -> Option<BrowserSeat> {
+        running.processes.retain(|process| !process.cdp.is_gone());
+        // The fullest one, so that others become empty and end.
+        let room = running.processes.iter().filter(|process| process.seats() < SEATS).max_by_key(|it| it.seats());
+        room.map(|process| BrowserSeat { process: Arc::clone(process), running: Arc::clone(&self.running) })
     }
 
     /// Returns the number of processes, and that of browsers in them.

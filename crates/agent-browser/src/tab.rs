@@ -20,7 +20,11 @@ const CALL_LIMIT: Duration = Duration::from_secs(20);
 pub(crate) const LOAD_LIMIT: Duration = Duration::from_secs(30);
 
 /// Time without requests after which a loaded page is at rest.
-const QUIET: Duration = Duration::from_millis(150);
+pub(crate) const QUIET: Duration = Duration::from_millis(150);
+
+/// Time without requests after which a loaded page may be at rest. Most pages that have done nothing for this time do
+/// nothing for [`QUIET`] either.
+pub(crate) const BRIEFLY_QUIET: Duration = Duration::from_millis(50);
 
 /// Time for which a loaded page may go on with requests. Source: WebArena's `sleep_after_execution`, which always takes
 /// that long.
@@ -48,6 +52,32 @@ struct TabState {
     choosers: u64,
     chooser: Option<FileChooser>,
     is_crashed: bool,
+}
+
+/// A wait for a page to come to rest.
+#[derive(Debug)]
+pub(crate) struct Rest {
+    begun: Instant,
+    /// The time since which the page has loaded.
+    loaded: Option<Instant>,
+}
+
+impl Rest {
+    /// Begins with the end of an action.
+    pub(crate) fn begin() -> Self {
+        Self { begun: Instant::now(), loaded: None }
+    }
+}
+
+/// The state in which a wait has left a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rested {
+    /// It has loaded, and requests nothing.
+    Quiet,
+    /// It has loaded, and still requests something after [`REST_LIMIT`].
+    Busy,
+    /// It still loads after [`LOAD_LIMIT`].
+    Loading,
 }
 
 /// A file chooser that a page has opened, and that was not shown.
@@ -79,15 +109,15 @@ impl Drop for ListenerTask {
 
 impl Tab {
     /// Opens a tab in a context.
-    pub(crate) async fn open(cdp: &Cdp, context: &str, settings: &BrowserSettings) -> Result<Self, BrowserFault> {
+    pub(crate) async fn open(cdp: &Cdp, context: &str) -> Result<Self, BrowserFault> {
         let wanted = json!({ "url": "about:blank", "browserContextId": context });
         let made = limited(cdp, None, "Target.createTarget", wanted).await?;
         let target = made["targetId"].as_str().unwrap_or_default().to_owned();
-        Self::attach(cdp, target, settings).await
+        Self::attach(cdp, target).await
     }
 
-    /// Attaches to a tab that exists.
-    pub(crate) async fn attach(cdp: &Cdp, target: String, settings: &BrowserSettings) -> Result<Self, BrowserFault> {
+    /// Attaches to a tab that exists. [`Self::configure`] must follow.
+    pub(crate) async fn attach(cdp: &Cdp, target: String) -> Result<Self, BrowserFault> {
         let wanted = json!({ "targetId": target, "flatten": true });
         let attached = limited(cdp, None, "Target.attachToTarget", wanted).await?;
         let session = attached["sessionId"].as_str().unwrap_or_default().to_owned();
@@ -100,26 +130,14 @@ impl Tab {
             state,
             listener: Arc::new(ListenerTask(listener.abort_handle())),
         };
-        let Viewport { width, height } = settings.viewport;
-        let metrics = json!({
-            "width": width, "height": height, "screenWidth": width, "screenHeight": height,
-            "deviceScaleFactor": 1, "mobile": false,
-        });
         tokio::try_join!(
             tab.call("Page.enable", json!({})),
             tab.call("Inspector.enable", json!({})),
             tab.call("Network.enable", json!({})),
             tab.call("Accessibility.enable", json!({})),
-            tab.call("Emulation.setDeviceMetricsOverride", metrics),
             // Several pages of one process are used at once, and each of them must believe that it has the focus.
             tab.call("Emulation.setFocusEmulationEnabled", json!({ "enabled": true })),
         )?;
-        if settings.reaches_replays {
-            tokio::try_join!(
-                tab.call("Security.setIgnoreCertificateErrors", json!({ "ignore": true })),
-                tab.call("Network.setBypassServiceWorker", json!({ "bypass": true })),
-            )?;
-        }
         // A page that another one has opened may have begun to load before its events arrive here.
         let stops = tab.state.borrow().stops;
         let ready = tab.evaluate("document.readyState").await?;
@@ -130,8 +148,42 @@ impl Tab {
         Ok(tab)
     }
 
+    /// Gives the page the settings of its browser.
+    pub(crate) async fn configure(&self, settings: &BrowserSettings) -> Result<(), BrowserFault> {
+        let Viewport { width, height } = settings.viewport;
+        let metrics = json!({
+            "width": width, "height": height, "screenWidth": width, "screenHeight": height,
+            "deviceScaleFactor": 1, "mobile": false,
+        });
+        self.call("Emulation.setDeviceMetricsOverride", metrics).await?;
+        if settings.reaches_replays {
+            tokio::try_join!(
+                self.call("Security.setIgnoreCertificateErrors", json!({ "ignore": true })),
+                self.call("Network.setBypassServiceWorker", json!({ "bypass": true })),
+            )?;
+        }
+        Ok(())
+    }
+
     /// Sends a command to the page.
     pub(crate) async fn call(&self, method: &'static str, params: Json) -> Result<Json, BrowserFault> {
+        self.call_within(method, params, CALL_LIMIT).await
+    }
+
+    /// Begins to open an address. Returns the browser's answer, which it gives when the site has answered, or `None` if that
+    /// took longer than a page may load; the page that was there stays.
+    pub(crate) async fn navigate(&self, url: &str) -> Result<Option<Json>, BrowserFault> {
+        match self.call_within("Page.navigate", json!({ "url": url }), LOAD_LIMIT).await {
+            Ok(answer) => Ok(Some(answer)),
+            Err(BrowserFault::Stuck { .. }) => {
+                self.call("Page.stopLoading", json!({})).await?;
+                Ok(None)
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
+    async fn call_within(&self, method: &'static str, params: Json, limit: Duration) -> Result<Json, BrowserFault> {
         let mut state = self.state.clone();
         let crashed = async {
             // Without a listener there is no connection, which the command reports.
@@ -143,7 +195,7 @@ impl Tab {
             biased;
             // A page that has crashed answers nothing.
             () = crashed => Err(BrowserFault::Crashed),
-            answer = limited(&self.cdp, Some(&self.session), method, params) => answer,
+            answer = within(&self.cdp, Some(&self.session), method, params, limit) => answer,
         }
     }
 
@@ -183,11 +235,9 @@ impl Tab {
         Ok(answer["result"]["value"].take())
     }
 
-    /// Waits until the page has loaded and requests nothing, but not longer than [`LOAD_LIMIT`]. Returns whether it has
-    /// loaded.
-    pub(crate) async fn rest(&self) -> Result<bool, BrowserFault> {
-        let begun = Instant::now();
-        let mut loaded: Option<Instant> = None;
+    /// Waits until the page has loaded and has requested nothing for the time `quiet`, but not longer than the limits of
+    /// [`Rest`], which count from its beginning.
+    pub(crate) async fn rest(&self, rest: &mut Rest, quiet: Duration) -> Result<Rested, BrowserFault> {
         let mut state = self.state.clone();
         loop {
             let now = Instant::now();
@@ -197,14 +247,14 @@ impl Tab {
                     return Err(BrowserFault::Crashed);
                 }
                 let is_loading = !seen.loading.is_empty();
-                loaded = if is_loading { None } else { Some(loaded.unwrap_or(now)) };
-                let quiet_from = seen.last_event.map_or(begun, |last| last.max(begun));
-                match loaded {
-                    None if now >= begun + LOAD_LIMIT => return Ok(false),
-                    None => begun + LOAD_LIMIT,
-                    Some(_) if seen.requests.is_empty() && now >= quiet_from + QUIET => return Ok(true),
-                    Some(since) if now >= since + REST_LIMIT => return Ok(true),
-                    Some(since) if seen.requests.is_empty() => (quiet_from + QUIET).min(since + REST_LIMIT),
+                rest.loaded = if is_loading { None } else { Some(rest.loaded.unwrap_or(now)) };
+                let quiet_from = seen.last_event.map_or(rest.begun, |last| last.max(rest.begun));
+                match rest.loaded {
+                    None if now >= rest.begun + LOAD_LIMIT => return Ok(Rested::Loading),
+                    None => rest.begun + LOAD_LIMIT,
+                    Some(_) if seen.requests.is_empty() && now >= quiet_from + quiet => return Ok(Rested::Quiet),
+                    Some(since) if now >= since + REST_LIMIT => return Ok(Rested::Busy),
+                    Some(since) if seen.requests.is_empty() => (quiet_from + quiet).min(since + REST_LIMIT),
                     Some(since) => since + REST_LIMIT,
                 }
             };
@@ -213,6 +263,11 @@ impl Tab {
                 () = tokio::time::sleep_until(wake) => {}
             }
         }
+    }
+
+    /// Returns the time of the last event that the page's rest depends on.
+    pub(crate) fn last_event(&self) -> Option<Instant> {
+        self.state.borrow().last_event
     }
 
     /// Returns the number of file choosers that were intercepted.
@@ -249,18 +304,28 @@ impl std::fmt::Debug for Tab {
     }
 }
 
-/// Sends a command with a time limit.
+/// Sends a command with the usual time limit.
 pub(crate) async fn limited(
     cdp: &Cdp,
     session: Option<&str>,
     method: &'static str,
     params: Json,
 ) -> Result<Json, BrowserFault> {
-    match tokio::time::timeout(CALL_LIMIT, cdp.call(session, method, params)).await {
+    within(cdp, session, method, params, CALL_LIMIT).await
+}
+
+async fn within(
+    cdp: &Cdp,
+    session: Option<&str>,
+    method: &'static str,
+    params: Json,
+    limit: Duration,
+) -> Result<Json, BrowserFault> {
+    match tokio::time::timeout(limit, cdp.call(session, method, params)).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(CdpError::Gone)) => Err(BrowserFault::Gone),
         Ok(Err(error)) => Err(error.into()),
-        Err(_) => Err(BrowserFault::Stuck { method, seconds: CALL_LIMIT.as_secs() }),
+        Err(_) => Err(BrowserFault::Stuck { method, seconds: limit.as_secs() }),
     }
 }
 
@@ -342,14 +407,17 @@ mod tests {
         tell("Network.requestWillBeSent", json!({ "requestId": "2", "type": "EventSource" }));
         let tab = tab(state);
         let begun = Instant::now();
-        let (rested, ()) = tokio::join!(tab.rest(), async {
+        let mut rest = Rest::begin();
+        let (rested, ()) = tokio::join!(tab.rest(&mut rest, BRIEFLY_QUIET), async {
             tokio::time::sleep(Duration::from_millis(300)).await;
             tell("Page.frameStoppedLoading", json!({ "frameId": "a" }));
             tokio::time::sleep(Duration::from_millis(400)).await;
             tell("Network.loadingFinished", json!({ "requestId": "1" }));
         });
-        assert_eq!(rested, Ok(true));
-        assert_eq!(begun.elapsed().as_millis(), 700 + QUIET.as_millis());
+        assert_eq!(rested, Ok(Rested::Quiet));
+        assert_eq!(begun.elapsed().as_millis(), 700 + BRIEFLY_QUIET.as_millis());
+        assert_eq!(tab.rest(&mut rest, QUIET).await, Ok(Rested::Quiet));
+        assert_eq!(begun.elapsed().as_millis(), 700 + QUIET.as_millis(), "the time that has passed counts");
     }
 
     #[tokio::test(start_paused = true)]
@@ -358,12 +426,15 @@ mod tests {
         sender.send_modify(|state| assert!(state.requests.insert("poll".to_owned())));
         let tab = tab(state);
         let begun = Instant::now();
-        assert_eq!(tab.rest().await, Ok(true));
+        let mut rest = Rest::begin();
+        assert_eq!(tab.rest(&mut rest, BRIEFLY_QUIET).await, Ok(Rested::Busy));
         assert_eq!(begun.elapsed(), REST_LIMIT);
+        assert_eq!(tab.rest(&mut rest, QUIET).await, Ok(Rested::Busy));
+        assert_eq!(begun.elapsed(), REST_LIMIT, "a wait that goes on has the same limit");
         sender.send_modify(|state| assert!(state.loading.insert("a".to_owned())));
-        assert_eq!(tab.rest().await, Ok(false), "it has not loaded");
+        assert_eq!(tab.rest(&mut Rest::begin(), QUIET).await, Ok(Rested::Loading));
         assert_eq!(begun.elapsed(), REST_LIMIT + LOAD_LIMIT);
         sender.send_modify(|state| state.is_crashed = true);
-        assert_eq!(tab.rest().await, Err(BrowserFault::Crashed));
+        assert_eq!(tab.rest(&mut Rest::begin(), QUIET).await, Err(BrowserFault::Crashed));
     }
 }

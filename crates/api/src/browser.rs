@@ -30,6 +30,10 @@ pub struct BrowserResetRequest {
     /// Whether observations have the bounds of their elements.
     #[serde(default)]
     pub elements: bool,
+    /// Whether each action is recorded as a step of the episode's trajectory, with the page and the element that it was
+    /// chosen on.
+    #[serde(default)]
+    pub trajectory: bool,
     /// The files that the agent can upload: their content in base64 by name. At most 32 files with 8 MiB.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
@@ -65,6 +69,47 @@ pub enum BrowserObservationKind {
 pub struct BrowserStepRequest {
     /// The action, such as `click [12]` or `stop [$5]`.
     pub action: String,
+    /// A CSS selector: the action is performed on the first element that it matches, whatever the id in the action means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selector: Option<String>,
+}
+
+/// The answer to `GET /v1/episodes/{id}/browser/elements`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PageElements {
+    /// The address of the current page.
+    pub url: String,
+    /// The title of the page.
+    pub title: String,
+    /// The HTTP status of the page; 0 if the browser does not tell it.
+    pub status: u16,
+    /// The elements that people act on, in the order of the page, at most 2,000.
+    pub elements: Vec<PageElement>,
+}
+
+/// An element of a page that people act on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PageElement {
+    /// A CSS selector that only this element matches.
+    pub selector: String,
+    /// The tag, in lower case.
+    pub tag: String,
+    /// The attribute `id`; empty without one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub id: String,
+    /// The role: that of the attribute `role`, or the usual one of the tag.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub role: String,
+    /// The label that people read, cut to 200 characters.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// The address of a link, as the page writes it; empty without one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub href: String,
+    /// The text around the element, cut to 200 characters.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub near: String,
 }
 
 /// The answer to a reset or a step of a browser, and to `GET /v1/episodes/{id}/browser`.

@@ -25,6 +25,7 @@ pub mod replays;
 mod resets;
 mod snapshots;
 mod space;
+pub mod trajectory;
 mod words;
 
 pub use self::accounts::{AccountSession, Accounts, ListedAccount, StorageCookie};

@@ -14,12 +14,14 @@ pub struct Turns {
     pub builds: ConcurrencyLimit,
     /// Limits boots of sites, for a baseline or to serve.
     pub boots: ConcurrencyLimit,
+    /// Limits rewinds. A rewind waits for its processes half of the time, so there are twice as many as boots.
+    pub rewinds: ConcurrencyLimit,
     /// Limits boots and renewals of standbys, which run beside the boots that a client waits for and at a low weight.
     pub standbys: ConcurrencyLimit,
 }
 
 impl Turns {
-    /// Creates the limits. `parallel` applies to builds and to boots; the default is the number of processors, at least
+    /// Creates the limits. `parallel` applies to builds and to boots, and twice to rewinds; the default is the number of processors, at least
     /// two.
     pub fn new(parallel: Option<NonZeroUsize>, standbys: NonZeroUsize) -> Self {
         let processors = || std::thread::available_parallelism().map_or(2, |processors| processors.get().max(2));
@@ -27,6 +29,7 @@ impl Turns {
         Self {
             builds: ConcurrencyLimit(Semaphore::new(count)),
             boots: ConcurrencyLimit(Semaphore::new(count)),
+            rewinds: ConcurrencyLimit(Semaphore::new(count.saturating_mul(2).min(Semaphore::MAX_PERMITS))),
             standbys: ConcurrencyLimit(Semaphore::new(standbys.get())),
         }
     }

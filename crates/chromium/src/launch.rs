@@ -15,7 +15,7 @@ use crate::transport::{self, MESSAGE_MAX};
 use arenad_model::browser::PROGRAMS;
 
 /// The environment variable that selects another browser: a program, `ws://…`, or [`CONTAINER`].
-const VARIABLE: &str = "ARENAD_CHROMIUM";
+pub(crate) const VARIABLE: &str = "ARENAD_CHROMIUM";
 
 /// Value of [`VARIABLE`] that selects the container although the host has a browser.
 const CONTAINER: &str = "container";
@@ -82,10 +82,7 @@ impl BrowserProcess {
 pub async fn start(folder: &Path, message_max: usize) -> Result<(Cdp, Option<BrowserProcess>), NoBrowser> {
     let named = std::env::var_os(VARIABLE);
     if let Some(address) = named.as_ref().and_then(|named| named.to_str()).filter(|named| named.starts_with("ws://")) {
-        let cdp = Cdp::connect(address, message_max)
-            .await
-            .map_err(|error| format!("connect to the browser at {address}: {error}"))?;
-        return Ok((cdp, None));
+        return connected(address, message_max).await.map(|cdp| (cdp, None));
     }
     let is_container_wanted = named.as_ref().is_some_and(|named| named == CONTAINER);
     let program = match named.filter(|named| named != CONTAINER) {
@@ -99,6 +96,12 @@ pub async fn start(folder: &Path, message_max: usize) -> Result<(Cdp, Option<Bro
     };
     let (cdp, process) = caged(&program, folder, message_max).await?;
     Ok((cdp, Some(process)))
+}
+
+/// Connects to a browser that runs.
+pub(crate) async fn connected(address: &str, message_max: usize) -> Result<Cdp, NoBrowser> {
+    let connected = Cdp::connect(address, message_max).await;
+    connected.map_err(|error| format!("connect to the browser at {address}: {error}").into())
 }
 
 /// Starts a program of the host in a cage whose files are in `folder`.
@@ -161,7 +164,11 @@ pub fn end_remains(folder: &Path) {
 }
 
 /// Runs a browser and waits until it answers.
-async fn answering(shown: &str, mut command: Command, message_max: usize) -> Result<(Cdp, Child), NoBrowser> {
+pub(crate) async fn answering(
+    shown: &str,
+    mut command: Command,
+    message_max: usize,
+) -> Result<(Cdp, Child), NoBrowser> {
     let doing = |error: &dyn std::fmt::Display| NoBrowser::from(format!("start {shown}: {error}"));
     let mut child = command.spawn().map_err(|error| doing(&error))?;
     let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())

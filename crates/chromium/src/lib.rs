@@ -13,9 +13,11 @@ mod cgroup;
 mod container;
 mod launch;
 mod peer;
+mod shown;
 mod transport;
 
 pub use cdp::{Cdp, CdpError, CdpEvent, CdpEvents};
 pub use launch::{BrowserProcess, NoBrowser, end_remains, start, try_browser};
 pub use peer::belongs_to;
+pub use shown::start_shown;
 pub use transport::{IncomingMessages, MESSAGE_MAX, OutgoingMessages, pipe};

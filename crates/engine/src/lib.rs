@@ -137,6 +137,11 @@ impl EngineError {
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound { .. })
     }
+
+    /// Returns whether a network was not removed because a container is attached to it.
+    pub fn has_active_endpoints(&self) -> bool {
+        matches!(self, Self::Refused { status: 403, message, .. } if message.contains("active endpoints"))
+    }
 }
 
 /// The version and the storage of an engine.

@@ -12,8 +12,7 @@ use arenad_model::episode::ids::EpisodeId;
 use arenad_model::episode::lease::SlotState;
 use arenad_model::episode::queue::Grant;
 use arenad_model::episode::registry::RegisteredEpisode;
-use arenad_model::instance::InstanceId;
-use arenad_store::EpisodePart;
+use arenad_store::{EpisodePart, StoredSlot};
 
 impl EpisodeKeeper {
     /// Ends the episodes whose deadline has passed, and grants the requests whose turn it is.
@@ -23,7 +22,8 @@ impl EpisodeKeeper {
         for grant in settled.granted {
             if let Some(note) = self.notes.get_mut(&grant.episode) {
                 note.granted_at = Some(self.clock.now());
-                note.slots.clone_from(&grant.slots);
+                let granted = grant.slots.iter().map(|slot| StoredSlot { instance: slot.clone(), generation: None });
+                note.slots = granted.collect();
             }
             self.touch(&grant.episode, EpisodePart::Slots);
             self.pending.effects.push(Effect::Prepare(grant));
@@ -54,10 +54,8 @@ impl EpisodeKeeper {
     /// Returns the slots of an episode whose generations are known.
     pub(crate) fn leased_slots(&self, id: &EpisodeId) -> Vec<LeasedSlot> {
         let Some(note) = self.notes.get(id) else { return Vec::new() };
-        let leased = |slot: &InstanceId| {
-            let generation = note.generations.get(slot).copied()?;
-            Some(LeasedSlot { instance: slot.clone(), generation })
-        };
+        let leased =
+            |slot: &StoredSlot| Some(LeasedSlot { instance: slot.instance.clone(), generation: slot.generation? });
         note.slots.iter().filter_map(leased).collect()
     }
 

@@ -24,7 +24,7 @@ use arenad_model::episode::{EpisodeRefusal, EpisodeStatus};
 use arenad_model::instance::InstanceId;
 use arenad_seams::ordered_watch as watch;
 use arenad_seams::wall_clock::WallClock;
-use arenad_store::{DaemonStore, EpisodePart, NewEpisodeEvent, StoreError};
+use arenad_store::{DaemonStore, EpisodePart, NewEpisodeEvent, StoreError, StoredSlot};
 
 /// The largest number of messages that are applied before their result is recorded.
 const BATCH: usize = 256;
@@ -41,9 +41,8 @@ pub(crate) struct EpisodeNotes {
     pub(crate) ended_at: Option<Timestamp>,
     /// The state of the newest event.
     pub(crate) status: EpisodeStatus,
-    pub(crate) slots: Vec<InstanceId>,
-    /// The generations of the slots that are prepared.
-    pub(crate) generations: BTreeMap<InstanceId, u64>,
+    /// The slots in the order of the request, with the generations of those that are prepared.
+    pub(crate) slots: Vec<StoredSlot>,
 }
 
 /// A caller that waits until sites are withdrawn.
@@ -167,7 +166,7 @@ impl EpisodeKeeper {
     pub(crate) fn note_ended(&mut self, ended: impl IntoIterator<Item = EndedEpisode>) {
         for EndedEpisode { id, ending, recycle } in ended {
             let Some(note) = self.notes.get_mut(&id) else { continue };
-            let slots = note.slots.clone();
+            let slots: Vec<InstanceId> = note.slots.iter().map(|slot| slot.instance.clone()).collect();
             note.ended_at = Some(self.clock.now());
             if self.registry.get(&id).is_some() {
                 self.touch(&id, EpisodePart::Life);

@@ -22,7 +22,7 @@ pub struct EpisodeView {
     /// The id of the episode.
     pub id: EpisodeId,
     /// The request that the episode came from.
-    pub request: EpisodeRequest,
+    pub request: Arc<EpisodeRequest>,
     /// The state, with the cause of an end.
     pub state: EpisodeState,
     /// The slots in the order of the request, without shared sites. After the end they belong to other episodes.

@@ -23,7 +23,6 @@ use arenad_model::episode::ids::EpisodeId;
 use arenad_model::episode::registry::{EndCause, RegisteredEpisode};
 use arenad_model::episode::{EpisodeState, EpisodeStatus};
 use arenad_model::error::describe;
-use arenad_model::instance::InstanceId;
 use arenad_store::{
     EpisodeChanges, EpisodePart, NewEpisodeEvent, Retention, StoreError, StoredEpisode, StoredEpisodeLife, StoredSlot,
 };
@@ -119,10 +118,10 @@ impl EpisodeKeeper {
     }
 
     fn stored_slots(&self, id: &EpisodeId, episode: &RegisteredEpisode) -> Vec<StoredSlot> {
-        let generations = self.notes.get(id).map(|note| &note.generations);
-        let slots = episode.slots.iter().map(|slot| StoredSlot {
-            instance: slot.clone(),
-            generation: generations.and_then(|generations| generations.get(slot).copied()),
+        let noted = self.notes.get(id).map(|note| note.slots.as_slice()).unwrap_or_default();
+        let slots = episode.slots.iter().map(|slot| {
+            let generation = noted.iter().find(|noted| noted.instance == *slot).and_then(|noted| noted.generation);
+            StoredSlot { instance: slot.clone(), generation }
         });
         slots.collect()
     }
@@ -200,8 +199,8 @@ impl EpisodeKeeper {
         let slots = self.leased_slots(id);
         let all = self.notes.get(id).map(|note| note.slots.as_slice()).unwrap_or_default();
         let Some(episode) = self.registry.get(id) else { return Ok(()) };
-        let failed = |slot: &InstanceId, detail: &str| {
-            Err(VoidReason::InstanceFailed { slot: slot.clone(), detail: detail.to_owned() })
+        let failed = |slot: &StoredSlot, detail: &str| {
+            Err(VoidReason::InstanceFailed { slot: slot.instance.clone(), detail: detail.to_owned() })
         };
         if let Some(first) = all.first().filter(|_| slots.len() < all.len()) {
             return failed(first, "the generation that the episode got is not known");

@@ -45,8 +45,9 @@ impl EpisodeKeeper {
                 if self.registry.note_prepared(slot, lease).is_err() {
                     return;
                 }
-                if let Some(note) = self.notes.get_mut(lease) {
-                    note.generations.insert(slot.clone(), generation);
+                let slots = self.notes.get_mut(lease).into_iter().flat_map(|note| &mut note.slots);
+                if let Some(prepared) = slots.into_iter().find(|known| known.instance == *slot) {
+                    prepared.generation = Some(generation);
                 }
                 if self.registry.check_commit(lease, self.now()).is_ok() {
                     self.prepared.push(lease.clone());

@@ -98,7 +98,6 @@ impl EpisodeKeeper {
                 ended_at: None,
                 status: EpisodeStatus::Queued,
                 slots: Vec::new(),
-                generations: Default::default(),
             };
             let event = NewEpisodeEvent { episode: id.clone(), status: note.status, ending: None };
             self.pending.events.push(event);

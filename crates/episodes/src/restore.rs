@@ -120,14 +120,12 @@ impl EpisodeKeeper {
             StoredEpisodeLife::Live(_) => None,
             StoredEpisodeLife::Ended { at, .. } => Some(*at),
         };
-        let generations = stored.slots.iter().filter_map(|slot| Some((slot.instance.clone(), slot.generation?)));
         let note = EpisodeNotes {
             asked_at: stored.asked_at,
             granted_at: stored.granted_at,
             ended_at,
             status: stored.life.status(),
-            slots: stored.slots.iter().map(|slot| slot.instance.clone()).collect(),
-            generations: generations.collect(),
+            slots: stored.slots.clone(),
         };
         self.notes.insert(stored.id.clone(), note);
     }

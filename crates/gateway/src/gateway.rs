@@ -18,7 +18,7 @@ use super::guests::{self, GuestPort, PortListener};
 use super::link::ClientLink;
 use super::listener;
 use super::phase::{HoldLimits, RouteCommand, RouteState, Target};
-use super::proxy::{Proxy, ProxyClient, SharedProxy};
+use super::proxy::{Proxy, ProxyClient, ProxyPort, SharedProxy};
 use super::recorder::Recorder;
 use super::recording::RecordingFilter;
 use super::route::{RouteStats, SharedRoute};
@@ -92,7 +92,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    fn of(address: SocketAddr, cause: io::Error) -> Self {
+    pub(super) fn of(address: SocketAddr, cause: io::Error) -> Self {
         match cause.kind() {
             io::ErrorKind::AddrInUse => Self::PortTaken { address },
             _ => Self::Listen { address, cause },
@@ -211,7 +211,7 @@ impl Gateway {
     /// Errors: `OpenError::PortTaken` if a socket listens on the port already; `OpenError::ShutDown` also for a gateway
     /// without sockets.
     pub fn open_proxy(&self, listen: SocketAddr, directory: Arc<dyn ProxyDirectory>) -> Result<Proxy, OpenError> {
-        self.open_proxy_port(listen, directory, None)
+        self.open_proxy_port(ProxyPort::bind(listen)?, directory, None)
     }
 
     /// Opens a port of the episode proxy for one client, which sends no credentials.
@@ -219,23 +219,20 @@ impl Gateway {
     /// Errors: as [`Self::open_proxy`].
     pub fn open_proxy_for(
         &self,
-        listen: SocketAddr,
+        port: ProxyPort,
         directory: Arc<dyn ProxyDirectory>,
         client: ProxyClient,
     ) -> Result<Proxy, OpenError> {
-        self.open_proxy_port(listen, directory, Some(client))
+        self.open_proxy_port(port, directory, Some(client))
     }
 
     fn open_proxy_port(
         &self,
-        listen: SocketAddr,
+        ProxyPort { listener, address }: ProxyPort,
         directory: Arc<dyn ProxyDirectory>,
         only: Option<ProxyClient>,
     ) -> Result<Proxy, OpenError> {
-        let failed = |cause| OpenError::of(listen, cause);
         let team = self.team.as_ref().ok_or(OpenError::ShutDown)?;
-        let listener = listener::bind(listen).map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let shared = SharedProxy::new(address, directory, only);
         let listening = order_listener(team, id, Door::Proxy(Arc::clone(&shared)), listener)?;

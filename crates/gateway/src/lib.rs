@@ -102,7 +102,7 @@ pub use episode_recorder::{EndedExchange, EpisodeRecorder, ExchangeKeeper, Unfin
 pub use gateway::{Gateway, GatewaySettings, OpenError, Route};
 pub use gather::BODY_MAX;
 pub use phase::{HoldLimits, RouteState, Target};
-pub use proxy::{Proxy, ProxyClient, ProxyStats};
+pub use proxy::{Proxy, ProxyClient, ProxyPort, ProxyStats};
 pub use recorder::Recorder;
 pub use recording::{AnswerHead, Exchange, Loss, RecordedBody, Recording, RecordingFilter, RequestHead};
 pub use route::RouteStats;

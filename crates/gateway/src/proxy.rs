@@ -33,7 +33,32 @@ use std::sync::Arc;
 use tokio::net::TcpStream;
 
 use super::directory::{ProxyCredentials, ProxyDirectory};
+use super::gateway::OpenError;
 use super::guests::{self, GuestPort, SharedListener};
+use super::listener;
+
+/// A port that is reserved for the episode proxy. Connections to it wait until [`crate::Gateway::open_proxy_for`] opens it.
+pub struct ProxyPort {
+    pub(super) listener: std::net::TcpListener,
+    pub(super) address: SocketAddr,
+}
+
+impl ProxyPort {
+    /// Reserves a port; 0 selects a free one.
+    ///
+    /// Errors: `OpenError::PortTaken` if a socket listens on the port already.
+    pub fn bind(listen: SocketAddr) -> Result<Self, OpenError> {
+        let failed = |cause| OpenError::of(listen, cause);
+        let listener = listener::bind(listen).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(Self { listener, address })
+    }
+
+    /// Returns the address of the port.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
 
 /// The counters of a port of the episode proxy, or of a slot's own port.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

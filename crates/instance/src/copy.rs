@@ -119,8 +119,8 @@ impl Instance {
         let CopySource { incarnation, copy, .. } = source;
         let mut incarnation = incarnation.clone();
         // The site boots again afterwards, so it needs a turn.
+        let turn = self.service.turn(&shared.turns.boots).await;
         let report = self.service.report().clone();
-        let turn = shared.turns.boots.turn(&|text| tell(&report, text)).await;
         self.watch.end();
         tell(&report, "stopping cleanly");
         let stored = async {

@@ -490,11 +490,7 @@ impl Instance {
         unless(cancel, self.check_depth()).await??;
         // The site boots again afterwards, so it needs a turn. Requests are held only from the turn on, not while other
         // sites boot.
-        let turn = {
-            let report = self.service.report().clone();
-            let stage = move |text: &str| tell(&report, text);
-            unless(cancel, context.shared.turns.boots.turn(&stage)).await?
-        };
+        let turn = unless(cancel, self.service.turn(&context.shared.turns.boots)).await?;
         self.service.pause("is held while a snapshot is taken");
         let (state, since) = (self.service.resetting()?, self.context.shared.clock.now());
         context.shared.store.save_state(&context.id, &state, since).await?;

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use tokio::sync::SemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use super::context::{InstanceContext, OperationProgress};
@@ -17,6 +18,7 @@ use super::gate::RouteGate;
 use super::reset::RecordedGeneration;
 use super::{Entered, InstanceReport};
 use crate::pristine::Pristine;
+use arenad_baseline::ConcurrencyLimit;
 use arenad_digest::Taken;
 use arenad_gateway::{RouteStats, Target};
 use arenad_launch::Incarnation;
@@ -128,6 +130,15 @@ impl InstanceService {
     /// Publishes a description of the step that is running.
     pub(super) fn tell(&self, stage: &str) {
         tell(&self.report, stage);
+    }
+
+    /// Waits for a turn, and says so meanwhile. The future does not borrow the service.
+    pub(super) fn turn<'a>(
+        &self,
+        limit: &'a ConcurrencyLimit,
+    ) -> impl Future<Output = SemaphorePermit<'a>> + Send + use<'a> {
+        let report = self.report.clone();
+        async move { limit.turn(&|text| tell(&report, text)).await }
     }
 
     /// Returns the sender of the report, for futures that must not borrow the service.

@@ -399,9 +399,9 @@ pub async fn remove(engine: &dyn Engine, storage: Option<&Storage>, remains: Rem
     let containers = engine.containers(labels::INSTANCE, &instance).await?;
     let ours = containers.iter().filter(|found| remains.covers(&found.labels));
     let mut outcome = first_error(futures_util::future::join_all(ours.map(|found| engine.remove(&found.handle))).await);
-    for network in engine.networks(labels::INSTANCE, &instance).await? {
-        if remains.covers(&network.labels) {
-            outcome = outcome.and(engine.remove_network(&network.name).await);
+    for found in engine.networks(labels::INSTANCE, &instance).await? {
+        if remains.covers(&found.labels) {
+            outcome = outcome.and(network::remove(engine, &found.name).await);
         }
     }
     for volume in engine.volumes(labels::INSTANCE, &instance).await? {

@@ -3,6 +3,9 @@
 //! only.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::LaunchError;
 use arenad_engine::{Engine, EngineError};
@@ -15,6 +18,12 @@ const ATTEMPTS: u32 = 8;
 
 /// The number of addresses in a range that containers cannot use: network, gateway and broadcast.
 const RESERVED: usize = 3;
+
+/// The time for which an engine may still count the endpoints of containers that it has removed.
+const ENDPOINTS_LIMIT: Duration = Duration::from_secs(5);
+
+/// The time between two attempts to remove a network that has endpoints.
+const ENDPOINTS_PAUSE: Duration = Duration::from_millis(100);
 
 /// The suffix of the name of the network with outbound access.
 const OUTWARD: &str = "-out";
@@ -48,6 +57,20 @@ pub(super) async fn create_all(
         create(engine, outward, block, site.egress.len(), true, labels).await?;
     }
     Ok(Networks { inner: name.to_owned(), outward })
+}
+
+/// Removes a network whose containers have been removed. Docker may count their endpoints for a moment longer, for
+/// example while another request waits for the removal of the same container.
+pub(super) async fn remove(engine: &dyn Engine, name: &str) -> Result<(), EngineError> {
+    let deadline = Instant::now() + ENDPOINTS_LIMIT;
+    loop {
+        match engine.remove_network(name).await {
+            Err(error) if error.has_active_endpoints() && Instant::now() < deadline => {
+                tokio::time::sleep(ENDPOINTS_PAUSE).await;
+            }
+            removed => return removed,
+        }
+    }
 }
 
 /// Creates a network that has room for `containers` containers and whose range overlaps no range in use.
@@ -95,7 +118,30 @@ fn prefix_for(services: usize) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::prefix_for;
+    use super::{ENDPOINTS_LIMIT, prefix_for, remove};
+    use arenad_engine::Engine;
+    use arenad_fake_engine::FakeEngine;
+    use arenad_model::subnet::Subnet;
+    use std::collections::BTreeMap;
+    use tokio::time::Instant;
+
+    #[tokio::test(start_paused = true)]
+    async fn endpoints_that_go_soon_are_waited_for() {
+        let engine = FakeEngine::new();
+        let subnet = "10.1.2.0/28".parse::<Subnet>().expect("a range");
+        engine.create_network("net", subnet, false, &BTreeMap::new()).await.expect("a network");
+        engine.attach_foreign("net", "another").expect("an address");
+        let began = Instant::now();
+        let error = remove(&engine, "net").await.expect_err("it is in use");
+        assert!(error.has_active_endpoints() && began.elapsed() >= ENDPOINTS_LIMIT, "{error}");
+        let going = async {
+            tokio::time::sleep(ENDPOINTS_LIMIT / 2).await;
+            engine.detach_foreign("net", "another")
+        };
+        let (removed, was_attached) = tokio::join!(remove(&engine, "net"), going);
+        removed.expect("it goes");
+        assert!(was_attached);
+    }
 
     #[test]
     fn the_range_grows_with_the_site() {

@@ -34,6 +34,8 @@ pub struct ResetParameters {
     pub current_viewport_only: bool,
     /// Whether observations have a screenshot.
     pub screenshot: bool,
+    /// Whether each action is recorded as a step of the episode's trajectory.
+    pub trajectory: bool,
     /// The files that the agent can upload: their content in base64, by name.
     pub files: BTreeMap<String, String>,
     /// The reward of steps before the last one. Without it they have none.
@@ -144,6 +146,7 @@ impl ResetParameters {
             viewport: fields.field("viewport", "dict_type", "a dictionary with width and height", viewport),
             current_viewport_only: fields.flag("current_viewport_only"),
             screenshot: fields.flag("screenshot"),
+            trajectory: fields.flag("trajectory"),
             files: fields.field("files", "dict_type", "a dictionary of contents by name", texts).unwrap_or_default(),
             step_reward: fields.field("step_reward", "float_type", "a valid number", Json::as_f64),
         };

@@ -4,6 +4,7 @@
 //! a state that the task had. A partial index ensures that no slot belongs to two episodes.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -31,7 +32,7 @@ pub struct StoredEpisode {
     /// The id of the episode.
     pub id: EpisodeId,
     /// The request that the episode came from.
-    pub request: EpisodeRequest,
+    pub request: Arc<EpisodeRequest>,
     /// The tokens that open the episode.
     pub tokens: EpisodeTokens,
     /// The slots in the order of the request, without shared sites.

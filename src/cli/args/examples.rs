@@ -180,6 +180,22 @@ pub fn of(path: &str) -> Option<Examples> {
         "tasks lint" => &[("arenad tasks lint mini", ""), ("arenad tasks lint my-tasks/ --live", "")],
         "tasks ls" => &[("arenad tasks ls", ""), ("arenad tasks ls mini --json", "")],
         "tasks show" => &[("arenad tasks show shopping.order.1", "")],
+        "workflow record" => &[
+            (
+                "arenad workflow record lamp.json --site shopping --start http://shopping.arena.test/ --title 'Buy a lamp'",
+                "Records in a window until you close it.",
+            ),
+            ("arenad workflow record news.json --start https://news.example.com/", "Records on a live site."),
+        ],
+        "workflow review" => &[("arenad workflow review lamp.json", "Writes lamp.html.")],
+        "workflow" | "workflow check" => &[
+            ("arenad workflow check examples/webcanvas/workflows", "Replays all workflows in a folder."),
+            (
+                "arenad workflow check kettle.json --tasks tasks.json --write",
+                "Writes repaired key nodes as a new version of the task.",
+            ),
+            ("arenad workflow check workflows --history checks.jsonl", "Keeps the results, one line for each replay."),
+        ],
         "turkle" | "turkle load" => &[
             ("arenad turkle load examples/turkingbench/tasks", "Publishes all task folders in a folder."),
             (

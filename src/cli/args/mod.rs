@@ -16,6 +16,7 @@ mod tasks;
 mod turkle;
 mod verdicts;
 mod watching;
+mod workflows;
 
 use std::path::PathBuf;
 
@@ -45,6 +46,7 @@ pub use tasks::{
 pub use turkle::{TurkleCommand, TurkleLoadArgs};
 pub use verdicts::{VerdictCommand, VerdictVerifyArgs};
 pub use watching::{EventsArgs, HealthArgs, LogsArgs, PsArgs, StatusArgs};
+pub use workflows::{WorkflowCheckArgs, WorkflowCommand, WorkflowRecordArgs, WorkflowReviewArgs};
 
 /// Runs the sites that web agents are tested on, and resets them to proven snapshots between episodes.
 #[derive(Debug, Parser)]
@@ -167,6 +169,9 @@ pub enum CliCommand {
     /// Load tasks of TurkingBench into Turkle
     #[command(subcommand)]
     Turkle(TurkleCommand),
+    /// Replay recorded workflows of tasks with key nodes, and name what is broken
+    #[command(subcommand)]
+    Workflow(WorkflowCommand),
     /// Judge an episode of a native task
     Check(CheckArgs),
     /// Judge episodes by a benchmark's rules

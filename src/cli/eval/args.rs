@@ -10,8 +10,8 @@ use arenad_evaluation::placeholder;
 use arenad_verdict::Benchmark;
 use arenad_verdict::Profile;
 
-/// Judges one episode (--task), every result in a folder (--results), stored evidence (--from), or the forms that were
-/// submitted in a running episode (--episode).
+/// Judges one episode (--task), every result in a folder (--results), stored evidence (--from), or what the agent of an
+/// episode has done (--episode).
 #[derive(Debug, Args)]
 #[command(
     group(ArgGroup::new("what").args(["task", "results", "from", "episode"]).required(true).multiple(true)),
@@ -28,8 +28,8 @@ pub struct EvalArgs {
     /// Evidence file that --evidence wrote, or folder of such files, to judge again without sites
     #[arg(long, value_name = "FILE|DIR", conflicts_with_all = ["task", "results", "episode"])]
     pub from: Option<PathBuf>,
-    /// Running episode with the site turkle, whose database has the answers: with --task those to one task, otherwise to all
-    /// tasks of turkingbench
+    /// Episode to judge: by the recorded steps of its agent for webcanvas, also after its end; for turkingbench by the
+    /// database of its site turkle, for all tasks without --task
     #[arg(long, value_name = "ID", requires = "benchmark", conflicts_with_all = ["answer", "answer_file"])]
     pub episode: Option<String>,
     /// Benchmark: webarena, visualwebarena, webarena-verified, webcanvas, turkingbench or mind2web; applies to results that

@@ -2,7 +2,7 @@
 //!
 //! A single episode may require readings of the sites, which the daemon takes. The sites of episodes in result folders
 //! have changed since, so they are not read, and a check that needs a reading is inconclusive. The forms of TurkingBench are
-//! read from the database of an episode's site.
+//! read from the database of an episode's site, and the steps of WebCanvas are those that the daemon has recorded.
 
 pub mod args;
 mod batch;
@@ -11,6 +11,7 @@ mod local;
 mod one;
 pub mod places;
 pub mod stored;
+mod trajectory;
 mod turkle;
 
 use std::path::Path;
@@ -39,7 +40,10 @@ pub async fn run(global: &Global, args: &EvalArgs) -> Result<u8, CommandFailure>
         return one::again(global, args, evidence).await;
     }
     if let (Some(episode), Some(benchmark)) = (&args.episode, args.benchmark) {
-        return turkle::run(global, args, benchmark, episode).await;
+        return match benchmark {
+            Benchmark::WebCanvas => trajectory::run(global, args, episode).await,
+            _ => turkle::run(global, args, benchmark, episode).await,
+        };
     }
     match (&args.results, &args.task, args.benchmark) {
         (Some(results), _, Some(benchmark)) if benchmark.is_stored() => {

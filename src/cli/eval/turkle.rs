@@ -25,8 +25,10 @@ pub(super) async fn run(
     episode: &str,
 ) -> Result<u8, CommandFailure> {
     if benchmark != Benchmark::TurkingBench {
-        return Err(CommandFailure::usage(format!("--episode judges tasks of turkingbench, not of {benchmark}"))
-            .hint("pass the answer of the agent with --answer"));
+        return Err(CommandFailure::usage(format!(
+            "--episode judges tasks of webcanvas and turkingbench, not of {benchmark}"
+        ))
+        .hint("pass the answer of the agent with --answer"));
     }
     let tasks = files::tasks(args.tasks.as_deref(), benchmark)?;
     let find = |id: &str| tasks.find(id).map_err(|error| CommandFailure::new(exit_code::USAGE, error));

@@ -11,13 +11,15 @@ mod hold;
 mod proxy;
 mod signals;
 
+pub use self::hold::EpisodeHold;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use futures_util::future::join_all;
 
 use self::child::RunningChild;
-use self::hold::{EpisodeHold, HeldState};
+use self::hold::HeldState;
 use self::signals::{Interruption, Interruptions};
 use super::args::{Global, RunArgs};
 use super::client::ApiClient;
@@ -28,7 +30,7 @@ use arenad_api::episodes::{EpisodeSite, EpisodeStartRequest, ReportedEpisode, St
 use arenad_api::{EpisodeRecording, EpisodeStatus};
 
 /// The time to live of an episode that loses its connection to this process without notice, in seconds.
-const TTL_SECONDS: u64 = 60;
+pub const TTL_SECONDS: u64 = 60;
 
 /// Runs the command, once or several times at once, and returns its exit code.
 pub async fn run(global: &Global, args: &RunArgs) -> Result<u8, CommandFailure> {
@@ -217,7 +219,7 @@ fn variable(prefix: &str, site: &str) -> String {
 }
 
 /// Waits until the episode has its slots.
-async fn granted(hold: &mut EpisodeHold<'_>) -> Result<ReportedEpisode, CommandFailure> {
+pub async fn granted(hold: &mut EpisodeHold<'_>) -> Result<ReportedEpisode, CommandFailure> {
     loop {
         match hold.next().await? {
             HeldState::Live(episode) if episode.state == EpisodeStatus::Active => return Ok(*episode),

@@ -47,6 +47,33 @@ def test_the_suite_of_playwright_has_an_episode_for_each_test(client: Client):
     assert os.listdir(EXAMPLES / "playwright_suite").count("test-results") == 0
 
 
+RUN_NOTEBOOK = """
+import json, sys
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+for cell in json.load(open(sys.argv[1]))["cells"]:
+    if cell["cell_type"] == "code":
+        done = shell.run_cell("".join(cell["source"]))
+        done.raise_error()
+        if done.result is not None:
+            print("->", done.result)
+"""
+
+
+def test_the_cells_of_the_notebook_run_in_their_order(client: Client):
+    known = {episode["id"] for episode in client.episodes()}
+    told = run("-c", RUN_NOTEBOOK, "episode.ipynb")
+    shown = [line.removeprefix("-> ") for line in told.splitlines() if line.startswith("-> ")]
+    assert "What did I pay in total for my order number 100284" in shown[1]
+    assert shown[2].startswith("<IPython.core.display.Image"), shown
+    assert "/accounts/" in shown[3] and shown[3].endswith("None)"), shown
+    assert shown[4:6] == ["2276.88", "('passed', 1.0)"], shown
+    assert "shopping" in shown[6], shown
+    assert "link 'My Account'" in told
+    (own,) = [episode for episode in client.episodes() if episode["id"] not in known]
+    assert own["state"] not in ("active", "granting"), own
+
+
 class RecordedModel(HTTPServer):
     """An endpoint of chat completions that gives recorded messages in their order, and keeps what it was asked."""
 

@@ -84,6 +84,9 @@ class AsyncEpisode:
         self.open_browser = threaded(episode.open_browser)
         self.act = threaded(episode.act)
         self.observe = threaded(episode.observe)
+        self.elements = threaded(episode.elements)
+        self.add_step = threaded(episode.add_step)
+        self.trajectory = threaded(episode.trajectory)
         self.close_browser = threaded(episode.close_browser)
         self.end = threaded(episode.end)
 

@@ -26,11 +26,14 @@ from .types import (
     EpisodeStateEvent,
     Located,
     Look,
+    PageElements,
     Recording,
     ReportedEpisode,
     Session,
     StartedEpisode,
     StorageState,
+    Trajectory,
+    TrajectoryStep,
 )
 
 ATTEMPTS = 3
@@ -349,12 +352,14 @@ class Episode:
         screenshot: bool = False,
         elements: bool = False,
         files: Mapping[str, bytes] | None = None,
+        trajectory: bool = False,
     ) -> BrowserStep:
         """Opens a browser of the daemon for the episode, in place of the one that it has, and returns what it shows.
 
         The daemon needs Chromium. `accounts` are signed in, by site; None is the only account that can sign in. If `url`
         cannot be opened, the answer says so in `error`. `observation="set_of_marks"` numbers the elements on a screenshot,
         as VisualWebArena does. `files` are those that the agent can upload with `upload [id] [name]`, by name.
+        With `trajectory`, each action is recorded as a step, which `trajectory()` returns.
         """
         body: dict[str, Any] = {
             "url": url,
@@ -365,16 +370,28 @@ class Episode:
             "elements": elements,
             "files": {name: base64.b64encode(content).decode() for name, content in (files or {}).items()},
         }
+        if trajectory:
+            body["trajectory"] = True
         if viewport is not None:
             body["viewport"] = {"width": viewport[0], "height": viewport[1]}
         step: BrowserStep = self._ask("POST", "/browser/reset", body)
         return step
 
-    def act(self, action: str) -> BrowserStep:
+    def act(self, action: str, *, selector: str | None = None) -> BrowserStep:
         """Performs an action in WebArena's notation, such as `click [12]`, in the browser of the episode. An action that
-        fails is no exception: the answer says so in `error`."""
-        step: BrowserStep = self._ask("POST", "/browser/step", {"action": action})
+        fails is no exception: the answer says so in `error`.
+
+        With `selector`, the action is performed on the first element that this CSS selector matches, whatever the id in
+        the action means.
+        """
+        body = {"action": action} if selector is None else {"action": action, "selector": selector}
+        step: BrowserStep = self._ask("POST", "/browser/step", body)
         return step
+
+    def elements(self) -> PageElements:
+        """Returns the elements of the current page that people act on, with the CSS selectors for `act`."""
+        page: PageElements = self._ask("GET", "/browser/elements")
+        return page
 
     def observe(self) -> BrowserStep:
         """Returns what the browser of the episode shows now."""
@@ -384,6 +401,36 @@ class Episode:
     def close_browser(self) -> None:
         """Closes the browser of the episode, which otherwise ends with it."""
         self._ask("DELETE", "/browser")
+
+    def add_step(
+        self,
+        url: str,
+        *,
+        html: str | None = None,
+        selector: str | None = None,
+        element_value: str | None = None,
+        text_content: str | None = None,
+        done: bool = False,
+    ) -> None:
+        """Records a step of an agent that has a browser of its own, for benchmarks that judge steps, such as WebCanvas.
+
+        `url` and `html` are those of the page before the action, `selector` is the CSS selector or XPath of the action's
+        element, and `element_value` the typed text or the element's label. `text_content` is an answer.
+        """
+        step: TrajectoryStep = {
+            "url": url,
+            "html": html,
+            "selector": selector,
+            "element_value": element_value,
+            "text_content": text_content,
+            "done": done,
+        }
+        self._ask("POST", "/observations", step)
+
+    def trajectory(self) -> Trajectory:
+        """Returns the recorded steps, in the form that `arenad eval --benchmark webcanvas --answer-file` reads."""
+        trajectory: Trajectory = self._ask("GET", "/observations")
+        return trajectory
 
     def har(self) -> dict[str, Any]:
         """Returns the requests of an episode that is recorded (`record`), or else the traffic of its sites that the

@@ -76,6 +76,50 @@ class BrowserStep(TypedDict):
     answer: str | None
 
 
+class PageElement(TypedDict, total=False):
+    """An element that people act on. Empty texts are left out."""
+
+    selector: str
+    """A CSS selector that only this element matches."""
+    tag: str
+    id: str
+    role: str
+    name: str
+    href: str
+    near: str
+    """The text around the element."""
+
+
+class PageElements(TypedDict):
+    """A page in the browser of an episode."""
+
+    url: str
+    title: str
+    status: int
+    """The HTTP status of the page; 0 if the browser does not tell it."""
+    elements: list[PageElement]
+
+
+class TrajectoryStep(TypedDict):
+    """One step of an agent: the page before its action, and the action."""
+
+    url: str
+    html: str | None
+    selector: str | None
+    element_value: str | None
+    text_content: str | None
+    done: bool
+
+
+class Trajectory(TypedDict):
+    """The recorded steps of an episode's agent."""
+
+    steps: list[TrajectoryStep]
+    after: TrajectoryStep | None
+    """The page after the last action, without its HTML."""
+    declared_done: bool
+
+
 class Reset(TypedDict):
     """The result of a reset."""
 

@@ -334,7 +334,24 @@ fn of_episodes(routes: DescribedRoutes) -> DescribedRoutes {
             media(&["application/json"]),
             episodes::har,
         )
+        .get(
+            "/v1/episodes/{id}/observations",
+            "Returns the recorded steps of an episode's agent",
+            episodes::observations,
+        )
+        .with(
+            "post",
+            "/v1/episodes/{id}/observations",
+            "Records a step of an episode's agent, for benchmarks that judge steps",
+            RouteOptions { body_max: Some(episodes::STEP_BYTES_MAX), ..RouteOptions::default() },
+            episodes::observe,
+        )
         .get("/v1/episodes/{id}/browser", "Observes the page in the browser of an episode", episodes::browser)
+        .get(
+            "/v1/episodes/{id}/browser/elements",
+            "Returns the elements that people act on in the browser of an episode",
+            episodes::browser_elements,
+        )
         .delete("/v1/episodes/{id}/browser", "Closes the browser of an episode", episodes::close_browser)
         .with(
             "post",

@@ -6,19 +6,23 @@
 //!                │                                  ▼
 //!                └── a port of the episode proxy for each browser, which stands for the episode's credentials
 //! ```
+//! The next browser is made ahead (`spare`), and gets its episode's settings and credentials when it is given away.
+//!
 //! A browser that fails makes its episode void: the agent cannot be blamed for what it could not see. An episode's end
 //! closes its browser, and the fence keeps the pages from reaching a site even before that.
 
 mod session;
+mod spare;
 
 use std::collections::HashMap;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use self::session::BrowserSession;
+use self::spare::SpareBrowser;
 use crate::proxy::EpisodeDirectory;
 use arenad_agent_browser::{BrowserFault, BrowserPool, BrowserSettings, EpisodeBrowser};
+use arenad_api::browser::PageElements;
 use arenad_episodes::{EpisodeError, EpisodeHandle};
 use arenad_gateway::{OpenError, ProxyClient, ProxyCredentials};
 use arenad_instance::shared::SharedParts;
@@ -28,6 +32,7 @@ use arenad_model::episode::ids::EpisodeId;
 use arenad_model::error::describe;
 
 pub(crate) use self::session::ObservedBrowser;
+pub(crate) use self::spare::UnusedBrowser;
 
 /// The most browsers that are open at once. Each takes 50 to 200 MB, by the pages that it shows.
 const MOST: usize = 128;
@@ -78,6 +83,7 @@ pub(crate) struct LastPage {
 /// The browsers of all episodes.
 pub struct EpisodeBrowsers {
     pool: BrowserPool,
+    spare: SpareBrowser,
     directory: Arc<EpisodeDirectory>,
     episodes: EpisodeHandle,
     shared: Arc<SharedParts>,
@@ -88,7 +94,14 @@ impl EpisodeBrowsers {
     /// Prepares browsers; the first process starts with the first of them. `directory` must not ask for tokens.
     pub fn new(shared: Arc<SharedParts>, episodes: EpisodeHandle, directory: EpisodeDirectory) -> Arc<Self> {
         let pool = BrowserPool::new(shared.state_dir.browsers());
-        Arc::new(Self { pool, directory: Arc::new(directory), episodes, shared, places: Mutex::default() })
+        Arc::new(Self {
+            pool,
+            spare: SpareBrowser::default(),
+            directory: Arc::new(directory),
+            episodes,
+            shared,
+            places: Mutex::default(),
+        })
     }
 
     // Every change is one insertion or removal, so a panic leaves a valid table.
@@ -96,10 +109,19 @@ impl EpisodeBrowsers {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens a browser for an episode, in place of the one that it has. `settings` need no proxy.
+    /// Returns a browser for [`Self::reset`]: the spare one, or a new one.
+    pub(crate) async fn unused(&self) -> Result<UnusedBrowser, BrowserError> {
+        match self.spare.take() {
+            Some(unused) => Ok(unused),
+            None => UnusedBrowser::make(&self.pool).await,
+        }
+    }
+
+    /// Gives an episode a browser, in place of the one that it has, and opens an address in it.
     pub(crate) async fn reset(
         self: &Arc<Self>,
         id: &EpisodeId,
+        unused: Result<UnusedBrowser, BrowserError>,
         settings: BrowserSettings,
         url: Option<&str>,
     ) -> Result<ObservedBrowser, BrowserError> {
@@ -108,7 +130,10 @@ impl EpisodeBrowsers {
         if let Some(session) = session.take() {
             session.close().await;
         }
-        let opened = self.open(id, settings, url).await;
+        let opened = match unused {
+            Ok(unused) => self.open(id, unused, settings, url).await,
+            Err(error) => Err(error),
+        };
         let (opened, observed) = match opened {
             Ok(opened) => opened,
             Err(BrowserError::Failed(fault)) => return Err(self.fail(id, fault).await),
@@ -116,31 +141,30 @@ impl EpisodeBrowsers {
         };
         note(&place, &observed);
         *session = Some(opened);
+        let (browsers, shutdown) = (self.clone(), self.shared.shutdown.clone());
+        let keep = async move { shutdown.run_until_cancelled(browsers.spare.keep(&browsers.pool)).await };
+        self.shared.tasks.spawn(keep);
         Ok(observed)
     }
 
     async fn open(
         &self,
         id: &EpisodeId,
+        unused: UnusedBrowser,
         settings: BrowserSettings,
         url: Option<&str>,
     ) -> Result<(BrowserSession, ObservedBrowser), BrowserError> {
-        let seat = self.pool.seat().await.map_err(|fault| match fault {
-            BrowserFault::NotStarted(reason) => BrowserError::NotStarted(reason),
-            fault => BrowserError::NotStarted(fault.to_string()),
-        })?;
-        let user = seat.user();
+        let UnusedBrowser { blank, port } = unused;
+        let user = blank.user();
         let client = ProxyClient {
             credentials: ProxyCredentials { episode: id.to_string(), token: String::new() },
             admits: Arc::new(move |peer, here| {
                 user.is_none_or(|user| arenad_agent_browser::belongs_to(user, peer, here))
             }),
         };
-        let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let directory = self.directory.clone();
-        let proxy = self.shared.gateway.open_proxy_for(nowhere, directory, client).map_err(BrowserError::Port)?;
-        let settings = BrowserSettings { proxy: format!("http://{}", proxy.local_addr()), ..settings };
-        let opened = match EpisodeBrowser::open(seat, settings, url).await {
+        let proxy = self.shared.gateway.open_proxy_for(port, directory, client).map_err(BrowserError::Port)?;
+        let opened = match EpisodeBrowser::open(blank, settings, url).await {
             Ok((browser, error)) => BrowserSession::begin(browser, proxy.clone(), error).await,
             Err(fault) => Err(fault),
         };
@@ -153,15 +177,20 @@ impl EpisodeBrowsers {
         }
     }
 
-    /// Performs an action in the browser of an episode.
-    pub(crate) async fn step(&self, id: &EpisodeId, action: &str) -> Result<ObservedBrowser, BrowserError> {
+    /// Performs an action in the browser of an episode, on the element that `on` selects, if it is given.
+    pub(crate) async fn step(
+        &self,
+        id: &EpisodeId,
+        action: &str,
+        on: Option<&str>,
+    ) -> Result<ObservedBrowser, BrowserError> {
         let place = self.find(id).ok_or(BrowserError::NotOpen)?;
         let mut guard = place.session.lock().await;
         let session = guard.as_mut().ok_or(BrowserError::NotOpen)?;
         if session.is_stopped() {
             return Err(BrowserError::Stopped);
         }
-        let stepped = session.step(action).await;
+        let stepped = session.step(action, on).await;
         self.observed(id, &place, &mut guard, stepped).await
     }
 
@@ -180,11 +209,28 @@ impl EpisodeBrowsers {
         session: &mut Option<BrowserSession>,
         observed: Result<ObservedBrowser, BrowserFault>,
     ) -> Result<ObservedBrowser, BrowserError> {
-        match observed {
-            Ok(observed) => {
-                note(place, &observed);
-                Ok(observed)
-            }
+        let observed = self.answered(id, session, observed).await?;
+        note(place, &observed);
+        Ok(observed)
+    }
+
+    /// Returns the elements of the current page that people act on.
+    pub(crate) async fn listed(&self, id: &EpisodeId) -> Result<PageElements, BrowserError> {
+        let place = self.find(id).ok_or(BrowserError::NotOpen)?;
+        let mut guard = place.session.lock().await;
+        let listed = guard.as_mut().ok_or(BrowserError::NotOpen)?.listed().await;
+        self.answered(id, &mut guard, listed).await
+    }
+
+    /// Closes a browser that has failed.
+    async fn answered<T>(
+        &self,
+        id: &EpisodeId,
+        session: &mut Option<BrowserSession>,
+        answer: Result<T, BrowserFault>,
+    ) -> Result<T, BrowserError> {
+        match answer {
+            Ok(answer) => Ok(answer),
             Err(fault) => {
                 if let Some(session) = session.take() {
                     session.close().await;
@@ -223,6 +269,7 @@ impl EpisodeBrowsers {
     /// Closes all browsers and ends their processes.
     pub(crate) async fn close_all(&self) {
         self.places().clear();
+        self.spare.close();
         self.pool.close().await;
     }
 

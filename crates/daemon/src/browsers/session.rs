@@ -1,8 +1,9 @@
 //! A browser that is open, from its reset to its end.
 
 use arenad_agent_browser::{
-    ActionError, BrowserFault, BrowserSettings, EpisodeBrowser, Observation, StepOutcome, Viewport,
+    ActedPage, ActionError, BrowserFault, BrowserSettings, EpisodeBrowser, Observation, StepOutcome, Viewport,
 };
+use arenad_api::browser::PageElements;
 use arenad_gateway::Proxy;
 use arenad_locators::js::LivePage;
 
@@ -24,6 +25,8 @@ pub(crate) struct ObservedBrowser {
     /// The answer of `stop`.
     pub(crate) answer: Option<String>,
     pub(crate) viewport: Viewport,
+    /// The page that the last action was chosen on, if the browser tells it.
+    pub(crate) acted: Option<ActedPage>,
     /// Whether the caller wants the elements.
     pub(crate) lists_elements: bool,
 }
@@ -43,19 +46,28 @@ impl BrowserSession {
 
     fn observed(&self, observation: Observation, error: Option<ActionError>) -> ObservedBrowser {
         let BrowserSettings { viewport, lists_elements, .. } = *self.browser.settings();
-        ObservedBrowser { observation, step: self.step, error, answer: self.answer.clone(), viewport, lists_elements }
+        let answer = self.answer.clone();
+        ObservedBrowser { observation, step: self.step, error, answer, viewport, acted: None, lists_elements }
     }
 
-    pub(super) async fn step(&mut self, action: &str) -> Result<ObservedBrowser, BrowserFault> {
-        let StepOutcome { observation, error, answer } = self.browser.step(action).await?;
+    pub(super) async fn step(&mut self, action: &str, on: Option<&str>) -> Result<ObservedBrowser, BrowserFault> {
+        let outcome = match on {
+            Some(selector) => self.browser.step_on(action, selector).await?,
+            None => self.browser.step(action).await?,
+        };
+        let StepOutcome { observation, error, answer, acted } = outcome;
         self.step += 1;
         self.answer = answer;
-        Ok(self.observed(observation, error))
+        Ok(ObservedBrowser { acted, ..self.observed(observation, error) })
     }
 
     pub(super) async fn observe(&mut self) -> Result<ObservedBrowser, BrowserFault> {
         let observation = self.browser.observe().await?;
         Ok(self.observed(observation, None))
+    }
+
+    pub(super) async fn listed(&self) -> Result<PageElements, BrowserFault> {
+        self.browser.listed().await
     }
 
     /// Whether the agent has ended its task.

@@ -128,6 +128,7 @@ impl SessionEpisode {
             current_viewport_only: parameters.current_viewport_only,
             screenshot: parameters.screenshot,
             elements: false,
+            trajectory: parameters.trajectory,
             files: parameters.files,
         };
         let page = service::open_browser(api, &granted.id, opened).await?;

@@ -25,6 +25,7 @@
 //! | `line`, `file` | the format; appending lines, with a torn end cut off |
 //! | `reader` | a record as a HAR |
 //! | `retention` | removal of old records |
+//! | `steps` | the steps of agents, beside the record |
 
 mod beginning;
 mod file;
@@ -32,6 +33,7 @@ mod keeper;
 mod line;
 mod reader;
 mod retention;
+mod steps;
 mod writer;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,6 +56,7 @@ pub(crate) use self::line::{RecordHead, RecordedSite};
 use self::reader::RecordContent;
 pub(crate) use self::reader::RecordError;
 pub(crate) use self::retention::found;
+pub(crate) use self::steps::AddStepError;
 use self::writer::RecordWriter;
 use arenad_gateway::{EpisodeRecorder, RecordingFilter};
 use arenad_model::episode::ids::{EpisodeId, RecordBeginningId};
@@ -85,6 +88,8 @@ struct SharedRecords {
     /// The records that are being written.
     live: Mutex<BTreeMap<EpisodeId, LiveRecord>>,
     beginnings: Arc<KeptBeginnings>,
+    /// Held while a step is written.
+    step_writer: Mutex<()>,
 }
 
 /// A record that is being written.
@@ -111,7 +116,8 @@ impl EpisodeRecords {
         shutdown: CancellationToken,
     ) -> Self {
         let beginnings = Arc::new(KeptBeginnings::new(&folder));
-        Self(Arc::new(SharedRecords { folder, retention, clock, tasks, shutdown, live: Mutex::default(), beginnings }))
+        let (live, step_writer) = (Mutex::default(), Mutex::default());
+        Self(Arc::new(SharedRecords { folder, retention, clock, tasks, shutdown, live, beginnings, step_writer }))
     }
 
     /// Begins or continues the record of an episode whose clients are about to reach its sites. `beginning` are the requests
@@ -289,8 +295,12 @@ impl SharedRecords {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn folder_of(&self, episode: &EpisodeId) -> PathBuf {
+        self.folder.join(episode.as_str())
+    }
+
     fn path(&self, episode: &EpisodeId) -> PathBuf {
-        self.folder.join(episode.as_str()).join(FILE)
+        self.folder_of(episode).join(FILE)
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 
 use super::beginning::BEGINNING;
-use super::{FILE, SharedRecords};
+use super::{FILE, SharedRecords, steps};
 use arenad_model::episode::ids::EpisodeId;
 use arenad_model::record_retention::RecordSize;
 
@@ -70,7 +70,8 @@ pub(crate) fn found(folder: &Path) -> io::Result<Vec<FoundRecord>> {
         let changed = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         let changed_at = Timestamp::try_from(changed).unwrap_or(Timestamp::UNIX_EPOCH);
         let beginning = fs::metadata(folder.join(BEGINNING)).map_or(0, |found| found.len() / found.nlink().max(1));
-        records.push(FoundRecord { episode, folder, bytes: metadata.len() + beginning, changed_at });
+        let bytes = metadata.len() + beginning + steps::size_in(&folder);
+        records.push(FoundRecord { episode, folder, bytes, changed_at });
     }
     Ok(records)
 }

@@ -17,7 +17,7 @@ pub mod workflow;
 pub use evaluate::{Measures, evaluate, measures, questions};
 pub use lint::{NodeFinding, lint};
 pub use progress::{Observation, Open, Progress};
-pub use task::{KeyNode, NodeRule, Target, WebCanvasFileError, WebCanvasTask, read, read_one};
+pub use task::{KeyNode, NodeRule, Target, WebCanvasFileError, WebCanvasTask, is_known, read, read_one};
 pub use trajectory::{Trajectory, TrajectoryError};
 
 pub use crate::text::raised::Raised;

@@ -27,11 +27,7 @@ impl Instance {
         let context = self.context.clone();
         let own = Stages::default();
         let stages = plan.map_or(&own, |plan| &plan.stages);
-        let turn = {
-            let report = self.service.report().clone();
-            let stage = move |text: &str| tell(&report, text);
-            stages.time("wait", context.shared.turns.boots.turn(&stage)).await
-        };
+        let turn = stages.time("wait", self.service.turn(&context.shared.turns.boots)).await;
         let (generation, _) = self.begin_generation(plan, target, ResetWay::Recreate).await?;
         fault::reach(Point::RecreateRecorded).await;
         let report = self.service.report();

@@ -44,6 +44,8 @@ impl Instance {
         let context = self.context.clone();
         // The definition does not ask for rewinds, so this is not a fallback with a reason.
         let Some(writers) = context.site.rewinds() else { return Ok(Err(None)) };
+        // Many slots that are free at the same moment would otherwise take so long together that each one's time runs out.
+        let _turn = plan.stages.time("wait", self.service.turn(&context.shared.turns.rewinds)).await;
         if let Some(hindrance) = self.hindrance(target).await {
             plan.fall_back(format!("no rewind: {hindrance}"));
             return Ok(Err(None));

@@ -11,6 +11,7 @@
 //! [`EpisodeRegistry::settle`] is called after every change, and at [`EpisodeRegistry::next_due`].
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::EpisodeRefusal;
@@ -56,7 +57,7 @@ pub struct EpisodeLimits {
 #[derive(Debug, Clone)]
 pub struct RegisteredEpisode {
     /// The request that the episode came from.
-    pub request: EpisodeRequest,
+    pub request: Arc<EpisodeRequest>,
     /// The tokens that open the episode.
     pub tokens: EpisodeTokens,
     /// The state and its times.
@@ -142,6 +143,7 @@ impl EpisodeRegistry {
         if let Some(key) = &request.key {
             self.keys.insert((request.owner.clone(), key.clone()), id.clone());
         }
+        let request = Arc::new(request);
         let life = EpisodeLife::queued(request.terms, now);
         let tokens = EpisodeTokens::new(token);
         self.live.insert(id.clone(), RegisteredEpisode { request, tokens, life, slots: Vec::new(), granted_at: None });
@@ -227,9 +229,9 @@ impl EpisodeRegistry {
             }
             let Some(id) = self.endings.pop_front() else { break };
             if let Some(RegisteredEpisode { request, .. }) = self.ended.remove(&id)
-                && let Some(key) = request.key
+                && let Some(key) = &request.key
             {
-                self.keys.remove(&(request.owner, key));
+                self.keys.remove(&(request.owner.clone(), key.clone()));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Reads episodes back from their rows.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -121,7 +122,7 @@ fn from_row(row: &SqliteRow, parts: EpisodeParts, now: Timestamp) -> Result<Stor
     let (key, sites) = (parts.key, parts.sites);
     Ok(StoredEpisode {
         id,
-        request: EpisodeRequest { owner, key, sites, terms, labels, record, beginning, replays },
+        request: Arc::new(EpisodeRequest { owner, key, sites, terms, labels, record, beginning, replays }),
         tokens: EpisodeTokens::restored(parts.tokens),
         slots: parts.slots,
         life,

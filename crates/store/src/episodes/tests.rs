@@ -84,7 +84,7 @@ fn queued(number: u8) -> StoredEpisode {
     let labels = [("run".to_owned(), "7".to_owned()), ("task".to_owned(), "a b".to_owned())];
     StoredEpisode {
         id: id(number),
-        request: EpisodeRequest {
+        request: Arc::new(EpisodeRequest {
             owner: Owner::parse("ann").expect("valid"),
             key: Some(IdempotencyKey::parse(&format!("key-{number}")).expect("valid")),
             sites: vec![
@@ -97,7 +97,7 @@ fn queued(number: u8) -> StoredEpisode {
             record: RecordedRequests::Writes,
             beginning: Some(RecordBeginningId::from_random([number; 8])),
             replays: ["first", "second"].map(|name| ReplayName::parse(name).expect("valid")).to_vec(),
-        },
+        }),
         tokens: EpisodeTokens::new(TokenHash::new([number; 32])),
         slots: Vec::new(),
         life: live_in(EpisodeState::Queued),
@@ -313,7 +313,7 @@ async fn the_beginning_of_a_record_is_needed_until_all_of_its_episodes_have_ende
     let beginning = |number| RecordBeginningId::from_random([number; 8]);
     let sibling = {
         let mut sibling = queued(3);
-        sibling.request.beginning = Some(beginning(1));
+        Arc::make_mut(&mut sibling.request).beginning = Some(beginning(1));
         sibling
     };
     for episode in [queued(1), queued(2), sibling.clone()] {

@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::{id, slots};
+use super::{id, observations, slots};
 use crate::api::Api;
 use crate::api::environments::{JsonRequest, body};
 use crate::api::error::ApiError;
@@ -19,7 +19,7 @@ use arenad_agent_browser::{ActionError, BrowserCookie, BrowserSettings, Observat
 use arenad_api::StorageCookie;
 use arenad_api::browser::{
     BrowserActionError, BrowserElement, BrowserErrorKind, BrowserObservation, BrowserObservationKind,
-    BrowserResetRequest, BrowserStep, BrowserStepRequest, BrowserTab, BrowserViewport,
+    BrowserResetRequest, BrowserStep, BrowserStepRequest, BrowserTab, BrowserViewport, PageElements,
 };
 use arenad_model::episode::EpisodeState;
 use arenad_model::episode::ids::EpisodeId;
@@ -47,8 +47,22 @@ pub(in crate::api) async fn browser_step(
     Path(text): Path<String>,
     request: JsonRequest<BrowserStepRequest>,
 ) -> Result<Json<BrowserStep>, ApiError> {
-    let BrowserStepRequest { action } = body(request)?;
-    detached(api, text, move |api, id| async move { step(&api, &id, &action).await }).await.map(Json)
+    let BrowserStepRequest { action, selector } = body(request)?;
+    let work = move |api: Arc<Api>, id: EpisodeId| async move { step(&api, &id, &action, selector.as_deref()).await };
+    detached(api, text, work).await.map(Json)
+}
+
+/// `GET /v1/episodes/{id}/browser/elements`: returns the elements of the page that people act on.
+pub(in crate::api) async fn browser_elements(
+    State(api): State<Arc<Api>>,
+    Path(text): Path<String>,
+) -> Result<Json<PageElements>, ApiError> {
+    let list = |api: Arc<Api>, id: EpisodeId| async move {
+        let listed = api.browsers.listed(&id).await;
+        slots::served(&api, id.as_str())?;
+        Ok(listed?)
+    };
+    detached(api, text, list).await.map(Json)
 }
 
 /// `GET /v1/episodes/{id}/browser`: observes the page again.
@@ -76,13 +90,10 @@ pub(in crate::api) async fn close_browser(
 
 /// Runs work on the browser of an active episode in a task of its own, so that a client that disconnects leaves no
 /// action half done.
-async fn detached<F>(
-    api: Arc<Api>,
-    text: String,
-    work: impl FnOnce(Arc<Api>, EpisodeId) -> F,
-) -> Result<BrowserStep, ApiError>
+async fn detached<F, T>(api: Arc<Api>, text: String, work: impl FnOnce(Arc<Api>, EpisodeId) -> F) -> Result<T, ApiError>
 where
-    F: Future<Output = Result<BrowserStep, ApiError>> + Send + 'static,
+    F: Future<Output = Result<T, ApiError>> + Send + 'static,
+    T: Send + 'static,
 {
     active(&api, &text)?;
     let work = work(api.clone(), id(&text)?);
@@ -90,7 +101,7 @@ where
 }
 
 /// Refuses an episode whose clients cannot reach its sites.
-fn active(api: &Api, text: &str) -> Result<(), ApiError> {
+pub(super) fn active(api: &Api, text: &str) -> Result<(), ApiError> {
     let view = slots::served(api, text)?;
     if view.state == EpisodeState::Frozen {
         let detail = format!("episode {text} is frozen, for example while it is evaluated");
@@ -109,19 +120,10 @@ pub(crate) async fn reset(api: &Api, id: &EpisodeId, request: BrowserResetReques
         )));
     }
     let files = files(request.files)?;
-    let mut cookies = Vec::new();
-    for (site, account) in request.accounts {
-        let session = slots::session(api, id.as_str(), &site, account).await?;
-        if !session.headers.is_empty() {
-            let detail =
-                format!("{} of {site} signs in with headers, which the browser does not send", session.account);
-            return Err(ApiError::bad_request(detail)
-                .hint("choose an account that signs in with cookies, or drive a browser of your own"));
-        }
-        cookies.extend(session.cookies.into_iter().map(cookie));
-    }
+    // Signing in does not need the browser, and both take time.
+    let (cookies, unused) = tokio::join!(sign_in(api, id, request.accounts), api.browsers.unused());
+    let cookies = cookies?;
     let settings = BrowserSettings {
-        proxy: String::new(),
         viewport: Viewport { width, height },
         observation: match request.observation {
             None | Some(BrowserObservationKind::AccessibilityTree) => ObservationKind::AccessibilityTree,
@@ -134,15 +136,39 @@ pub(crate) async fn reset(api: &Api, id: &EpisodeId, request: BrowserResetReques
         lists_elements: request.elements,
         cookies,
         files,
+        tells_acted: request.trajectory,
         reaches_replays: !api.episodes.get(id)?.request.replays.is_empty(),
     };
-    let observed = api.browsers.reset(id, settings, request.url.as_deref()).await;
+    let observed = api.browsers.reset(id, unused, settings, request.url.as_deref()).await;
     answered(api, id, observed)
 }
 
-/// Performs an action in the browser of an active episode.
-pub(crate) async fn step(api: &Api, id: &EpisodeId, action: &str) -> Result<BrowserStep, ApiError> {
-    let observed = api.browsers.step(id, action).await;
+/// Signs accounts in at their sites, and returns the cookies of all of them.
+async fn sign_in(
+    api: &Api,
+    id: &EpisodeId,
+    accounts: BTreeMap<String, Option<String>>,
+) -> Result<Vec<BrowserCookie>, ApiError> {
+    let mut cookies = Vec::new();
+    for (site, account) in accounts {
+        let session = slots::session(api, id.as_str(), &site, account).await?;
+        if !session.headers.is_empty() {
+            let detail =
+                format!("{} of {site} signs in with headers, which the browser does not send", session.account);
+            return Err(ApiError::bad_request(detail)
+                .hint("choose an account that signs in with cookies, or drive a browser of your own"));
+        }
+        cookies.extend(session.cookies.into_iter().map(cookie));
+    }
+    Ok(cookies)
+}
+
+/// Performs an action in the browser of an active episode, on the element that `on` selects, if it is given.
+async fn step(api: &Api, id: &EpisodeId, action: &str, on: Option<&str>) -> Result<BrowserStep, ApiError> {
+    let mut observed = api.browsers.step(id, action, on).await;
+    if let Ok(observed) = &mut observed {
+        observations::add_acted(api, id, observed).await?;
+    }
     answered(api, id, observed)
 }
 
@@ -191,7 +217,7 @@ fn answered(
 }
 
 fn shown(id: &EpisodeId, observed: ObservedBrowser) -> BrowserStep {
-    let ObservedBrowser { observation, step, error, answer, viewport, lists_elements } = observed;
+    let ObservedBrowser { observation, step, error, answer, viewport, lists_elements, acted: _ } = observed;
     let url = observation.url().to_owned();
     let tabs = observation.tabs.into_iter().enumerate().map(|(index, tab)| BrowserTab {
         title: tab.title,

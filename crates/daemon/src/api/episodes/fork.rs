@@ -99,7 +99,7 @@ impl ForkOrder {
             Some(known) if !parent.slots.is_empty() && !self.is_child(&known) => {
                 return Err(EpisodeError::Ask(AskRefusal::KeyReused(known.id)).into());
             }
-            Some(known) => (known.request.sites, known.request.beginning, None),
+            Some(known) => (known.request.sites.clone(), known.request.beginning.clone(), None),
             None => {
                 let parent = slots::served(api, self.parent.as_str())?;
                 let copy = api.environments.copy_episode(&parent, record).await;

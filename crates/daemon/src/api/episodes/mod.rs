@@ -14,6 +14,7 @@
 //! | `changes` | the changes that the episode made, and looks to compare with |
 //! | `slots` | sessions, values and traffic of the episode's slots; how other files find those slots |
 //! | `browser` | the browser of an episode |
+//! | `observations` | the steps of the episode's agent |
 //! | `service` | episodes for the sessions of the environment service |
 //! | `token` | the endpoints that an episode's token opens over TCP |
 //! | `refusal`, `shown` | errors and episodes in their JSON |
@@ -24,6 +25,7 @@ mod changes;
 mod evaluate;
 mod fork;
 mod life;
+mod observations;
 mod refusal;
 pub(crate) mod service;
 mod shown;
@@ -32,11 +34,14 @@ mod start;
 mod streams;
 mod token;
 
-pub(super) use self::browser::{RESET_BYTES_MAX, browser, browser_reset, browser_step, close_browser};
+pub(super) use self::browser::{
+    RESET_BYTES_MAX, browser, browser_elements, browser_reset, browser_step, close_browser,
+};
 pub(super) use self::changes::{changes, keep_look, looks};
 pub(super) use self::evaluate::{begin, evaluate};
 pub(super) use self::fork::fork;
 pub(super) use self::life::{end, freeze, heartbeat, list, one, queue, unfreeze};
+pub(super) use self::observations::{STEP_BYTES_MAX, observations, observe};
 pub(super) use self::slots::{har, locate, log_in, storage_state};
 pub(super) use self::start::start;
 pub(super) use self::streams::{all_events, events, hold};

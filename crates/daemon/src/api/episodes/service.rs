@@ -101,7 +101,7 @@ pub(crate) async fn open_browser(
 
 /// Performs an action in the browser of an episode.
 pub(crate) async fn act(api: &Arc<Api>, id: &EpisodeId, action: &str) -> Result<BrowserStep, ApiError> {
-    let request = arenad_api::browser::BrowserStepRequest { action: action.to_owned() };
+    let request = arenad_api::browser::BrowserStepRequest { action: action.to_owned(), selector: None };
     let stepped = browser::browser_step(State(api.clone()), Path(id.to_string()), Ok(Json(request))).await;
     stepped.map(|Json(step)| step)
 }

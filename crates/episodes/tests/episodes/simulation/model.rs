@@ -194,7 +194,7 @@ impl Model {
         match event.status {
             Queued => {
                 let request = views.iter().find(|view| view.id == *id).map(|view| &view.request);
-                self.waiting.push((id.clone(), request.map(own_sites).unwrap_or_default()));
+                self.waiting.push((id.clone(), request.map(|request| own_sites(request)).unwrap_or_default()));
             }
             Preparing => {
                 self.grants += 1;

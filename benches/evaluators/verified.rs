@@ -1,20 +1,15 @@
-//! Judges all tasks of WebArena-Verified on given traffic, with arenad and with the benchmark's own code in the same
-//! run. arenad runs once on one thread and once on one thread per processor, as `arenad eval --results` does.
-//!
-//! Run with `cargo bench --bench evaluators`. ARENAD_BENCHMARK_DATA names the folder with the benchmarks' data.
-//! ARENAD_WAV_PYTHON names a Python installation that has webarena-verified 1.2.3; without it, only arenad is measured.
-//! ARENAD_BENCH_ROUNDS sets the number of rounds (default 3); each side is represented by its fastest round.
+//! WebArena-Verified: all tasks on given traffic, against the benchmark's own package.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
 
 use arenad_evaluators::webarena_verified::{Submission, VerifiedTask, evaluate, read};
 use arenad_verdict::Profile;
 use serde_json::{Value, json};
+
+use super::{Settings, ask_python, spread};
 
 const SITES: [&str; 6] = ["gitlab", "map", "reddit", "shopping_admin", "shopping", "wikipedia"];
 
@@ -47,15 +42,15 @@ for _ in range(asked["rounds"]):
 json.dump({"seconds": best, "scores": scores}, sys.stdout)
 "#;
 
-fn main() {
-    let Some(data) = std::env::var_os("ARENAD_BENCHMARK_DATA").map(PathBuf::from) else {
-        println!("evaluators: ARENAD_BENCHMARK_DATA is not set, so there are no tasks to judge");
+pub(super) fn run(settings: &Settings) {
+    let Some(data) = &settings.data else {
+        println!("webarena-verified: ARENAD_BENCHMARK_DATA is not set, so there are no tasks to judge");
         return;
     };
     let python = std::env::var_os("ARENAD_WAV_PYTHON").map(PathBuf::from);
-    let rounds: usize = std::env::var("ARENAD_BENCH_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(3);
+    let rounds = settings.rounds;
     let file = data.join("webarena-verified/webarena-verified.json");
-    let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let text = super::read(&file);
     let raw: Vec<Value> = serde_json::from_str(&text).expect("a list of tasks");
     let urls: BTreeMap<String, Vec<String>> = SITES
         .into_iter()
@@ -89,18 +84,11 @@ fn measure(
     python: Option<&Path>,
 ) {
     let tasks = read(text, urls).expect("tasks");
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut best = [Duration::MAX; 2];
-    let mut scores = Scores::new();
-    for _ in 0..rounds {
-        for (threads, best) in [1, processors].into_iter().zip(&mut best) {
-            let begun = Instant::now();
-            scores = judge(&tasks, runs, threads);
-            *best = (*best).min(begun.elapsed());
-        }
-    }
-    let bytes: u64 = runs.values().map(|(_, har)| std::fs::metadata(har).map_or(0, |data| data.len())).sum();
-    let [one, all] = best.map(|best| best.as_secs_f64());
+    let measured = super::measure(rounds, |threads| judge(&tasks, runs, threads));
+    let scores: Scores =
+        measured.scores.iter().filter_map(|(id, score)| Some((id.parse().ok()?, score.as_f64()))).collect();
+    let bytes: u64 = runs.values().map(|(_, har)| super::size(har)).sum();
+    let [one, all] = measured.seconds;
     #[allow(clippy::cast_precision_loss)]
     let megabytes = bytes as f64 / 1e6;
     let theirs = python.map(|python| run_python(python, file, urls, runs, rounds));
@@ -131,42 +119,19 @@ fn measure(
 type Scores = BTreeMap<u32, Option<f64>>;
 
 /// Reads each task's answer and traffic and judges them.
-fn judge(tasks: &[VerifiedTask], runs: &Runs, threads: usize) -> Scores {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut scores = Scores::new();
-        while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let (answer, har) = &runs[&task.task_id];
-            let bytes = std::fs::read(har).expect("a HAR");
-            let report = evaluate(task, &Submission::read(answer, &bytes), Profile::Compat);
-            scores.insert(task.task_id, report.score);
-        }
-        scores
+fn judge(tasks: &[VerifiedTask], runs: &Runs, threads: usize) -> super::Scores {
+    let one = |task: &VerifiedTask| {
+        let (answer, har) = &runs[&task.task_id];
+        let bytes = std::fs::read(har).expect("a HAR");
+        let report = evaluate(task, &Submission::read(answer, &bytes), Profile::Compat);
+        (task.task_id.to_string(), json!(report.score))
     };
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().flat_map(|worker| worker.join().expect("scores")).collect()
-    })
+    spread(tasks, threads, one).into_iter().collect()
 }
 
 fn run_python(python: &Path, file: &Path, urls: &BTreeMap<String, Vec<String>>, runs: &Runs, rounds: usize) -> Value {
     let asked = json!({ "tasks": file, "urls": urls, "runs": runs, "rounds": rounds });
-    let mut child = Command::new(python)
-        .args(["-c", THEIRS])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap_or_else(|error| panic!("{}: {error}", python.display()));
-    let input = child.stdin.take().expect("its input");
-    // A separate thread writes the input, so that reading and writing cannot block each other.
-    let writer = std::thread::spawn(move || {
-        let mut input = input;
-        input.write_all(asked.to_string().as_bytes())
-    });
-    let output = child.wait_with_output().expect("its output");
-    writer.join().expect("the writer").expect("all written");
-    serde_json::from_slice(&output.stdout).expect("webarena-verified 1.2.3 in that Python")
+    ask_python(python, &["-c", THEIRS].map(OsStr::new), &asked, Stdio::null())
 }
 
 /// Writes the traffic of each task: requests like those of a browser, followed by the requests that the task expects.

@@ -1,0 +1,80 @@
+//! Arguments of the commands for recorded workflows.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Subcommand)]
+#[command(disable_help_subcommand = true)]
+pub enum WorkflowCommand {
+    /// Replay workflows, and name the key nodes that are broken, with causes and repairs
+    Check(WorkflowCheckArgs),
+    /// Record your actions in a browser window as a workflow
+    Record(WorkflowRecordArgs),
+    /// Write a page that shows a workflow, proposes key nodes, and saves those that you choose as a task
+    Review(WorkflowReviewArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct WorkflowRecordArgs {
+    /// File to write the workflow to
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Address that is opened first, such as http://shopping.arena.test/
+    #[arg(long, value_name = "URL")]
+    pub start: String,
+    /// Site that the workflow runs on, as part of an episode; may be repeated [default: none, for live sites]
+    #[arg(long = "site", value_name = "SITE")]
+    pub sites: Vec<String>,
+    /// Instruction of the task
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub title: String,
+    /// `index` of the task, for the key nodes
+    #[arg(long, value_name = "ID")]
+    pub task: Option<String>,
+    /// Answer with which the task ends
+    #[arg(long, value_name = "TEXT")]
+    pub answer: Option<String>,
+    /// Replace the file if it exists
+    #[arg(long)]
+    pub force: bool,
+    /// Environment that has the sites, if several have sites of these names
+    #[arg(short, long, value_name = "NAME")]
+    pub environment: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct WorkflowReviewArgs {
+    /// Workflow file, such as `record` writes it
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// File to write the page to [default: the workflow's name with .html]
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct WorkflowCheckArgs {
+    /// Workflow files, or folders that contain them
+    #[arg(value_name = "FILE|DIR", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Task file of WebCanvas with the key nodes [default: tasks.json beside each workflow or in the folder above it]
+    #[arg(long, value_name = "FILE")]
+    pub tasks: Option<PathBuf>,
+    /// Visit the sites of the workflows directly, with a browser of this command, instead of sites of an episode
+    #[arg(long, conflicts_with = "environment")]
+    pub live: bool,
+    /// Write repaired key nodes to the task file as new versions of the tasks, and keep the former ones in it
+    #[arg(long)]
+    pub write: bool,
+    /// Write what the replay saw to the workflow files: the present addresses and elements, and the steps at which key nodes
+    /// are reached
+    #[arg(long)]
+    pub update: bool,
+    /// Append the result of each workflow to this file as a line of JSON, to see when a task broke
+    #[arg(long, value_name = "FILE")]
+    pub history: Option<PathBuf>,
+    /// Environment that has the sites, if several have sites of these names
+    #[arg(short, long, value_name = "NAME")]
+    pub environment: Option<String>,
+}
