@@ -1,6 +1,6 @@
 //! Compares WebCanvas' evaluators with the answers of its own code.
 
-use arenad_evaluators::webcanvas::matching::{self, Method, PathMatch, Rule};
+use arenad_evaluators::webcanvas::matching::{self, Method, Page, PathMatch, Rule};
 use arenad_evaluators::webcanvas::scores::{self, TaskScores};
 use arenad_evaluators::webcanvas::{Observation, Progress, locate, read, read_one, workflow};
 use arenad_verdict::question::KnownAnswers;
@@ -45,8 +45,9 @@ fn ours(function: &str, input: &Value) -> FunctionAnswer {
         }
         "get_netloc" => matching::get_netloc(text("url")).map(Value::from).map_err(|error| said(&error)),
         "path_exact_match" => {
+            let page = Page::new(text("html"));
             let paths = PathMatch {
-                html: text("html"),
+                page: &page,
                 method: Method::named(text("method")),
                 found: input["input_answer"].as_str(),
                 reference: text("reference_answer"),

@@ -1,5 +1,6 @@
 //! Matches elements against selectors.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::selector::{
@@ -15,30 +16,31 @@ pub(super) struct Matcher<'a> {
     tree: &'a Tree,
     root: Option<NodeId>,
     positions: Positions,
+    /// The positions of elements among their siblings from the start and from the end, by node; empty until one is asked for.
+    places: Vec<(u32, u32)>,
     /// Whether one of an element's ancestors matches, by relation.
     ancestors: HashMap<(NodeId, *const Relation), bool>,
 }
 
 impl<'a> Matcher<'a> {
     pub(super) fn new(tree: &'a Tree) -> Self {
-        Self { tree, root: tree.root(), positions: HashMap::new(), ancestors: HashMap::new() }
+        Self { tree, root: tree.root(), positions: HashMap::new(), places: Vec::new(), ancestors: HashMap::new() }
     }
 
     /// Returns the elements of the document in order. The content of `template` is not part of it.
-    pub(super) fn candidates(&self) -> Vec<NodeId> {
-        let mut out = Vec::new();
-        let mut open: Vec<NodeId> = self.tree.elements(Tree::DOCUMENT).rev().collect();
-        while let Some(element) = open.pop() {
-            out.push(element);
-            if !self.is_template(element) {
-                open.extend(self.tree.elements(element).rev());
+    pub(super) fn candidates(tree: &'a Tree) -> impl Iterator<Item = NodeId> + 'a {
+        let mut open: Vec<NodeId> = tree.elements(Tree::DOCUMENT).rev().collect();
+        std::iter::from_fn(move || {
+            let element = open.pop()?;
+            if !is_template(tree, element) {
+                open.extend(tree.elements(element).rev());
             }
-        }
-        out
+            Some(element)
+        })
     }
 
     fn is_template(&self, node: NodeId) -> bool {
-        self.tree.name(node).is_some_and(|name| name.eq_ignore_ascii_case("template"))
+        is_template(self.tree, node)
     }
 
     /// Returns the parent element within the same tree.
@@ -59,7 +61,7 @@ impl<'a> Matcher<'a> {
             && one.tag.as_ref().is_none_or(|tag| self.is_tag(element, tag))
             && one.flags.iter().all(|flag| self.has_flag(element, *flag))
             && one.nth.iter().all(|nth| self.is_nth(element, nth))
-            && one.ids.iter().all(|id| self.value(element, "id").unwrap_or_default() == *id)
+            && one.ids.iter().all(|id| self.value(element, "id").unwrap_or_default() == *id.as_str())
             && self.has_classes(element, &one.classes)
             && one.attributes.iter().all(|test| self.has_attribute(element, test))
             && one.languages.iter().all(|ranges| self.has_language(element, ranges))
@@ -71,7 +73,7 @@ impl<'a> Matcher<'a> {
     fn is_tag(&self, element: NodeId, tag: &TagTest) -> bool {
         // Every element is in the namespace of HTML, and no prefix is declared.
         tag.prefix.as_deref().is_none_or(|prefix| prefix == "*")
-            && (tag.name == "*" || self.tree.name(element).is_some_and(|name| lower(name) == lower(&tag.name)))
+            && (tag.name == "*" || self.tree.name(element).is_some_and(|name| name.eq_ignore_ascii_case(&tag.name)))
     }
 
     fn has_flag(&self, element: NodeId, flag: Flag) -> bool {
@@ -104,29 +106,31 @@ impl<'a> Matcher<'a> {
     }
 
     /// Returns the value of an attribute; Beautiful Soup splits lists of words and joins them again.
-    fn value(&self, element: NodeId, name: &str) -> Option<String> {
+    fn value(&self, element: NodeId, name: &str) -> Option<Cow<'a, str>> {
         let attributes = self.tree.attributes(element);
         let (known, value) = attributes.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
         if !is_list(self.tree.name(element).unwrap_or_default(), known) {
-            return Some(value.clone());
+            return Some(Cow::Borrowed(value));
         }
-        Some(value.split(is_space).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" "))
+        Some(Cow::Owned(value.split(is_space).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")))
     }
 
     fn has_classes(&self, element: NodeId, classes: &[String]) -> bool {
         if classes.is_empty() {
             return true;
         }
-        let Some(value) = self.value(element, "class") else { return false };
-        let known: Vec<&str> = value.split(' ').collect();
-        classes.iter().all(|class| known.contains(&class.as_str()))
+        let attributes = self.tree.attributes(element);
+        let Some((_, value)) = attributes.iter().find(|(known, _)| known.eq_ignore_ascii_case("class")) else {
+            return false;
+        };
+        classes.iter().all(|class| value.split(is_space).any(|known| known == class && !known.is_empty()))
     }
 
     fn has_attribute(&self, element: NodeId, test: &AttributeTest) -> bool {
         let Some(value) = self.value(element, &test.name) else {
             return matches!(test.test, ValueTest::Differs(_));
         };
-        let value = if test.ignores_case { lower(&value) } else { value };
+        let value = if test.ignores_case { Cow::Owned(lower(&value)) } else { value };
         let is_css_space = |c: char| " \t\r\n\u{c}".contains(c);
         match &test.test {
             ValueTest::Exists => true,
@@ -146,14 +150,28 @@ impl<'a> Matcher<'a> {
 
     fn is_nth(&mut self, element: NodeId, nth: &Nth) -> bool {
         let Some(parent) = self.tree.parent(element) else { return false };
-        let key = (parent, std::ptr::from_ref(nth));
-        if !self.positions.contains_key(&key) {
-            let positions = self.counted(parent, nth);
-            self.positions.insert(key, positions);
-        }
-        let Some(index) = self.positions[&key].get(&element).copied() else { return false };
+        let index = if nth.of.is_none() && !nth.of_type {
+            self.place(element, nth.from_end)
+        } else {
+            let key = (parent, std::ptr::from_ref(nth));
+            if !self.positions.contains_key(&key) {
+                let positions = self.counted(parent, nth);
+                self.positions.insert(key, positions);
+            }
+            let Some(index) = self.positions[&key].get(&element).copied() else { return false };
+            index
+        };
         let distance = index - nth.offset;
         if nth.step == 0 { distance == 0 } else { distance % nth.step == 0 && distance / nth.step >= 0 }
+    }
+
+    /// Returns the position of an element among the elements of its parent.
+    fn place(&mut self, element: NodeId, from_end: bool) -> i64 {
+        if self.places.is_empty() {
+            self.places = places(self.tree);
+        }
+        let (from_start, of_end) = self.places[element.0];
+        i64::from(if from_end { of_end } else { from_start })
     }
 
     /// Returns the positions of the children that a rule counts.
@@ -266,6 +284,24 @@ impl<'a> Matcher<'a> {
         }
         contains.texts.iter().any(|text| whole.contains(text.as_str()))
     }
+}
+
+fn is_template(tree: &Tree, node: NodeId) -> bool {
+    tree.name(node).is_some_and(|name| name.eq_ignore_ascii_case("template"))
+}
+
+/// Returns the positions of all elements among the elements of their parents, from the start and from the end, by node.
+fn places(tree: &Tree) -> Vec<(u32, u32)> {
+    let mut places = vec![(0, 0); tree.nodes.len()];
+    for parent in (0..tree.nodes.len()).map(NodeId) {
+        for (child, place) in tree.elements(parent).zip(1..) {
+            places[child.0].0 = place;
+        }
+        for (child, place) in tree.elements(parent).rev().zip(1..) {
+            places[child.0].1 = place;
+        }
+    }
+    places
 }
 
 /// Returns whether Beautiful Soup takes an attribute for a list of words.

@@ -19,7 +19,7 @@ pub use selector::SelectorError;
 pub fn select_one(tree: &Tree, selector: &str) -> Result<Option<NodeId>, SelectorError> {
     let list = parsing::parse(selector)?;
     let mut matcher = Matcher::new(tree);
-    Ok(matcher.candidates().into_iter().find(|element| matcher.matches(*element, &list)))
+    Ok(Matcher::candidates(tree).find(|element| matcher.matches(*element, &list)))
 }
 
 /// Returns all elements of the document that a selector matches, in document order.
@@ -30,7 +30,7 @@ pub fn select_one(tree: &Tree, selector: &str) -> Result<Option<NodeId>, Selecto
 pub fn select(tree: &Tree, selector: &str) -> Result<Vec<NodeId>, SelectorError> {
     let list = parsing::parse(selector)?;
     let mut matcher = Matcher::new(tree);
-    Ok(matcher.candidates().into_iter().filter(|element| matcher.matches(*element, &list)).collect())
+    Ok(Matcher::candidates(tree).filter(|element| matcher.matches(*element, &list)).collect())
 }
 
 /// Returns whether soupsieve accepts a selector.

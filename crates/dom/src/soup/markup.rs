@@ -3,19 +3,22 @@
 //! It is called as Beautiful Soup calls it: `feed` with the whole text, then `close`, with character references as
 //! events of their own.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use fancy_regex::Regex;
+
+use super::usual::usual_start_tag;
 
 use crate::text::is_space;
 use crate::tree::NodeKind;
 
 /// A piece of markup as the parser reports it.
 #[derive(Debug)]
-pub(super) enum Event {
+pub(super) enum Event<'a> {
     Start { name: String, attributes: Vec<(String, String)>, is_closed: bool },
     End(String),
-    Data(String),
+    Data(Cow<'a, str>),
     Special(NodeKind),
 }
 
@@ -60,7 +63,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Reports all events; `false` if Python raises.
-    pub(super) fn run(&mut self, report: &mut impl FnMut(Event)) -> bool {
+    pub(super) fn run(&mut self, report: &mut impl FnMut(Event<'a>)) -> bool {
         self.go_ahead(false, report) && self.go_ahead(true, report)
     }
 
@@ -89,7 +92,7 @@ impl<'a> Scanner<'a> {
         None
     }
 
-    fn go_ahead(&mut self, is_end: bool, report: &mut impl FnMut(Event)) -> bool {
+    fn go_ahead(&mut self, is_end: bool, report: &mut impl FnMut(Event<'a>)) -> bool {
         let length = self.raw.len();
         while self.at < length {
             let next = match self.interesting() {
@@ -98,7 +101,7 @@ impl<'a> Scanner<'a> {
                 None => length,
             };
             if self.at < next {
-                report(Event::Data(self.raw[self.at..next].to_owned()));
+                report(Event::Data(self.raw[self.at..next].into()));
             }
             self.at = next;
             if self.at == length {
@@ -116,7 +119,7 @@ impl<'a> Scanner<'a> {
                             (None, Some(end)) => end,
                             (None, None) => self.at + 1,
                         };
-                        report(Event::Data(self.raw[self.at..end].to_owned()));
+                        report(Event::Data(self.raw[self.at..end].into()));
                         self.at = end;
                     }
                 }
@@ -125,14 +128,14 @@ impl<'a> Scanner<'a> {
             }
         }
         if is_end && self.at < length && self.verbatim.is_none() {
-            report(Event::Data(self.rest(self.at).to_owned()));
+            report(Event::Data(self.rest(self.at).into()));
             self.at = length;
         }
         true
     }
 
     /// Markup at `<`; `None` if more text is needed to tell.
-    fn markup(&mut self, report: &mut impl FnMut(Event)) -> Option<Found> {
+    fn markup(&mut self, report: &mut impl FnMut(Event<'a>)) -> Option<Found> {
         let rest = self.rest(self.at);
         let second = rest[1..].chars().next();
         Some(if second.is_some_and(|c| c.is_ascii_alphabetic()) {
@@ -164,14 +167,14 @@ impl<'a> Scanner<'a> {
                 }
             }
         } else if second.is_some() {
-            report(Event::Data("<".to_owned()));
+            report(Event::Data("<".into()));
             Found::Until(self.at + 1)
         } else {
             return None;
         })
     }
 
-    fn comment(&self, report: &mut impl FnMut(Event)) -> Found {
+    fn comment(&self, report: &mut impl FnMut(Event<'a>)) -> Found {
         let mut from = self.at + 4;
         while let Some(found) = self.raw.get(from..).and_then(|rest| rest.find("--")).map(|found| from + found) {
             let after = self.rest(found + 2).trim_start_matches(is_space);
@@ -184,7 +187,7 @@ impl<'a> Scanner<'a> {
         Found::Unfinished
     }
 
-    fn marked_section(&self, report: &mut impl FnMut(Event)) -> Found {
+    fn marked_section(&self, report: &mut impl FnMut(Event<'a>)) -> Found {
         let begin = self.at + 3;
         let rest = self.rest(begin);
         if rest.is_empty() {
@@ -226,7 +229,7 @@ impl<'a> Scanner<'a> {
         Found::Unfinished
     }
 
-    fn end_tag(&mut self, report: &mut impl FnMut(Event)) -> Found {
+    fn end_tag(&mut self, report: &mut impl FnMut(Event<'a>)) -> Found {
         let Some(close) = self.find('>', self.at + 1) else { return Found::Unfinished };
         let inside = &self.raw[self.at + 2..close];
         let is_name = |c: char| c.is_ascii_alphanumeric() || "-.:_".contains(c);
@@ -234,7 +237,7 @@ impl<'a> Scanner<'a> {
         if !name.is_empty() && name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_name) {
             let name = name.to_ascii_lowercase();
             if self.verbatim.as_ref().is_some_and(|open| *open != name) {
-                report(Event::Data(self.raw[self.at..=close].to_owned()));
+                report(Event::Data(self.raw[self.at..=close].into()));
                 return Found::Until(close + 1);
             }
             report(Event::End(name));
@@ -242,7 +245,7 @@ impl<'a> Scanner<'a> {
             return Found::Until(close + 1);
         }
         if self.verbatim.is_some() {
-            report(Event::Data(self.raw[self.at..=close].to_owned()));
+            report(Event::Data(self.raw[self.at..=close].into()));
             return Found::Until(close + 1);
         }
         let rest = self.rest(self.at + 2);
@@ -261,7 +264,29 @@ impl<'a> Scanner<'a> {
         Found::Until(end + 1)
     }
 
-    fn start_tag(&mut self, report: &mut impl FnMut(Event)) -> Found {
+    fn start_tag(&mut self, report: &mut impl FnMut(Event<'a>)) -> Found {
+        if let Some(tag) = usual_start_tag(self.rest(self.at)) {
+            let end = self.at + tag.length;
+            self.report_start(tag.name, tag.attributes, tag.is_closed, report);
+            return Found::Until(end);
+        }
+        self.unusual_start_tag(report)
+    }
+
+    fn report_start(
+        &mut self,
+        name: String,
+        attributes: Vec<(String, String)>,
+        is_closed: bool,
+        report: &mut impl FnMut(Event<'a>),
+    ) {
+        if !is_closed && matches!(name.as_str(), "script" | "style") {
+            self.verbatim = Some(name.clone());
+        }
+        report(Event::Start { name, attributes, is_closed });
+    }
+
+    fn unusual_start_tag(&mut self, report: &mut impl FnMut(Event<'a>)) -> Found {
         let end = match self.whole_start_tag() {
             Ok(end) => end,
             Err(found) => return found,
@@ -279,23 +304,15 @@ impl<'a> Scanner<'a> {
                 (Some(rest), Some(value)) if !rest.as_str().is_empty() => unquoted(value.as_str()),
                 _ => "",
             };
-            let (attribute, value) = (attribute.as_str().to_lowercase(), htmlize::unescape(value).into_owned());
-            match attributes.iter_mut().find(|(known, _)| *known == attribute) {
-                Some((_, known)) => *known = value,
-                None => attributes.push((attribute, value)),
-            }
+            set(&mut attributes, attribute.as_str().to_lowercase(), htmlize::unescape(value).into_owned());
             at = before + whole.end();
         }
         let close = tag.get(at..).unwrap_or_default().trim_matches(is_space);
         if close != ">" && close != "/>" {
-            report(Event::Data(tag.to_owned()));
+            report(Event::Data(tag.into()));
             return Found::Until(end);
         }
-        let is_closed = close == "/>";
-        if !is_closed && matches!(name.as_str(), "script" | "style") {
-            self.verbatim = Some(name.clone());
-        }
-        report(Event::Start { name, attributes, is_closed });
+        self.report_start(name, attributes, close == "/>", report);
         Found::Until(end)
     }
 
@@ -316,7 +333,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// A character reference at `&`; `false` if the loop ends here.
-    fn reference(&mut self, is_end: bool, report: &mut impl FnMut(Event)) -> bool {
+    fn reference(&mut self, is_end: bool, report: &mut impl FnMut(Event<'a>)) -> bool {
         let rest = self.rest(self.at);
         if let Some(number) = rest.strip_prefix("&#") {
             let is_hex = number.starts_with(['x', 'X']);
@@ -327,12 +344,12 @@ impl<'a> Scanner<'a> {
             let ends = digits[count..].chars().next().is_some_and(|c| !c.is_ascii_hexdigit());
             if count > 0 && ends {
                 let length = 2 + usize::from(is_hex) + count;
-                report(Event::Data(htmlize::unescape(format!("{};", &rest[..length])).into_owned()));
+                report(Event::Data(htmlize::unescape(format!("{};", &rest[..length])).into_owned().into()));
                 self.at += length + usize::from(rest[length..].starts_with(';'));
                 return true;
             }
             if rest.contains(';') {
-                report(Event::Data("&#".to_owned()));
+                report(Event::Data("&#".into()));
                 self.at += 2;
             }
             return false;
@@ -352,7 +369,7 @@ impl<'a> Scanner<'a> {
                 let known = htmlize::unescape(format!("&{};", &name[..count])).into_owned();
                 let data =
                     if known == format!("&{};", &name[..count]) { format!("&{}", &name[..count]) } else { known };
-                report(Event::Data(data));
+                report(Event::Data(data.into()));
                 self.at += 1 + count + usize::from(name[count..].starts_with(';'));
                 return true;
             }
@@ -362,11 +379,19 @@ impl<'a> Scanner<'a> {
             return false;
         }
         if !name.is_empty() {
-            report(Event::Data("&".to_owned()));
+            report(Event::Data("&".into()));
             self.at += 1;
             return true;
         }
         false
+    }
+}
+
+/// Sets an attribute. The last value of a name counts, at the place of the first.
+pub(super) fn set(attributes: &mut Vec<(String, String)>, name: String, value: String) {
+    match attributes.iter_mut().find(|(known, _)| *known == name) {
+        Some((_, known)) => *known = value,
+        None => attributes.push((name, value)),
     }
 }
 
@@ -393,5 +418,80 @@ fn unquoted(value: &str) -> &str {
         Some(_) if value.len() >= 2 => &value[1..value.len() - 1],
         Some(_) => "",
         None => value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The events of markup without the shortcut for usual tags, or with it.
+    fn events(raw: &str, has_shortcut: bool) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut scanner = Scanner::new(raw);
+        let mut note = |event: Event<'_>| found.push(format!("{event:?}"));
+        match has_shortcut {
+            true => scanner.start_tag(&mut note),
+            false => scanner.unusual_start_tag(&mut note),
+        };
+        found
+    }
+
+    /// Tags are put together from pieces, so that usual and unusual ones occur in all orders.
+    #[test]
+    fn the_shortcut_reads_tags_as_the_patterns_do() {
+        const NAMES: [&str; 6] = ["a", "DIV", "x-y:z.1", "script", "p\u{e9}", "b_"];
+        const PIECES: [&str; 34] = [
+            " ",
+            "\n",
+            "\t ",
+            "\u{b}",
+            "\u{1c}",
+            "/",
+            "/>",
+            ">",
+            ">",
+            " href",
+            " Class",
+            "id",
+            "=",
+            " = ",
+            "=\"x y\"",
+            "='z'",
+            "=\"\"",
+            "=\"a>b\"",
+            "=\"a&amp;b&copy;&#x41;\"",
+            "=v",
+            "=v/",
+            "=\"open",
+            "='open",
+            "\"",
+            "'",
+            "<",
+            " @on.x-1",
+            " :b",
+            " data-é",
+            "=é",
+            "=\"é\"",
+            " a=\"1\" a=\"2\"",
+            "&",
+            "=a=b",
+        ];
+        let mut state: u64 = 4_321;
+        let mut below = |limit: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(state >> 33).expect("31 bits") % limit
+        };
+        let mut usual = 0;
+        for _ in 0..60_000 {
+            let mut tag = format!("<{}", NAMES[below(NAMES.len())]);
+            for _ in 0..below(7) {
+                tag.push_str(PIECES[below(PIECES.len())]);
+            }
+            tag.push_str(["", ">", ">", ">", "/>", " />text<b>"][below(6)]);
+            usual += usize::from(usual_start_tag(&tag).is_some());
+            assert_eq!(events(&tag, true), events(&tag, false), "{tag:?}");
+        }
+        assert!(usual > 10_000, "{usual} tags were usual");
     }
 }

@@ -3,6 +3,7 @@
 //! ignored if no such element is open.
 
 mod markup;
+mod usual;
 
 use std::collections::HashMap;
 
@@ -37,7 +38,7 @@ pub fn try_parse(html: &str) -> Option<Tree> {
 struct Builder {
     tree: Tree,
     /// The open elements, the document first.
-    open: Vec<(NodeId, String)>,
+    open: Vec<NodeId>,
     /// How many elements of a name are open.
     counts: HashMap<String, usize>,
     /// Empty elements that were closed without an end tag; a later end tag belongs to them.
@@ -52,7 +53,7 @@ impl Builder {
     fn new() -> Self {
         Self {
             tree: Tree::new(),
-            open: vec![(Tree::DOCUMENT, String::new())],
+            open: vec![Tree::DOCUMENT],
             counts: HashMap::new(),
             closed: HashMap::new(),
             data: String::new(),
@@ -67,17 +68,20 @@ impl Builder {
     }
 
     fn current(&self) -> NodeId {
-        self.open.last().map_or(Tree::DOCUMENT, |(node, _)| *node)
+        self.open.last().copied().unwrap_or(Tree::DOCUMENT)
     }
 
-    fn take(&mut self, event: Event) {
+    fn take(&mut self, event: Event<'_>) {
         match event {
             Event::Start { name, attributes, is_closed } => {
-                self.start(&name, attributes);
-                if is_closed {
-                    self.pop_to(&name);
-                } else if EMPTY.contains(&name.as_str()) {
-                    self.pop_to(&name);
+                let is_empty = EMPTY.contains(&name.as_str());
+                if !is_closed && !is_empty {
+                    self.start(name, attributes);
+                    return;
+                }
+                self.start(name.clone(), attributes);
+                self.pop_to(&name);
+                if !is_closed {
                     *self.closed.entry(name).or_default() += 1;
                 }
             }
@@ -97,13 +101,16 @@ impl Builder {
         }
     }
 
-    fn start(&mut self, name: &str, attributes: Vec<(String, String)>) {
+    fn start(&mut self, name: String, attributes: Vec<(String, String)>) {
         self.flush();
+        match self.counts.get_mut(&name) {
+            Some(count) => *count += 1,
+            None => _ = self.counts.insert(name.clone(), 1),
+        }
+        self.preserving += usize::from(is_preserving(&name));
         let parent = self.current();
-        let node = self.tree.append(parent, NodeKind::Element { name: name.to_owned(), attributes });
-        self.open.push((node, name.to_owned()));
-        *self.counts.entry(name.to_owned()).or_default() += 1;
-        self.preserving += usize::from(is_preserving(name));
+        let node = self.tree.append(parent, NodeKind::Element { name, attributes });
+        self.open.push(node);
     }
 
     fn pop_to(&mut self, name: &str) {
@@ -112,11 +119,11 @@ impl Builder {
             return;
         }
         while self.open.len() > 1 {
-            let Some((_, popped)) = self.open.pop() else { return };
-            if let Some(count) = self.counts.get_mut(&popped) {
+            let Some(popped) = self.open.pop().and_then(|node| self.tree.name(node)) else { return };
+            if let Some(count) = self.counts.get_mut(popped) {
                 *count -= 1;
             }
-            self.preserving -= usize::from(is_preserving(&popped));
+            self.preserving -= usize::from(is_preserving(popped));
             if popped == name {
                 return;
             }

@@ -1,7 +1,7 @@
 //! Judges the fields of one instance, and fills them as the baselines do.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use arenad_dom::{NodeId, Tree, soup};
 use arenad_verdict::{Check, Profile, Report, Verdict, excerpt};
@@ -64,7 +64,9 @@ impl Instance {
     pub fn load(task: &str, template: &str, batch: &Batch, number: usize) -> Result<Self, InstanceError> {
         let input = batch.input(number);
         let page = soup::parse(&populate_html_template(template, &input));
-        let initial: Vec<FieldState> = batch.fields().filter_map(|name| state(&page, name)).collect();
+        let named = named(&page);
+        let found = batch.fields().filter_map(|name| Some((name, named.get(name)?)));
+        let initial: Vec<FieldState> = found.filter_map(|(name, nodes)| state(&page, name, nodes)).collect();
         let kind = |name: &str| initial.iter().find(|field| field.name == name).map(|field| field.kind.clone());
         let fields: Vec<(String, Option<String>)> = batch.fields().map(|name| (name.to_owned(), kind(name))).collect();
         let asked: Vec<(&str, &str)> =
@@ -203,11 +205,20 @@ fn read_field(entry: &Value) -> Option<FieldState> {
     })
 }
 
-/// The state of a field in the page's source, read as the published code reads pages; `None` if it is not there. A field
-/// of the type `hidden`, or within an element that a style hides, is not displayed.
-fn state(page: &Tree, name: &str) -> Option<FieldState> {
-    let named = |node: &NodeId| page.attribute(*node, "name") == Some(name);
-    let all: Vec<NodeId> = page.descendants(Tree::DOCUMENT).filter(named).collect();
+/// The elements of a page by the attribute `name`, in the order of the page.
+fn named(page: &Tree) -> HashMap<&str, Vec<NodeId>> {
+    let mut named: HashMap<&str, Vec<NodeId>> = HashMap::new();
+    for node in page.descendants(Tree::DOCUMENT) {
+        if let Some(name) = page.attribute(node, "name") {
+            named.entry(name).or_default().push(node);
+        }
+    }
+    named
+}
+
+/// The state of a field in the page's source, read as the published code reads pages; `None` if it is not one. `all` are
+/// the elements of its name. A field of the type `hidden`, or within an element that a style hides, is not displayed.
+fn state(page: &Tree, name: &str, all: &[NodeId]) -> Option<FieldState> {
     let first = *all.first()?;
     let kind = match page.name(first)? {
         "input" => page.attribute(first, "type").filter(|kind| !kind.is_empty()).unwrap_or("text").to_ascii_lowercase(),

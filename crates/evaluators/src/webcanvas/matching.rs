@@ -2,6 +2,8 @@
 //!
 //! Source: `evaluate/step_score.py` and `get_netloc` in `evaluate/evaluate_utils.py`.
 
+use std::cell::OnceCell;
+
 use arenad_dom::{NodeId, Tree, css, libxml, soup, xpath};
 
 use super::Raised;
@@ -101,11 +103,31 @@ impl Method {
     }
 }
 
+/// The HTML of a page. It is parsed when the first selector is compared, and once for all of them.
+#[derive(Debug)]
+pub struct Page<'a> {
+    html: &'a str,
+    /// `None` if Python refuses the markup.
+    tree: OnceCell<Option<Tree>>,
+}
+
+impl<'a> Page<'a> {
+    /// Returns a page that is not parsed yet.
+    #[must_use]
+    pub fn new(html: &'a str) -> Self {
+        Self { html, tree: OnceCell::new() }
+    }
+
+    fn tree(&self) -> Option<&Tree> {
+        self.tree.get_or_init(|| soup::try_parse(self.html)).as_ref()
+    }
+}
+
 /// Two element paths on a page, and the sites that they belong to.
 #[derive(Debug, Clone, Copy)]
 pub struct PathMatch<'a> {
-    /// The HTML of the page.
-    pub html: &'a str,
+    /// The page that both paths belong to.
+    pub page: &'a Page<'a>,
     /// How the paths are written.
     pub method: Method,
     /// The path of the element that the agent chose.
@@ -139,9 +161,9 @@ const INTERACTIVE: [&str; 9] = ["a", "button", "input", "label", "option", "sele
 
 /// Whether both selectors lead to the same element, or the found one to the nearest ancestor of the reference that people
 /// act on: the link around a word, for example.
-pub(super) fn is_same_control(html: &str, found: &str, reference: &str) -> bool {
-    let Some(tree) = soup::try_parse(html) else { return false };
-    let find = |selector: &str| css::select_one(&tree, selector).ok().flatten();
+pub(super) fn is_same_control(page: &Page<'_>, found: &str, reference: &str) -> bool {
+    let Some(tree) = page.tree() else { return false };
+    let find = |selector: &str| css::select_one(tree, selector).ok().flatten();
     let (Some(found), Some(reference)) = (find(found), find(reference)) else { return false };
     let acts = |node: &NodeId| {
         tree.name(*node).is_some_and(|name| INTERACTIVE.contains(&name)) || tree.attribute(*node, "role").is_some()
@@ -150,10 +172,10 @@ pub(super) fn is_same_control(html: &str, found: &str, reference: &str) -> bool 
 }
 
 fn selector_matches(paths: PathMatch<'_>) -> bool {
-    let Some(tree) = soup::try_parse(paths.html) else { return false };
-    let find = |selector: &str| css::select_one(&tree, selector).ok().flatten();
+    let Some(tree) = paths.page.tree() else { return false };
+    let find = |selector: &str| css::select_one(tree, selector).ok().flatten();
     let Some(found) = paths.found.and_then(find) else { return false };
-    find(paths.reference).is_some_and(|reference| is_at(&tree, found, reference))
+    find(paths.reference).is_some_and(|reference| is_at(tree, found, reference))
 }
 
 fn is_at(tree: &Tree, found: NodeId, reference: NodeId) -> bool {
@@ -164,7 +186,7 @@ fn is_at(tree: &Tree, found: NodeId, reference: NodeId) -> bool {
 fn xpath_matches(paths: PathMatch<'_>) -> Result<bool, Raised> {
     // A failure within the code's own `try` leaves its variables without a value.
     let unbound = |what: String| Raised::new("UnboundLocalError", what);
-    let Some((tree, context)) = libxml::fromstring(paths.html) else {
+    let Some((tree, context)) = libxml::fromstring(paths.page.html) else {
         return Err(unbound("the page is empty".to_owned()));
     };
     let Some(found) = paths.found else { return Err(unbound("there is no XPath".to_owned())) };
@@ -255,8 +277,8 @@ mod tests {
         let html = "<div id=a><section id=b><div id=c><div id=d><p id=e>x</p></div></div></section></div>";
         let fits = |found: &str, reference: &str| {
             let (method, site) = (Method::Selector, "h");
-            let found = Some(found);
-            path_matches(PathMatch { html, method, found, reference, found_netloc: site, reference_netloc: site })
+            let (page, found) = (&Page::new(html), Some(found));
+            path_matches(PathMatch { page, method, found, reference, found_netloc: site, reference_netloc: site })
         };
         assert_eq!(fits("#e", "#e"), Ok(true));
         assert_eq!([fits("#d", "#e"), fits("#c", "#e"), fits("#b", "#e")], [Ok(true), Ok(true), Ok(true)]);

@@ -4,7 +4,7 @@ use arenad_verdict::question::{Answer, KnownAnswers, Question, RuleQuestion};
 use arenad_verdict::{Verdict, unseen};
 
 use super::Raised;
-use super::matching::{self, Method, PathMatch, Rule};
+use super::matching::{self, Method, Page, PathMatch, Rule};
 use super::strict;
 use super::task::{KeyNode, NodeRule, Target};
 
@@ -75,14 +75,15 @@ impl<'a> Progress<'a> {
     pub fn see(&mut self, step: &Observation, told: &KnownAnswers) -> Result<(), Raised> {
         let at = self.steps;
         self.steps += 1;
+        let page = step.html.as_deref().map(Page::new);
         for (index, node) in self.nodes.iter().enumerate() {
             #[expect(clippy::float_cmp, reason = "a reached node has exactly 1")]
             if self.scores[index] == 1.0 {
                 continue;
             }
             let compared = match self.is_strict {
-                false => compare(node, step, told)?,
-                true => strict::compare(node, step, told),
+                false => compare(node, step, page.as_ref(), told)?,
+                true => strict::compare(node, step, page.as_ref(), told),
             };
             if let Some(found) = compared.found {
                 self.found[index] = Some(found);
@@ -155,7 +156,13 @@ impl Compared {
     }
 }
 
-fn compare(node: &KeyNode, step: &Observation, told: &KnownAnswers) -> Result<Compared, Raised> {
+/// `page` is the parsed `html` of the step.
+fn compare(
+    node: &KeyNode,
+    step: &Observation,
+    page: Option<&Page<'_>>,
+    told: &KnownAnswers,
+) -> Result<Compared, Raised> {
     let rule = node.rule();
     let plain = if rule == NodeRule::Included { Rule::Included } else { Rule::Exact };
     match &node.target {
@@ -174,10 +181,10 @@ fn compare(node: &KeyNode, step: &Observation, told: &KnownAnswers) -> Result<Co
             if site != *netloc {
                 return Ok(Compared::of(false, found));
             }
-            let Some(html) = &step.html else {
+            let Some(page) = page else {
                 return Ok(Compared { score: Err(Open::Html), ..Compared::of(false, found) });
             };
-            Ok(Compared::of(is_at(html, *method, found, &node.reference)?, found))
+            Ok(Compared::of(is_at(page, *method, found, &node.reference)?, found))
         }
         Target::Value { path, netloc } => {
             let (Some(selector), Some(value)) = (&step.selector, &step.element_value) else {
@@ -193,10 +200,10 @@ fn compare(node: &KeyNode, step: &Observation, told: &KnownAnswers) -> Result<Co
                 return Ok(Compared::of(false, Some(value)));
             }
             if let Some(path) = path {
-                let Some(html) = &step.html else {
+                let Some(page) = page else {
                     return Ok(Compared { score: Err(Open::Html), ..Compared::of(false, Some(value)) });
                 };
-                if !is_at(html, Method::Selector, Some(selector), path)? {
+                if !is_at(page, Method::Selector, Some(selector), path)? {
                     return Ok(Compared::of(false, Some(value)));
                 }
             }
@@ -214,8 +221,8 @@ fn compare(node: &KeyNode, step: &Observation, told: &KnownAnswers) -> Result<Co
 }
 
 /// Both sites are the same here.
-fn is_at(html: &str, method: Method, found: Option<&str>, reference: &str) -> Result<bool, Raised> {
-    matching::path_matches(PathMatch { html, method, found, reference, found_netloc: "", reference_netloc: "" })
+fn is_at(page: &Page<'_>, method: Method, found: Option<&str>, reference: &str) -> Result<bool, Raised> {
+    matching::path_matches(PathMatch { page, method, found, reference, found_netloc: "", reference_netloc: "" })
 }
 
 /// The score that a judge gives, clamped and rounded as in `semantic_match`.

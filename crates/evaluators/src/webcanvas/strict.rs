@@ -2,12 +2,13 @@
 
 use arenad_verdict::question::{Answer, KnownAnswers};
 
-use super::matching::{self, Method, PathMatch, Rule};
+use super::matching::{self, Method, Page, PathMatch, Rule};
 use super::progress::{Compared, Observation, Open, question, undecided};
 use super::task::{KeyNode, NodeRule, Target};
 use crate::text::urls::urlsplit;
 
-pub(super) fn compare(node: &KeyNode, step: &Observation, told: &KnownAnswers) -> Compared {
+/// `page` is the parsed `html` of the step.
+pub(super) fn compare(node: &KeyNode, step: &Observation, page: Option<&Page<'_>>, told: &KnownAnswers) -> Compared {
     let rule = node.rule();
     let plain = if rule == NodeRule::Included { Rule::Included } else { Rule::Exact };
     // Everything includes an empty text.
@@ -25,7 +26,7 @@ pub(super) fn compare(node: &KeyNode, step: &Observation, told: &KnownAnswers) -
             if !is_on_site(node, netloc, &step.url) {
                 return Compared::of(false, Some(selector));
             }
-            at(step, *method, selector, &node.reference, selector)
+            at(page, *method, selector, &node.reference, selector)
         }
         Target::Value { path, netloc } => {
             let (Some(selector), Some(value)) = (&step.selector, &step.element_value) else {
@@ -37,7 +38,7 @@ pub(super) fn compare(node: &KeyNode, step: &Observation, told: &KnownAnswers) -
                 return Compared::of(false, Some(value));
             }
             if let Some(path) = path {
-                let place = at(step, Method::Selector, selector, path, value);
+                let place = at(page, Method::Selector, selector, path, value);
                 if place.score != Ok(1.0) {
                     return place;
                 }
@@ -53,13 +54,13 @@ pub(super) fn compare(node: &KeyNode, step: &Observation, told: &KnownAnswers) -
 }
 
 /// Whether the action was at the element of a path.
-fn at(step: &Observation, method: Method, found: &str, reference: &str, shown: &str) -> Compared {
-    let Some(html) = &step.html else { return Compared { score: Err(Open::Html), ..Compared::of(false, Some(shown)) } };
+fn at(page: Option<&Page<'_>>, method: Method, found: &str, reference: &str, shown: &str) -> Compared {
+    let Some(page) = page else { return Compared { score: Err(Open::Html), ..Compared::of(false, Some(shown)) } };
     let fits = match method {
-        Method::Selector => matching::is_same_control(html, found, reference),
+        Method::Selector => matching::is_same_control(page, found, reference),
         method => {
             let found = Some(found);
-            let paths = PathMatch { html, method, found, reference, found_netloc: "", reference_netloc: "" };
+            let paths = PathMatch { page, method, found, reference, found_netloc: "", reference_netloc: "" };
             matching::path_matches(paths).unwrap_or(false)
         }
     };
