@@ -94,6 +94,7 @@ async fn dispatch(cli: &Cli) -> Result<u8, CommandFailure> {
         CliCommand::Validate(args) => config::validate(global, args),
         CliCommand::Snapshot(command) => snapshot::run(global, command).await,
         CliCommand::Replay(command) => replay::run(global, command).await,
+        CliCommand::Ca => replay::certificate(global).await,
         CliCommand::Verify(args) => verify::run(global, args).await,
         CliCommand::Changes(args) => changes::run(global, args).await,
         CliCommand::Look(args) => changes::look(global, args).await,

@@ -36,7 +36,6 @@ pub async fn run(global: &Global, command: &ReplayCommand) -> Result<u8, Command
         ReplayCommand::Ls => list(&client, global).await,
         ReplayCommand::Show(args) => show(&client, global, args).await,
         ReplayCommand::Rm(args) => remove(&client, args).await,
-        ReplayCommand::Ca => certificate(&client, global).await,
     }
 }
 
@@ -235,8 +234,9 @@ async fn remove(client: &ApiClient, args: &ReplayRmArgs) -> Result<u8, CommandFa
     Ok(exit_code::OK)
 }
 
-async fn certificate(client: &ApiClient, global: &Global) -> Result<u8, CommandFailure> {
-    let found: ReplayCertificate = client.json(Method::GET, "/v1/certificates/replay").await?;
+/// Prints the certificate of the authority under which recorded `https` hosts are served.
+pub async fn certificate(global: &Global) -> Result<u8, CommandFailure> {
+    let found: ReplayCertificate = ApiClient::new(global)?.json(Method::GET, "/v1/certificates/replay").await?;
     match global.json {
         true => output::print_json(&found)?,
         false => outln!("{}", found.certificate.trim_end()),

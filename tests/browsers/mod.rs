@@ -2,6 +2,7 @@
 
 mod acted;
 mod actions;
+mod archived;
 mod marks;
 mod observations;
 mod pages;

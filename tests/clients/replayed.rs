@@ -22,6 +22,21 @@ fn entry(url: &str, status: u16, text: &str) -> Value {
     })
 }
 
+/// A page that shows the year in three ways, whether they agree with a class, and a year that it names itself.
+const DATE: &str = "<title>Date</title><p><script>
+    class Day extends Date {}
+    document.write([
+        new Date().getFullYear(), new Date(Date.now()).getFullYear(), new Day().getFullYear(),
+        new Day() instanceof Date && /2023/.test(Date()), new Date(1999, 1).getFullYear(),
+    ].join(' '));
+</script></p>";
+
+fn page(url: &str, html: &str) -> Value {
+    let mut entry = entry(url, 200, html);
+    entry["response"]["headers"][0]["value"] = json!("text/html");
+    entry
+}
+
 /// Writes a HAR next to the files of the world, and returns its path.
 fn har(world: &World) -> PathBuf {
     let path = world.root().join("visit.har");
@@ -29,6 +44,7 @@ fn har(world: &World) -> PathBuf {
         entry("https://www.airline.test/", 200, "secure\n"),
         entry("http://cdn.airline.test:8080/a.js?_=1677660000000", 200, "plain\n"),
         entry("https://www.airline.test/gone", 404, "recorded\n"),
+        page("https://www.airline.test/date", DATE),
     ];
     std::fs::write(&path, json!({ "log": { "entries": entries } }).to_string()).unwrap();
     path
@@ -68,14 +84,14 @@ fn a_replay_is_served_under_its_original_names_until_it_is_removed() {
     within("the daemon", PATIENCE, || world.api("/v1/version"));
     let visit = har(&world);
     let visit = visit.to_str().unwrap();
-    world.run(&["replay", "add", "airline", visit]).code(0).prints("airline: 3 exchanges of 2 hosts");
+    world.run(&["replay", "add", "airline", visit]).code(0).prints("airline: 4 exchanges of 2 hosts");
     world.run(&["replay", "add", "airline", visit]).code(1).says("there is already a replay airline");
     let cut = world.root().join("cut.har");
     std::fs::write(&cut, "{\"log\": {\"entries\": [").unwrap();
     world.run(&["replay", "add", "cut", cut.to_str().unwrap()]).code(2).says("read cut.har: EOF while parsing");
     world.run(&["replay", "show", "cut"]).code(2).says("there is no replay cut");
     let certificate = world.root().join("ca.pem");
-    let printed = world.run(&["replay", "ca", "--json"]).code(0).json();
+    let printed = world.run(&["ca", "--json"]).code(0).json();
     std::fs::write(&certificate, printed["certificate"].as_str().unwrap()).unwrap();
 
     let shown = world.run(&["replay", "show", "airline", "--json"]).code(0).json();
@@ -144,7 +160,7 @@ async fn an_episode_reaches_its_sites_and_the_replays_that_it_names() {
     let visit = har(&world);
     world.run(&["replay", "add", "airline", visit.to_str().unwrap()]).code(0);
     let certificate = world.root().join("ca.pem");
-    let printed = world.run(&["replay", "ca", "--json"]).code(0).json();
+    let printed = world.run(&["ca", "--json"]).code(0).json();
     std::fs::write(&certificate, printed["certificate"].as_str().unwrap()).unwrap();
     let unknown = json!({ "sites": ["toy"], "replays": ["train"] });
     let (status, problem) = api.ask(reqwest::Method::POST, "/v1/episodes", Some(unknown)).await;
@@ -171,6 +187,17 @@ async fn an_episode_reaches_its_sites_and_the_replays_that_it_names() {
         api.ask(reqwest::Method::POST, &format!("/v1/episodes/{id}/browser/reset"), Some(opened)).await;
     assert_eq!(status, 200, "{page:#}");
     assert!(page["observation"]["text"].as_str().unwrap_or_default().contains("secure"), "{page:#}");
+
+    // Its pages see the time of the recording, and those of sites the present.
+    let act = async |action: &str| {
+        let wanted = json!({ "action": action });
+        let (status, page) =
+            api.ask(reqwest::Method::POST, &format!("/v1/episodes/{id}/browser/step"), Some(wanted)).await;
+        assert_eq!(status, 200, "{page:#}");
+        page["observation"]["text"].as_str().unwrap_or_default().to_owned()
+    };
+    let dated = act("goto [https://www.airline.test/date]").await;
+    assert!(dated.contains("2023 2023 2023 true 1999"), "{dated}");
 
     // An episode that does not name it has no way to it.
     api.end(&id).await;

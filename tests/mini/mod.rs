@@ -7,6 +7,7 @@ mod accounts;
 mod changes;
 mod clock;
 mod confined;
+mod dumps;
 mod forge;
 mod forum;
 mod hammer;

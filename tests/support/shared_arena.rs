@@ -24,7 +24,7 @@ static SHARED: LazyLock<(Arena, Child)> = LazyLock::new(|| {
     arena.edit(|definition| {
         definition.replace("reset: { standby: 1 }", "reset: { standby: 0 }").replace("*/5 * * * *", "*/2 * * * *")
     });
-    arena.set_variables(&[("ARENAD_RECORD", "all")]);
+    arena.set_variables(&[("ARENAD_RECORD", "all"), ("ARENAD_PROXY", "127.0.0.1:0")]);
     let arena = arena.bring_up(&[]);
     let remover = remover(&arena);
     (arena, remover)

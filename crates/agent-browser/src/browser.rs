@@ -1,10 +1,13 @@
 //! The browser of one episode: its tabs, and the effects of actions on them.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value as Json, json};
 use url::Url;
 
 use crate::acted::{self, ActedPage};
 use crate::action::{Action, ScrollDirection};
+use crate::archived;
 use crate::blank::{BlankBrowser, BrowserContext};
 use crate::elements::{Bounds, Element, Elements};
 use crate::error::{ActionError, BrowserFault, StepError};
@@ -14,7 +17,7 @@ use crate::listed;
 use crate::observe::{self, Observation, ObservationKind, ObservedTab, PageFingerprint};
 use crate::pool::BrowserSeat;
 use crate::tab::{BRIEFLY_QUIET, LOAD_LIMIT, QUIET, Rest, Rested, Tab, limited};
-use arenad_api::browser::PageElements;
+use arenad_api::browser::{PageElements, PageSnapshot};
 use arenad_chromium::Cdp;
 
 /// The size of the viewport, in CSS pixels.
@@ -74,6 +77,8 @@ pub struct BrowserSettings {
     /// Whether recorded sites are reached, whose certificates only the installation's own authority vouches for.
     /// Certificates are not checked then, and service workers are off.
     pub reaches_replays: bool,
+    /// The milliseconds to add to the time that recorded pages see, by their origins, such as `https://www.example.com`.
+    pub clock_shifts: BTreeMap<String, i64>,
     /// Whether steps tell the page and the element that each action was chosen on.
     pub tells_acted: bool,
 }
@@ -185,12 +190,23 @@ impl EpisodeBrowser {
         Ok(serde_json::from_value(page).unwrap_or_default())
     }
 
+    /// Returns the whole content of the current page. `selector` is a CSS selector of the element that the caller wants to
+    /// find in it.
+    pub async fn snapshot(&self, selector: Option<&str>) -> Result<PageSnapshot, BrowserFault> {
+        let tab = self.current_tab()?;
+        let mut snapshot = archived::snapshot(tab).await?;
+        if let Some(selector) = selector {
+            let object = object(tab, selector).await?;
+            snapshot.element = if object.is_null() { None } else { backend_node(tab, &object).await? };
+        }
+        Ok(snapshot)
+    }
+
     /// Gives the element with a CSS selector the name `id`, as if the last observation had shown it, and scrolls it into
     /// view. Returns whether there is such an element.
     async fn name(&mut self, id: &str, selector: &str) -> Result<bool, BrowserFault> {
         let tab = self.current_tab()?;
-        let wanted = json!({ "expression": listed::found_by(selector), "contextId": tab.world().await? });
-        let object = tab.call("Runtime.evaluate", wanted).await?["result"]["objectId"].take();
+        let object = object(tab, selector).await?;
         if object.is_null() {
             return Ok(false);
         }
@@ -198,9 +214,8 @@ impl EpisodeBrowser {
         let boxed = tab.call("Runtime.callFunctionOn", boxed).await?;
         let sides = boxed["result"]["value"].as_array().into_iter().flatten().filter_map(Json::as_f64);
         let [x, y, width, height] = sides.collect::<Vec<_>>()[..] else { return Ok(false) };
-        let described = tab.call("DOM.describeNode", json!({ "objectId": object })).await?;
         let bounds = Some(Bounds { x, y, width, height });
-        let backend_node = described["node"]["backendNodeId"].as_i64();
+        let backend_node = backend_node(tab, &object).await?;
         self.elements.insert(id.to_owned(), Element { backend_node, bounds, text: selector.to_owned() });
         Ok(true)
     }
@@ -569,6 +584,18 @@ const SELECT: &str = "function (wanted) {
     list.dispatchEvent(new Event('change', { bubbles: true }));
     return 'selected';
 }";
+
+/// Returns the id of the script object of the first element that a selector matches; null without one.
+async fn object(tab: &Tab, selector: &str) -> Result<Json, BrowserFault> {
+    let wanted = json!({ "expression": listed::found_by(selector), "contextId": tab.world().await? });
+    Ok(tab.call("Runtime.evaluate", wanted).await?["result"]["objectId"].take())
+}
+
+/// Returns the id by which the browser finds the node of a script object.
+async fn backend_node(tab: &Tab, object: &Json) -> Result<Option<i64>, BrowserFault> {
+    let described = tab.call("DOM.describeNode", json!({ "objectId": object })).await?;
+    Ok(described["node"]["backendNodeId"].as_i64())
+}
 
 fn no_tab() -> BrowserFault {
     BrowserFault::Refused("there is no tab".to_owned())

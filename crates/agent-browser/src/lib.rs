@@ -18,10 +18,12 @@
 
 mod acted;
 pub mod action;
+mod archived;
 pub mod ax_tree;
 mod blank;
 mod bounds;
 mod browser;
+mod clock;
 pub mod dom_tree;
 mod elements;
 mod error;

@@ -1,7 +1,8 @@
 //! One tab: its session, what its events say about it, and when it has come to rest.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
@@ -10,6 +11,7 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use crate::browser::{BrowserSettings, Viewport};
+use crate::clock;
 use crate::error::BrowserFault;
 use arenad_chromium::{Cdp, CdpError, CdpEvent, CdpEvents};
 
@@ -43,7 +45,10 @@ const NAVIGATIONS_MAX: usize = 5;
 /// The state of a tab, as its events have reported it.
 #[derive(Debug, Default)]
 struct TabState {
-    loading: HashSet<String>,
+    /// The frames that load, each with the number of its load.
+    loading: HashMap<String, u64>,
+    /// Number of loads that have begun.
+    loads: u64,
     requests: HashSet<String>,
     last_event: Option<Instant>,
     /// Number of times that a frame has stopped loading.
@@ -54,18 +59,27 @@ struct TabState {
     is_crashed: bool,
 }
 
+impl TabState {
+    fn begin_load(&mut self, frame: &str) {
+        self.loads += 1;
+        self.loading.insert(frame.to_owned(), self.loads);
+    }
+}
+
 /// A wait for a page to come to rest.
 #[derive(Debug)]
 pub(crate) struct Rest {
     begun: Instant,
     /// The time since which the page has loaded.
     loaded: Option<Instant>,
+    /// Whether [`LOAD_LIMIT`] has passed without that.
+    is_over: bool,
 }
 
 impl Rest {
     /// Begins with the end of an action.
     pub(crate) fn begin() -> Self {
-        Self { begun: Instant::now(), loaded: None }
+        Self { begun: Instant::now(), loaded: None, is_over: false }
     }
 }
 
@@ -96,6 +110,8 @@ pub(crate) struct Tab {
     /// The id of the target, which is also that of its main frame.
     pub(crate) target: String,
     state: watch::Receiver<TabState>,
+    /// The last load that was waited for until [`LOAD_LIMIT`]. It and those before it are not waited for again.
+    given_up: AtomicU64,
     listener: Arc<ListenerTask>,
 }
 
@@ -128,6 +144,7 @@ impl Tab {
             session,
             target,
             state,
+            given_up: AtomicU64::new(0),
             listener: Arc::new(ListenerTask(listener.abort_handle())),
         };
         tokio::try_join!(
@@ -143,7 +160,10 @@ impl Tab {
         let ready = tab.evaluate("document.readyState").await?;
         sender.send_if_modified(|state| {
             let is_loading = ready != "complete" && state.stops == stops;
-            is_loading && state.loading.insert(tab.target.clone())
+            if is_loading {
+                state.begin_load(&tab.target);
+            }
+            is_loading
         });
         Ok(tab)
     }
@@ -156,6 +176,10 @@ impl Tab {
             "deviceScaleFactor": 1, "mobile": false,
         });
         self.call("Emulation.setDeviceMetricsOverride", metrics).await?;
+        if !settings.clock_shifts.is_empty() {
+            let wanted = json!({ "source": clock::script(&settings.clock_shifts), "runImmediately": true });
+            self.call("Page.addScriptToEvaluateOnNewDocument", wanted).await?;
+        }
         if settings.reaches_replays {
             tokio::try_join!(
                 self.call("Security.setIgnoreCertificateErrors", json!({ "ignore": true })),
@@ -246,11 +270,19 @@ impl Tab {
                 if seen.is_crashed {
                     return Err(BrowserFault::Crashed);
                 }
-                let is_loading = !seen.loading.is_empty();
+                if rest.is_over {
+                    return Ok(Rested::Loading);
+                }
+                let given_up = self.given_up.load(Ordering::Relaxed);
+                let is_loading = seen.loading.values().any(|load| *load > given_up);
                 rest.loaded = if is_loading { None } else { Some(rest.loaded.unwrap_or(now)) };
                 let quiet_from = seen.last_event.map_or(rest.begun, |last| last.max(rest.begun));
                 match rest.loaded {
-                    None if now >= rest.begun + LOAD_LIMIT => return Ok(Rested::Loading),
+                    None if now >= rest.begun + LOAD_LIMIT => {
+                        rest.is_over = true;
+                        self.given_up.store(seen.loads, Ordering::Relaxed);
+                        return Ok(Rested::Loading);
+                    }
                     None => rest.begun + LOAD_LIMIT,
                     Some(_) if seen.requests.is_empty() && now >= quiet_from + quiet => return Ok(Rested::Quiet),
                     Some(since) if now >= since + REST_LIMIT => return Ok(Rested::Busy),
@@ -346,7 +378,7 @@ fn note(state: &mut TabState, event: &CdpEvent) -> bool {
     let text = |key: &str| event.params[key].as_str().unwrap_or_default();
     match event.method.as_str() {
         "Page.frameStartedLoading" => {
-            state.loading.insert(text("frameId").to_owned());
+            state.begin_load(text("frameId"));
         }
         "Page.frameStoppedLoading" | "Page.frameDetached" => {
             state.loading.remove(text("frameId"));
@@ -393,7 +425,7 @@ mod tests {
         let (from, to) = tokio::io::split(from);
         let cdp = Cdp::over(arenad_chromium::pipe(from, to, 1 << 20));
         let listener = Arc::new(ListenerTask(tokio::spawn(async {}).abort_handle()));
-        Tab { cdp, session: String::new(), target: String::new(), state, listener }
+        Tab { cdp, session: String::new(), target: String::new(), state, given_up: AtomicU64::new(0), listener }
     }
 
     #[tokio::test(start_paused = true)]
@@ -431,9 +463,13 @@ mod tests {
         assert_eq!(begun.elapsed(), REST_LIMIT);
         assert_eq!(tab.rest(&mut rest, QUIET).await, Ok(Rested::Busy));
         assert_eq!(begun.elapsed(), REST_LIMIT, "a wait that goes on has the same limit");
-        sender.send_modify(|state| assert!(state.loading.insert("a".to_owned())));
+        sender.send_modify(|state| state.begin_load("a"));
         assert_eq!(tab.rest(&mut Rest::begin(), QUIET).await, Ok(Rested::Loading));
         assert_eq!(begun.elapsed(), REST_LIMIT + LOAD_LIMIT);
+        assert_eq!(tab.rest(&mut Rest::begin(), QUIET).await, Ok(Rested::Busy), "the same load is waited for once");
+        assert_eq!(begun.elapsed(), REST_LIMIT * 2 + LOAD_LIMIT);
+        sender.send_modify(|state| state.begin_load("a"));
+        assert_eq!(tab.rest(&mut Rest::begin(), QUIET).await, Ok(Rested::Loading), "another load is waited for");
         sender.send_modify(|state| state.is_crashed = true);
         assert_eq!(tab.rest(&mut Rest::begin(), QUIET).await, Err(BrowserFault::Crashed));
     }

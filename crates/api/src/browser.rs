@@ -87,6 +87,34 @@ pub struct PageElements {
     pub elements: Vec<PageElement>,
 }
 
+/// The answer to `GET /v1/episodes/{id}/browser/snapshot`: the whole content of a page.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PageSnapshot {
+    /// The address of the current page.
+    pub url: String,
+    /// The title of the page.
+    pub title: String,
+    /// The page and its resources as MHTML; null if the resources take more than 16 MiB.
+    pub mhtml: Option<String>,
+    /// The nodes of the page with their bounds, as `DOMSnapshot.captureSnapshot` of the DevTools protocol describes them.
+    pub dom: serde_json::Value,
+    /// The `backendNodeId` of the element that the selector matches; null without one.
+    pub element: Option<i64>,
+    /// The scripts, style sheets, images and fonts that the page has loaded, without those beyond the first 16 MiB.
+    pub resources: Vec<PageResource>,
+}
+
+/// A file that a page has loaded.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PageResource {
+    /// The address of the file.
+    pub url: String,
+    /// The content, which is text or base64.
+    pub content: String,
+    /// Whether the content is base64.
+    pub is_base64: bool,
+}
+
 /// An element of a page that people act on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

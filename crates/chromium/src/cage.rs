@@ -143,6 +143,8 @@ impl Cage {
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
             .env("HOME", PROFILE)
+            // Archives of pages are put together in a temporary file.
+            .env("TMPDIR", PROFILE)
             .env("LANG", "C.UTF-8")
             .env("TZ", "UTC")
             .current_dir("/")

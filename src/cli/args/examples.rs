@@ -74,7 +74,7 @@ pub fn of(path: &str) -> Option<Examples> {
             ("arenad replay show airline --json | jq -r .proxy.server", ""),
         ],
         "replay rm" => &[("arenad replay rm airline", "")],
-        "replay ca" => &[("arenad replay ca > arenad-replay.pem", "Writes the certificate for a client to trust.")],
+        "ca" => &[("arenad ca > arenad-replay.pem", "Writes the certificate for a client to trust.")],
         "verdict" => &[
             ("arenad verdict verify certificate.json", ""),
             ("arenad verdict key > key.hex", "Keeps the public key, which verifies the certificates elsewhere."),
@@ -187,6 +187,10 @@ pub fn of(path: &str) -> Option<Examples> {
             ),
             ("arenad workflow record news.json --start https://news.example.com/", "Records on a live site."),
         ],
+        "workflow dump" => &[(
+            "arenad workflow dump examples/webcanvas/workflows --output recorded",
+            "Replays all workflows in a folder, and writes them as tasks of Mind2Web.",
+        )],
         "workflow review" => &[("arenad workflow review lamp.json", "Writes lamp.html.")],
         "workflow" | "workflow check" => &[
             ("arenad workflow check examples/webcanvas/workflows", "Replays all workflows in a folder."),
@@ -194,7 +198,10 @@ pub fn of(path: &str) -> Option<Examples> {
                 "arenad workflow check kettle.json --tasks tasks.json --write",
                 "Writes repaired key nodes as a new version of the task.",
             ),
-            ("arenad workflow check workflows --history checks.jsonl", "Keeps the results, one line for each replay."),
+            (
+                "arenad workflow check workflows --cron '0 6 * * *' --history checks.jsonl",
+                "Replays each morning, and keeps the results, one line for each replay.",
+            ),
         ],
         "turkle" | "turkle load" => &[
             ("arenad turkle load examples/turkingbench/tasks", "Publishes all task folders in a folder."),

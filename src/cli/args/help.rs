@@ -17,8 +17,8 @@ const GROUPS: [(&str, &[&str]); 6] = [
         ],
     ),
     ("Episodes", &["run", "episode", "queue"]),
-    ("Environments", &["init", "validate", "config", "env", "schema", "images", "replay"]),
-    ("Tasks and reading", &["tasks", "turkle", "check", "eval", "verdict", "login", "locate", "har"]),
+    ("Environments", &["init", "validate", "config", "env", "schema", "images", "replay", "ca"]),
+    ("Tasks and reading", &["tasks", "turkle", "workflow", "check", "eval", "verdict", "login", "locate", "har"]),
     ("Snapshots and disk", &["snapshot", "df", "prune", "storage"]),
     ("Host and shell", &["doctor", "serve", "completions", "version", "help"]),
 ];

@@ -46,7 +46,7 @@ pub use tasks::{
 pub use turkle::{TurkleCommand, TurkleLoadArgs};
 pub use verdicts::{VerdictCommand, VerdictVerifyArgs};
 pub use watching::{EventsArgs, HealthArgs, LogsArgs, PsArgs, StatusArgs};
-pub use workflows::{WorkflowCheckArgs, WorkflowCommand, WorkflowRecordArgs, WorkflowReviewArgs};
+pub use workflows::{WorkflowCheckArgs, WorkflowCommand, WorkflowDumpArgs, WorkflowRecordArgs, WorkflowReviewArgs};
 
 /// Runs the sites that web agents are tested on, and resets them to proven snapshots between episodes.
 #[derive(Debug, Parser)]
@@ -182,6 +182,8 @@ pub enum CliCommand {
     /// Make, list, show and remove replays: recorded sites, served under their original names
     #[command(subcommand)]
     Replay(ReplayCommand),
+    /// Print the certificate that clients must trust to reach recorded https hosts
+    Ca,
     /// Show the disk usage of snapshots, instances, images and archives
     Df(DfArgs),
     /// Remove unused snapshots, images and kept containers; named snapshots are kept

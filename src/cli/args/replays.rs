@@ -18,8 +18,6 @@ pub enum ReplayCommand {
     Show(ReplayNameArgs),
     /// Remove replays that no episode uses
     Rm(ReplayRmArgs),
-    /// Print the certificate that clients must trust to reach recorded https hosts
-    Ca,
 }
 
 #[derive(Debug, Args)]

@@ -4,15 +4,32 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use arenad_model::schedule::CronSchedule;
+
 #[derive(Debug, Subcommand)]
 #[command(disable_help_subcommand = true)]
 pub enum WorkflowCommand {
     /// Replay workflows, and name the key nodes that are broken, with causes and repairs
     Check(WorkflowCheckArgs),
+    /// Replay workflows, and write them as recorded tasks in the layout of Mind2Web
+    Dump(WorkflowDumpArgs),
     /// Record your actions in a browser window as a workflow
     Record(WorkflowRecordArgs),
     /// Write a page that shows a workflow, proposes key nodes, and saves those that you choose as a task
     Review(WorkflowReviewArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct WorkflowDumpArgs {
+    /// Workflow files, or folders that contain them
+    #[arg(value_name = "FILE|DIR", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Folder to write the dump to, which does not exist or is empty
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+    /// Environment that has the sites, if several have sites of these names
+    #[arg(short, long, value_name = "NAME")]
+    pub environment: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -77,4 +94,11 @@ pub struct WorkflowCheckArgs {
     /// Environment that has the sites, if several have sites of these names
     #[arg(short, long, value_name = "NAME")]
     pub environment: Option<String>,
+    /// Replay again and again at the times of this cron expression in UTC, such as `0 6 * * *`, until Ctrl-C
+    #[arg(long, value_name = "EXPRESSION", value_parser = cron)]
+    pub cron: Option<CronSchedule>,
+}
+
+fn cron(expression: &str) -> Result<CronSchedule, String> {
+    CronSchedule::parse(expression, "UTC").map_err(|error| error.to_string())
 }

@@ -82,7 +82,8 @@ pub async fn write_har(client: &ApiClient, episode: &str, folder: &Path) -> Resu
     Ok(())
 }
 
-async fn fetch(client: &ApiClient, episode: &str) -> Result<Vec<u8>, CommandFailure> {
+/// Returns the HAR of an episode.
+pub async fn fetch(client: &ApiClient, episode: &str) -> Result<Vec<u8>, CommandFailure> {
     let answer = client.stream(&format!("{}/har", path(episode)?)).await?;
     let bytes = answer.bytes().await.context("read the record of the episode")?;
     Ok(bytes.to_vec())

@@ -2,8 +2,10 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context;
+use jiff::Timestamp;
 use serde::Serialize;
 
 use super::drive;
@@ -34,16 +36,51 @@ struct CheckedWorkflow {
     version: Option<u64>,
 }
 
-/// Replays the workflows one after the other: their sites may be the same, and a live site is asked by one visitor.
+/// The longest wait without a look at the clock, which may be set meanwhile.
+const LOOK: Duration = Duration::from_secs(30);
+
+/// The workflows, their task files, and the task of each.
+type Known<'a> = (Vec<WorkflowFile>, TaskFiles<'a>, Vec<Option<WebCanvasTask>>);
+
+/// Replays the workflows once, or at the times of a schedule until the command is interrupted.
 pub async fn run(global: &Global, args: &WorkflowCheckArgs) -> Result<u8, CommandFailure> {
+    // All mistakes in files are reported before the first replay.
+    let known = read(args)?;
+    let Some(schedule) = &args.cron else { return replay(global, args, known).await };
+    loop {
+        let next = schedule.next_after(Timestamp::now()).context("the schedule has ended")?;
+        errln!("next replay at {next}");
+        while let Ok(left) = Duration::try_from(next.duration_since(Timestamp::now())) {
+            if left.is_zero() {
+                break;
+            }
+            tokio::time::sleep(left.min(LOOK)).await;
+        }
+        // The files may have changed since the last time. A daemon that does not answer may do so at the next time.
+        let replayed = async { replay(global, args, read(args)?).await };
+        if let Err(failure) = replayed.await {
+            failure.print();
+        }
+    }
+}
+
+fn read(args: &WorkflowCheckArgs) -> Result<Known<'_>, CommandFailure> {
     let workflows = files::read(&args.files)?;
     let mut tasks = TaskFiles::new(args.tasks.as_deref());
-    // All mistakes in files are reported before the first replay.
-    let mut known: Vec<Option<WebCanvasTask>> = Vec::new();
+    let mut known = Vec::new();
     for file in &workflows {
         let task = tasks.of(file)?.map(|tasks| tasks.task(&file.workflow.task)).transpose()?;
         known.push(task);
     }
+    Ok((workflows, tasks, known))
+}
+
+/// Replays the workflows one after the other: their sites may be the same, and a live site is asked by one visitor.
+async fn replay(
+    global: &Global,
+    args: &WorkflowCheckArgs,
+    (workflows, mut tasks, known): Known<'_>,
+) -> Result<u8, CommandFailure> {
     // Live sites are visited without a daemon.
     let client = (!args.live).then(|| ApiClient::new(global)).transpose()?;
     let mut checked = Vec::new();
@@ -116,7 +153,7 @@ async fn once(
     let checked = CheckedWorkflow {
         workflow: file.path.clone(),
         task: file.workflow.task.clone(),
-        at: jiff::Timestamp::now().to_string(),
+        at: Timestamp::now().to_string(),
         is_flaky: false,
         diagnosis,
         drift,

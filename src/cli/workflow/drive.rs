@@ -5,6 +5,7 @@ use crate::cli::client::ApiClient;
 use crate::cli::exit_code;
 use crate::cli::failure::CommandFailure;
 use crate::cli::run::{EpisodeHold, TTL_SECONDS, granted};
+use arenad_api::EpisodeRecording;
 use arenad_api::episodes::{EpisodeStartRequest, StartedEpisode};
 use arenad_evaluators::webcanvas::Observation;
 use arenad_workflow::{
@@ -19,8 +20,13 @@ pub async fn episode<'a>(
     client: &'a ApiClient,
     sites: &[String],
     environment: Option<&str>,
+    record: EpisodeRecording,
 ) -> Result<(StartedEpisode, EpisodeHold<'a>), CommandFailure> {
+    if sites.is_empty() {
+        return Err(CommandFailure::usage("the workflow names no sites for an episode"));
+    }
     let request = EpisodeStartRequest {
+        record: Some(record),
         environment: environment.map(str::to_owned),
         sites: sites.to_owned(),
         ttl_seconds: Some(TTL_SECONDS),
@@ -38,13 +44,13 @@ pub async fn on_sites(
     workflow: &Workflow,
     environment: Option<&str>,
 ) -> Result<Replayed, CommandFailure> {
-    if workflow.sites.is_empty() {
-        return Err(CommandFailure::usage("the workflow names no sites for an episode")
-            .hint("pass --live to visit the sites of the internet directly"));
-    }
-    let (_, hold) = episode(client, &workflow.sites, environment).await?;
+    let started = episode(client, &workflow.sites, environment, EpisodeRecording::Nothing).await;
+    let (_, hold) = started.map_err(|failure| match workflow.sites.is_empty() {
+        true => failure.hint("pass --live to visit the sites of the internet directly"),
+        false => failure,
+    })?;
     let path = hold.path();
-    let replayed = match WorkflowBrowser::of_episode(client, path.clone(), workflow).await {
+    let replayed = match WorkflowBrowser::of_episode(client, path.clone(), workflow, true).await {
         Ok(opened) => replay(opened, workflow).await,
         Err(failure) => Err(failure),
     };
@@ -80,18 +86,35 @@ async fn replay(
 }
 
 async fn replay_step(browser: &mut WorkflowBrowser<'_>, step: &WorkflowStep) -> Result<ReplayedStep, CommandFailure> {
+    let mut replayed = look(browser, step).await?;
+    act(browser, step, &mut replayed).await?;
+    Ok(replayed)
+}
+
+/// Compares the page before a step with the recorded one, and finds the element.
+pub async fn look(browser: &WorkflowBrowser<'_>, step: &WorkflowStep) -> Result<ReplayedStep, CommandFailure> {
     let shown = browser.elements().await?;
     let page = page_sight(&step.url, &shown);
     let element = step.element.as_ref().filter(|_| page.is_shown()).map(|element| find(element, &shown.elements));
-    let mut replayed = ReplayedStep { page, element, error: None };
+    Ok(ReplayedStep { page, element, error: None })
+}
+
+/// Performs a step, if the page and the element are there.
+pub async fn act(
+    browser: &mut WorkflowBrowser<'_>,
+    step: &WorkflowStep,
+    replayed: &mut ReplayedStep,
+) -> Result<(), CommandFailure> {
     if replayed.is_done() {
-        let found = match (&step.element, &replayed.element) {
-            (Some(recorded), Some(sight)) => sight.found(recorded),
-            _ => None,
-        };
-        replayed.error = browser.step(step.notation(), found.map(|element| element.selector.clone())).await?;
+        replayed.error = browser.step(step.notation(), selector(step, replayed)).await?;
     }
-    Ok(replayed)
+    Ok(())
+}
+
+/// Returns the selector of the element that was found.
+pub fn selector(step: &WorkflowStep, replayed: &ReplayedStep) -> Option<String> {
+    let found = replayed.element.as_ref()?.found(step.element.as_ref()?)?;
+    Some(found.selector.clone())
 }
 
 /// Describes what has changed at a step that was done.

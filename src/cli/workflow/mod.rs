@@ -2,6 +2,7 @@
 
 mod check;
 mod drive;
+mod dump;
 mod files;
 mod record;
 mod visit;
@@ -17,6 +18,7 @@ pub async fn run(global: &Global, command: &WorkflowCommand) -> Result<u8, Comma
             checked = check::run(global, args) => checked,
             _ = tokio::signal::ctrl_c() => Err(CommandFailure::interrupted()),
         },
+        WorkflowCommand::Dump(args) => dump::run(global, args).await,
         WorkflowCommand::Record(args) => record::record(global, args).await,
         WorkflowCommand::Review(args) => record::review(args),
     }

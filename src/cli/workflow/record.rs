@@ -14,6 +14,7 @@ use crate::cli::client::ApiClient;
 use crate::cli::exit_code;
 use crate::cli::failure::CommandFailure;
 use arenad_agent_browser::{RecordedAction, Recorder, RecorderProxy};
+use arenad_api::EpisodeRecording;
 use arenad_workflow::{StepAction, Workflow, WorkflowStep, propose};
 
 /// The largest message of the browser, in bytes. Recordings need none of its large ones.
@@ -41,7 +42,8 @@ pub async fn record(global: &Global, args: &WorkflowRecordArgs) -> Result<u8, Co
         record_in(None, args, &mut workflow).await?;
     } else {
         let client = ApiClient::new(global)?;
-        let (started, hold) = drive::episode(&client, &args.sites, args.environment.as_deref()).await?;
+        let (started, hold) =
+            drive::episode(&client, &args.sites, args.environment.as_deref(), EpisodeRecording::Nothing).await?;
         let proxy = started.proxy.ok_or_else(|| {
             CommandFailure::usage("recordings require the episode proxy, which the daemon does not offer")
                 .hint("`arenad status` says why; `arenad serve --proxy ADDRESS` offers it")

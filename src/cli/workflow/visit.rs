@@ -1,11 +1,12 @@
 //! The browser in which a workflow is replayed: that of an episode, or one of this process for live sites.
 
 use arenad_agent_browser::{ActedPage, BlankBrowser, BrowserPool, BrowserSettings, EpisodeBrowser, ObservationKind};
-use arenad_api::browser::{BrowserResetRequest, BrowserStep, BrowserStepRequest, PageElements};
+use arenad_api::browser::{BrowserResetRequest, BrowserStep, BrowserStepRequest, PageElements, PageSnapshot};
 use arenad_api::trajectory::{Trajectory, TrajectoryStep};
 use arenad_evaluators::webcanvas::Observation;
 use arenad_workflow::Workflow;
 use reqwest::Method;
+use url::form_urlencoded;
 
 use crate::cli::client::ApiClient;
 use crate::cli::failure::CommandFailure;
@@ -31,16 +32,17 @@ pub enum WorkflowBrowser<'a> {
 pub type Unreachable = Option<String>;
 
 impl<'a> WorkflowBrowser<'a> {
-    /// Opens the first page in the browser of an episode.
+    /// Opens the first page in the browser of an episode. `tells_steps`: whether the daemon records the steps.
     pub async fn of_episode(
         client: &'a ApiClient,
         path: String,
         workflow: &Workflow,
+        tells_steps: bool,
     ) -> Result<(Self, Unreachable), CommandFailure> {
         let wanted = BrowserResetRequest {
             url: Some(workflow.start.clone()),
             accounts: workflow.accounts.clone(),
-            trajectory: true,
+            trajectory: tells_steps,
             ..BrowserResetRequest::default()
         };
         let opened: BrowserStep = client.send(Method::POST, &format!("{path}/browser/reset"), &wanted).await?;
@@ -68,6 +70,18 @@ impl<'a> WorkflowBrowser<'a> {
         match self {
             Self::Episode { client, path } => client.json(Method::GET, &format!("{path}/browser/elements")).await,
             Self::Live { browser, .. } => Ok(browser.listed().await.map_err(anyhow::Error::from)?),
+        }
+    }
+
+    /// Returns the whole content of the current page, and the node of the element with a selector.
+    pub async fn snapshot(&self, selector: Option<&str>) -> Result<PageSnapshot, CommandFailure> {
+        match self {
+            Self::Episode { client, path } => {
+                let mut query = form_urlencoded::Serializer::new(String::new());
+                query.extend_pairs(selector.map(|selector| ("selector", selector)));
+                client.json(Method::GET, &format!("{path}/browser/snapshot?{}", query.finish())).await
+            }
+            Self::Live { browser, .. } => Ok(browser.snapshot(selector).await.map_err(anyhow::Error::from)?),
         }
     }
 

@@ -85,6 +85,7 @@ class AsyncEpisode:
         self.act = threaded(episode.act)
         self.observe = threaded(episode.observe)
         self.elements = threaded(episode.elements)
+        self.page_snapshot = threaded(episode.page_snapshot)
         self.add_step = threaded(episode.add_step)
         self.trajectory = threaded(episode.trajectory)
         self.close_browser = threaded(episode.close_browser)

@@ -27,6 +27,7 @@ from .types import (
     Located,
     Look,
     PageElements,
+    PageSnapshot,
     Recording,
     ReportedEpisode,
     Session,
@@ -391,6 +392,15 @@ class Episode:
     def elements(self) -> PageElements:
         """Returns the elements of the current page that people act on, with the CSS selectors for `act`."""
         page: PageElements = self._ask("GET", "/browser/elements")
+        return page
+
+    def page_snapshot(self, selector: str | None = None) -> PageSnapshot:
+        """Returns the whole content of the current page: its nodes, and an archive (MHTML) with its resources.
+
+        `selector` is a CSS selector; `element` of the answer is the node of the first element that it matches.
+        """
+        query = "" if selector is None else "?" + urlencode({"selector": selector})
+        page: PageSnapshot = self._ask("GET", "/browser/snapshot" + query)
         return page
 
     def observe(self) -> BrowserStep:

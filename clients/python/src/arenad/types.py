@@ -100,6 +100,30 @@ class PageElements(TypedDict):
     elements: list[PageElement]
 
 
+class PageResource(TypedDict):
+    """A file that a page has loaded."""
+
+    url: str
+    content: str
+    """The content, which is text or base64."""
+    is_base64: bool
+
+
+class PageSnapshot(TypedDict):
+    """The whole content of a page in the browser of an episode."""
+
+    url: str
+    title: str
+    mhtml: str | None
+    """The page and its resources as MHTML; null if the resources take more than 16 MiB."""
+    dom: dict[str, Any]
+    """The nodes with their bounds, as `DOMSnapshot.captureSnapshot` of the DevTools protocol describes them."""
+    element: int | None
+    """The `backendNodeId` of the element that the selector matches; null without one."""
+    resources: list[PageResource]
+    """The scripts, style sheets, images and fonts that the page has loaded, without those beyond the first 16 MiB."""
+
+
 class TrajectoryStep(TypedDict):
     """One step of an agent: the page before its action, and the action."""
 

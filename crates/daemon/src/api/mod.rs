@@ -352,6 +352,11 @@ fn of_episodes(routes: DescribedRoutes) -> DescribedRoutes {
             "Returns the elements that people act on in the browser of an episode",
             episodes::browser_elements,
         )
+        .get(
+            "/v1/episodes/{id}/browser/snapshot",
+            "Returns the whole content of the page in the browser of an episode",
+            episodes::browser_snapshot,
+        )
         .delete("/v1/episodes/{id}/browser", "Closes the browser of an episode", episodes::close_browser)
         .with(
             "post",

@@ -22,7 +22,7 @@ use self::session::BrowserSession;
 use self::spare::SpareBrowser;
 use crate::proxy::EpisodeDirectory;
 use arenad_agent_browser::{BrowserFault, BrowserPool, BrowserSettings, EpisodeBrowser};
-use arenad_api::browser::PageElements;
+use arenad_api::browser::{PageElements, PageSnapshot};
 use arenad_episodes::{EpisodeError, EpisodeHandle};
 use arenad_gateway::{OpenError, ProxyClient, ProxyCredentials};
 use arenad_instance::shared::SharedParts;
@@ -220,6 +220,14 @@ impl EpisodeBrowsers {
         let mut guard = place.session.lock().await;
         let listed = guard.as_mut().ok_or(BrowserError::NotOpen)?.listed().await;
         self.answered(id, &mut guard, listed).await
+    }
+
+    /// Returns the whole content of the current page, and the id in it of the element that a selector matches.
+    pub(crate) async fn snapshot(&self, id: &EpisodeId, selector: Option<&str>) -> Result<PageSnapshot, BrowserError> {
+        let place = self.find(id).ok_or(BrowserError::NotOpen)?;
+        let mut guard = place.session.lock().await;
+        let snapshot = guard.as_mut().ok_or(BrowserError::NotOpen)?.snapshot(selector).await;
+        self.answered(id, &mut guard, snapshot).await
     }
 
     /// Closes a browser that has failed.

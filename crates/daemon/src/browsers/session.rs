@@ -3,7 +3,7 @@
 use arenad_agent_browser::{
     ActedPage, ActionError, BrowserFault, BrowserSettings, EpisodeBrowser, Observation, StepOutcome, Viewport,
 };
-use arenad_api::browser::PageElements;
+use arenad_api::browser::{PageElements, PageSnapshot};
 use arenad_gateway::Proxy;
 use arenad_locators::js::LivePage;
 
@@ -68,6 +68,10 @@ impl BrowserSession {
 
     pub(super) async fn listed(&self) -> Result<PageElements, BrowserFault> {
         self.browser.listed().await
+    }
+
+    pub(super) async fn snapshot(&self, selector: Option<&str>) -> Result<PageSnapshot, BrowserFault> {
+        self.browser.snapshot(selector).await
     }
 
     /// Whether the agent has ended its task.

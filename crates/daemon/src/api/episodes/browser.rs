@@ -5,10 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::{id, observations, slots};
 use crate::api::Api;
@@ -19,11 +22,12 @@ use arenad_agent_browser::{ActionError, BrowserCookie, BrowserSettings, Observat
 use arenad_api::StorageCookie;
 use arenad_api::browser::{
     BrowserActionError, BrowserElement, BrowserErrorKind, BrowserObservation, BrowserObservationKind,
-    BrowserResetRequest, BrowserStep, BrowserStepRequest, BrowserTab, BrowserViewport, PageElements,
+    BrowserResetRequest, BrowserStep, BrowserStepRequest, BrowserTab, BrowserViewport, PageElements, PageSnapshot,
 };
 use arenad_model::episode::EpisodeState;
 use arenad_model::episode::ids::EpisodeId;
 use arenad_model::error::describe;
+use arenad_model::ids::ReplayName;
 
 /// The sides that a viewport may have, in CSS pixels.
 const SIDES: std::ops::RangeInclusive<u32> = 100..=4096;
@@ -63,6 +67,27 @@ pub(in crate::api) async fn browser_elements(
         Ok(listed?)
     };
     detached(api, text, list).await.map(Json)
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::api) struct SnapshotQuery {
+    /// A CSS selector; `element` of the answer is the first element that it matches.
+    selector: Option<String>,
+}
+
+/// `GET /v1/episodes/{id}/browser/snapshot?selector=SELECTOR`: returns the whole content of the page.
+pub(in crate::api) async fn browser_snapshot(
+    State(api): State<Arc<Api>>,
+    Path(text): Path<String>,
+    Query(query): Query<SnapshotQuery>,
+) -> Result<Json<PageSnapshot>, ApiError> {
+    let take = move |api: Arc<Api>, id: EpisodeId| async move {
+        let snapshot = api.browsers.snapshot(&id, query.selector.as_deref()).await;
+        slots::served(&api, id.as_str())?;
+        Ok(snapshot?)
+    };
+    detached(api, text, take).await.map(Json)
 }
 
 /// `GET /v1/episodes/{id}/browser`: observes the page again.
@@ -123,6 +148,7 @@ pub(crate) async fn reset(api: &Api, id: &EpisodeId, request: BrowserResetReques
     // Signing in does not need the browser, and both take time.
     let (cookies, unused) = tokio::join!(sign_in(api, id, request.accounts), api.browsers.unused());
     let cookies = cookies?;
+    let replays = api.episodes.get(id)?.request.replays.clone();
     let settings = BrowserSettings {
         viewport: Viewport { width, height },
         observation: match request.observation {
@@ -137,10 +163,26 @@ pub(crate) async fn reset(api: &Api, id: &EpisodeId, request: BrowserResetReques
         cookies,
         files,
         tells_acted: request.trajectory,
-        reaches_replays: !api.episodes.get(id)?.request.replays.is_empty(),
+        reaches_replays: !replays.is_empty(),
+        clock_shifts: clock_shifts(api, &replays),
     };
     let observed = api.browsers.reset(id, unused, settings, request.url.as_deref()).await;
     answered(api, id, observed)
+}
+
+/// Returns the milliseconds to add to the time, so that the pages of each replay see that of its recording.
+fn clock_shifts(api: &Api, replays: &[ReplayName]) -> BTreeMap<String, i64> {
+    let now = Timestamp::now().as_millisecond();
+    let mut shifts = BTreeMap::new();
+    // The first of several replays with an origin serves it.
+    for replay in replays.iter().rev().filter_map(|name| api.replays.get(name).ok()) {
+        let from = replay.report.recorded_from.as_deref().and_then(|from| from.parse::<Timestamp>().ok());
+        if let Some(from) = from {
+            let shift = from.as_millisecond() - now;
+            shifts.extend(replay.report.origins.iter().map(|origin| (origin.to_string(), shift)));
+        }
+    }
+    shifts
 }
 
 /// Signs accounts in at their sites, and returns the cookies of all of them.

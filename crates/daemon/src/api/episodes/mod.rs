@@ -35,7 +35,7 @@ mod streams;
 mod token;
 
 pub(super) use self::browser::{
-    RESET_BYTES_MAX, browser, browser_elements, browser_reset, browser_step, close_browser,
+    RESET_BYTES_MAX, browser, browser_elements, browser_reset, browser_snapshot, browser_step, close_browser,
 };
 pub(super) use self::changes::{changes, keep_look, looks};
 pub(super) use self::evaluate::{begin, evaluate};
