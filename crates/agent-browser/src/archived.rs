@@ -61,10 +61,14 @@ struct Frame {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct FrameResource {
     url: String,
     #[serde(rename = "type")]
     kind: String,
+    /// Absent while the browser does not know it.
+    #[serde(default)]
+    content_size: f64,
 }
 
 /// Returns the files that the frames of a page have loaded, each once.
@@ -75,9 +79,10 @@ async fn resources(tab: &Tab) -> Result<Vec<PageResource>, BrowserFault> {
     let (mut found, mut known, mut bytes) = (Vec::new(), HashSet::new(), 0.0);
     while let Some(FrameTree { frame, child_frames, resources }) = open.pop() {
         open.extend(child_frames);
-        for FrameResource { url, kind } in resources {
+        for FrameResource { url, kind, content_size } in resources {
             let is_file = url.starts_with("http") && KINDS.contains(&kind.as_str());
-            if !is_file || bytes > RESOURCES_MAX || !known.insert(url.clone()) {
+            // A file is one message, and a message that is too long ends the connection.
+            if !is_file || bytes + content_size > RESOURCES_MAX || !known.insert(url.clone()) {
                 continue;
             }
             if let Some((content, is_base64)) = content(tab, &frame.id, &url).await? {
@@ -116,6 +121,7 @@ const FETCH: &str = "async url => {
     const answer = await fetch(url, { cache: 'force-cache' });
     if (!answer.ok) return null;
     const bytes = new Uint8Array(await answer.arrayBuffer());
+    if (bytes.length > 16 * 1024 * 1024) return null;
     let text = '';
     for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
     return btoa(text);

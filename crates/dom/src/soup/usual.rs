@@ -35,6 +35,7 @@ pub(super) fn usual_start_tag(text: &str) -> Option<UsualTag> {
         }
         let begin = at;
         at += length(&bytes[at..], is_attribute_name);
+        // White space may come before `=`, too.
         if at == begin {
             return None;
         }
@@ -56,11 +57,10 @@ pub(super) fn usual_start_tag(text: &str) -> Option<UsualTag> {
             }
         }
         let after = &bytes[at..];
-        let spaces = length(after, is_space);
         let is_quoted = matches!(bytes[at - 1], b'"' | b'\'');
-        let ends = spaces > 0 || after.starts_with(b">") || (is_quoted && after.starts_with(b"/>"));
-        // White space may be followed by the value.
-        if !ends || after.get(spaces) == Some(&b'=') {
+        let ends = after.first().is_some_and(|byte| is_space(*byte) || *byte == b'>')
+            || (is_quoted && after.starts_with(b"/>"));
+        if !ends {
             return None;
         }
         let value = if value.contains('&') { htmlize::unescape(value).into_owned() } else { value.to_owned() };

@@ -58,8 +58,9 @@ pub(super) fn written(page: &DumpedPage, target: Option<usize>, targets: &Target
         |at| {
             let node = &page.nodes[at];
             let mut own = vec![("backend_node_id".to_owned(), node.id.to_string())];
-            let salient = node.attributes.iter().map(|(name, value)| (attribute_name(name), value.clone()));
-            own.extend(salient.filter(|(name, value)| SALIENT.contains(&name.as_str()) && !value.trim().is_empty()));
+            let is_salient =
+                |(name, value): &&(String, String)| SALIENT.contains(&name.as_str()) && !value.trim().is_empty();
+            own.extend(node.attributes.iter().filter(is_salient).cloned());
             own
         },
     );
@@ -104,10 +105,7 @@ fn kept(page: &DumpedPage, targets: &Targets) -> Vec<bool> {
         }
         let is_useful = match node.is_text() {
             true => !node.text.trim().is_empty(),
-            false => {
-                is_clickable(node)
-                    || node.attributes.iter().any(|(name, _)| SALIENT.contains(&attribute_name(name).as_str()))
-            }
+            false => is_clickable(node) || node.attributes.iter().any(|(name, _)| SALIENT.contains(&name.as_str())),
         };
         kept[at] |= (is_useful && node.is_shown()) || node.children.iter().any(|child| kept[*child]);
     }
@@ -125,8 +123,7 @@ fn raw_attributes(node: &DumpedNode, label: Option<&str>) -> Vec<(String, String
         own.push(("is_clickable".to_owned(), "true".to_owned()));
     }
     let label = label.map(|uid| ("data_pw_testid_buckeye".to_owned(), uid.to_owned()));
-    let source = node.attributes.iter().map(|(name, value)| (attribute_name(name), value.clone()));
-    for (name, value) in label.into_iter().chain(source) {
+    for (name, value) in label.into_iter().chain(node.attributes.iter().cloned()) {
         if !own.iter().any(|(known, _)| *known == name) {
             own.push((name, value));
         }
@@ -137,10 +134,6 @@ fn raw_attributes(node: &DumpedNode, label: Option<&str>) -> Vec<(String, String
 /// Pages can have elements of any name, and XML cannot.
 fn tag_name(name: &str) -> String {
     name.chars().map(|c| if c.is_alphanumeric() || "_-:".contains(c) { c } else { '_' }).collect()
-}
-
-fn attribute_name(name: &str) -> String {
-    name.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' }).collect()
 }
 
 /// Writes the nodes that are part of a text. The children of a node that is not are left out as well.
@@ -199,7 +192,7 @@ fn escape(out: &mut String, text: &str) {
 
 fn described(page: &DumpedPage, at: usize) -> String {
     let node = &page.nodes[at];
-    let named = ["aria-label", "placeholder", "title", "name"].into_iter().find_map(|name| node.attribute(name));
+    let named = ["aria_label", "placeholder", "title", "name"].into_iter().find_map(|name| node.attribute(name));
     let below = page.below(at).into_iter().map(|at| &page.nodes[at]).filter(|node| node.tag == TEXT);
     let text: Vec<&str> = below.map(|node| node.text.trim()).filter(|text| !text.is_empty()).collect();
     let text = if text.is_empty() { named.unwrap_or_default().to_owned() } else { text.join(" ") };

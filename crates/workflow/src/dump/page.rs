@@ -41,7 +41,7 @@ pub(super) struct DumpedNode {
     pub(super) children: Vec<usize>,
     /// The tag in lower case; `text` for a text.
     pub(super) tag: String,
-    /// The attributes of the source, and those that Mind2Web adds for the state of fields.
+    /// The attributes of the source with Mind2Web's names, and those that it adds for the state of fields.
     pub(super) attributes: Vec<(String, String)>,
     /// The text; empty for an element.
     pub(super) text: String,
@@ -203,7 +203,7 @@ impl DumpedPage {
                     let name = text(nodes.node_name.get(at));
                     let pairs = nodes.attributes.get(at).map(Vec::as_slice).unwrap_or_default().chunks_exact(2);
                     let mut attributes: Vec<(String, String)> =
-                        pairs.map(|pair| (text(pair.first()), text(pair.get(1)))).collect();
+                        pairs.map(|pair| (attribute_name(&text(pair.first())), text(pair.get(1)))).collect();
                     let state = [("text_value", &texts), ("input_value", &inputs)];
                     let state = state.into_iter().map(|(name, values)| (name, text(values.get(&at))));
                     attributes.extend(state.filter(|(_, value)| !value.is_empty()).map(|(n, v)| (n.to_owned(), v)));
@@ -267,6 +267,11 @@ impl DumpedPage {
         found.sort_unstable();
         found
     }
+}
+
+/// Returns the name of an attribute in Mind2Web's data.
+fn attribute_name(name: &str) -> String {
+    name.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' }).collect()
 }
 
 /// The place of a node of the snapshot.
