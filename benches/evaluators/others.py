@@ -290,16 +290,43 @@ class GoldLabels:
             answers[field["name"]] = labels
         return answers
 
+    def page(self, instance, template):
+        """`populate_html_template` with the input of an instance."""
+        for name, value in self.distinct.iloc[instance].items():
+            template = template.replace("${" + name + "}", str(value))
+        return template
+
+    def fields_of_page(self, page, given):
+        """The fields that have answers, as the page declares them, with the values of an answer. The published code finds
+        them with a browser, which takes longer than to parse the page once.
+        """
+        first = {}
+        for element in BeautifulSoup(page, "html.parser").find_all(attrs={"name": True}):
+            first.setdefault(element["name"], element)
+        values = {field["name"]: field["values"] for field in given}
+        fields = []
+        for column in self.table.columns:
+            name = column.removeprefix("Answer.")
+            element = first.get(name)
+            if name == column or element is None or element.name not in ("input", "textarea", "select"):
+                continue
+            kind = element.get("type", "text") if element.name == "input" else element.name
+            fields.append({"name": name, "type": kind, "values": values[name], "displayed": kind != "hidden"})
+        return fields
+
 
 def turkingbench(asked):
     scores = {}
     scorer = rouge_scorer.RougeScorer(["rougeL"], use_stemmer=True)
-    gold = {}
+    gold, templates = {}, {}
     for line in Path(asked["answers"]).read_text().splitlines():
         answer = json.loads(line)
         task, instance, fields = answer["task"], answer["instance"], answer["fields"]
         if task not in gold:
             gold[task] = GoldLabels(Path(asked["tasks"]) / task / "batch.csv")
+            templates[task] = (Path(asked["tasks"]) / task / "template.html").read_text()
+        if asked["of_page"]:
+            fields = gold[task].fields_of_page(gold[task].page(instance, templates[task]), fields)
         score, by_kind = score_outputs(scorer, fields, gold[task].of(instance, fields))
         name = f"{task}/{instance}"
         scores[name] = score

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use arenad_evaluators::turkingbench::{Batch, FieldState, Instance, evaluate, field_scores};
+use arenad_evaluators::turkingbench::{Batch, FieldState, Instance, evaluate, field_scores, score_outputs};
 use arenad_verdict::Profile;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -33,14 +33,49 @@ struct Inputs {
     answers: PathBuf,
 }
 
+/// Where the fields of an instance come from.
+#[derive(Clone, Copy)]
+enum Fields {
+    /// The answer tells names, types and values, as a driver of the browser stored them. Each side scores them with its
+    /// counterpart of the published functions.
+    Stored,
+    /// Each side fills the template of the task and finds the fields in the page. arenad judges the instance as
+    /// `arenad eval` does, with a report. The published code asks a browser for the fields; the Python of the bench parses
+    /// the page, which takes less time.
+    OfPage,
+}
+
 pub(super) fn run(settings: &Settings) {
     let folder = tempfile::tempdir().expect("a folder");
     let inputs = Inputs::write(folder.path());
-    let ours = measure(settings.rounds, |threads| judge(&inputs, threads));
     let tables: u64 = (0..TASKS).map(|task| size(&inputs.tasks.join(task_name(task)).join("batch.csv"))).sum();
-    let asked = json!({ "benchmark": "turkingbench", "tasks": inputs.tasks, "answers": inputs.answers });
-    let name = format!("TurkingBench, {} instances", TASKS * INSTANCES);
-    compare(settings, &name, tables + size(&inputs.answers), &ours, settings.rounds, asked);
+    let bytes = tables + size(&inputs.answers);
+    for (fields, what) in [(Fields::Stored, "stored fields"), (Fields::OfPage, "fields of pages")] {
+        let ours = measure(settings.rounds, |threads| judge(&inputs, fields, threads));
+        let is_of_page = matches!(fields, Fields::OfPage);
+        let asked = json!({
+            "benchmark": "turkingbench", "tasks": inputs.tasks, "answers": inputs.answers, "of_page": is_of_page,
+        });
+        compare(settings, &format!("TurkingBench, {what}"), bytes, &ours, settings.rounds, asked);
+    }
+}
+
+/// An answer to an instance.
+#[derive(Deserialize)]
+struct Answer<'a> {
+    task: &'a str,
+    instance: usize,
+    fields: Vec<Given<'a>>,
+}
+
+/// A field of an answer.
+#[derive(Deserialize)]
+struct Given<'a> {
+    name: &'a str,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    values: Vec<Option<String>>,
+    displayed: bool,
 }
 
 /// The part of an answer that tells its instance.
@@ -50,7 +85,7 @@ struct AnswerPlace<'a> {
     instance: usize,
 }
 
-fn judge(inputs: &Inputs, threads: usize) -> Scores {
+fn judge(inputs: &Inputs, fields: Fields, threads: usize) -> Scores {
     let text = super::read(&inputs.answers);
     let mut by_task: BTreeMap<&str, Vec<(usize, &str)>> = BTreeMap::new();
     for line in text.lines() {
@@ -60,17 +95,43 @@ fn judge(inputs: &Inputs, threads: usize) -> Scores {
     let tasks: Vec<(&str, Vec<(usize, &str)>)> = by_task.into_iter().collect();
     let one = |(task, answers): &(&str, Vec<(usize, &str)>)| {
         let folder = inputs.tasks.join(task);
-        let template = super::read(&folder.join("template.html"));
         let batch = Batch::read(&super::read(&folder.join("batch.csv"))).expect("a batch");
         let mut scores = Scores::new();
-        for (at, answer) in answers {
-            let instance = Instance::load(task, &template, &batch, *at).expect("an instance");
-            let fields = instance.states(answer).expect("an answer");
-            add(&mut scores, &instance, &fields);
+        match fields {
+            Fields::Stored => answers.iter().for_each(|(_, answer)| add_stored(&mut scores, &batch, answer)),
+            Fields::OfPage => {
+                let template = super::read(&folder.join("template.html"));
+                for (at, answer) in answers {
+                    let instance = Instance::load(task, &template, &batch, *at).expect("an instance");
+                    add(&mut scores, &instance, &instance.states(answer).expect("an answer"));
+                }
+            }
         }
         scores
     };
     spread(&tasks, threads, one).into_iter().flatten().collect()
+}
+
+/// Adds the scores of an instance whose fields the answer tells.
+fn add_stored(scores: &mut Scores, batch: &Batch, answer: &str) {
+    let answer: Answer<'_> = serde_json::from_str(answer).expect("an answer");
+    let asked: Vec<(&str, &str)> = answer.fields.iter().map(|field| (field.name, field.kind)).collect();
+    let labels = batch.labels(i64::try_from(answer.instance).expect("a number"), &asked, None).expect("labels");
+    let state = |field: Given<'_>| FieldState {
+        name: field.name.to_owned(),
+        kind: field.kind.to_owned(),
+        values: field.values,
+        displayed: field.displayed,
+    };
+    let fields: Vec<FieldState> = answer.fields.into_iter().map(state).collect();
+    let scored = score_outputs(&fields, &labels).expect("scores");
+    let name = format!("{}/{}", answer.task, answer.instance);
+    for (kind, own) in scored.by_kind {
+        for (at, score) in own.into_iter().enumerate() {
+            scores.insert(format!("{name} {kind} {at}"), number(score));
+        }
+    }
+    scores.insert(name, number(scored.score));
 }
 
 /// Adds the score of an instance, and those of its fields by type.

@@ -127,9 +127,11 @@ impl StoredTasks {
             }
             let text = read(path)?;
             let form = |what: String| StoredTasksError::Form { path: path.to_owned(), what };
-            let Value::Array(entries) = serde_json::from_str(&text).map_err(|error| form(error.to_string()))? else {
-                continue;
+            let parsed = match self.benchmark {
+                Benchmark::Mind2Web => mind2web::slim(&text),
+                _ => serde_json::from_str(&text),
             };
+            let Value::Array(entries) = parsed.map_err(|error| form(error.to_string()))? else { continue };
             for entry in entries {
                 let own = match &entry[id] {
                     Value::String(own) => own.clone(),
@@ -141,8 +143,7 @@ impl StoredTasks {
                     true => format!("{}/{own}", path.file_stem().unwrap_or_default().to_string_lossy()),
                     false => own,
                 };
-                let task = if self.benchmark == Benchmark::Mind2Web { mind2web::slim(&entry) } else { entry };
-                self.listed.push((own, task));
+                self.listed.push((own, entry));
             }
         }
         Ok(())

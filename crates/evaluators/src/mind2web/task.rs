@@ -1,8 +1,11 @@
 //! Tasks and prediction files.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::steps::{Candidate, Prediction, RecordedStep};
 use super::text::{postprocess_action, postprocess_action_free_text};
@@ -39,7 +42,7 @@ pub struct Mind2WebTask {
 /// Returns an error that names the task and the field at fault.
 pub fn read(text: &str) -> Result<Vec<Mind2WebTask>, Mind2WebFileError> {
     let wrong = |expected| Mind2WebFileError { task: "list".into(), place: "the file".into(), expected };
-    let value: Value = serde_json::from_str(text).map_err(|_| wrong("JSON"))?;
+    let value = slim(text).map_err(|_| wrong("JSON"))?;
     value.as_array().ok_or_else(|| wrong("a list of tasks"))?.iter().map(read_one).collect()
 }
 
@@ -79,25 +82,55 @@ pub fn read_one(task: &Value) -> Result<Mind2WebTask, Mind2WebFileError> {
     Ok(Mind2WebTask { intent: text("confirmed_task")?, website, steps, id })
 }
 
-/// Returns the part of a task that judging needs, which is a thousandth of it: pages and attributes are left out.
-#[must_use]
-pub fn slim(task: &Value) -> Value {
-    let candidates = |list: &Value| {
-        let slim = |entry: &Value| json!({ "backend_node_id": entry["backend_node_id"], "rank": entry["rank"] });
-        Value::from(list.as_array().map(|list| list.iter().map(slim).collect::<Vec<_>>()).unwrap_or_default())
-    };
-    let action = |action: &Value| {
-        json!({
-            "action_uid": action["action_uid"], "operation": action["operation"],
-            "pos_candidates": candidates(&action["pos_candidates"]),
-            "neg_candidates": candidates(&action["neg_candidates"]),
-        })
-    };
-    let actions = task["actions"].as_array().map(|actions| actions.iter().map(action).collect::<Vec<_>>());
-    json!({
-        "annotation_id": task["annotation_id"], "website": task["website"], "domain": task["domain"],
-        "subdomain": task["subdomain"], "confirmed_task": task["confirmed_task"], "actions": actions,
-    })
+/// Reads the part of a data file that judging needs, which is a thousandth of it: pages and attributes are skipped, so
+/// that they take no memory. A file without a list of tasks is returned as it is.
+///
+/// # Errors
+///
+/// Returns an error if the text is not JSON.
+pub fn slim(text: &str) -> Result<Value, serde_json::Error> {
+    if let Ok(tasks) = serde_json::from_str::<Vec<SlimTask>>(text) {
+        return serde_json::to_value(tasks);
+    }
+    // Something has another type than in the published data. Whoever reads the tasks names it.
+    let mut value: Value = serde_json::from_str(text)?;
+    if let Value::Array(tasks) = &mut value {
+        for task in tasks {
+            let actions = task.get_mut("actions").and_then(Value::as_array_mut).into_iter().flatten();
+            actions.filter_map(Value::as_object_mut).for_each(|action| {
+                action.retain(|name, _| !matches!(name.as_str(), "raw_html" | "cleaned_html"));
+            });
+        }
+    }
+    Ok(value)
+}
+
+/// The part of a task that judging needs.
+#[derive(Default, Deserialize, Serialize)]
+#[serde(default)]
+struct SlimTask {
+    annotation_id: Value,
+    website: Value,
+    domain: Value,
+    subdomain: Value,
+    confirmed_task: Value,
+    actions: Option<Vec<SlimAction>>,
+}
+
+#[derive(Default, Deserialize, Serialize)]
+#[serde(default)]
+struct SlimAction {
+    action_uid: Value,
+    operation: Value,
+    pos_candidates: Option<Vec<SlimCandidate>>,
+    neg_candidates: Option<Vec<SlimCandidate>>,
+}
+
+#[derive(Default, Deserialize, Serialize)]
+#[serde(default)]
+struct SlimCandidate {
+    backend_node_id: Value,
+    rank: Value,
 }
 
 /// The predictions of a file, by task and action.
@@ -111,15 +144,25 @@ pub type Predictions = BTreeMap<String, BTreeMap<String, Prediction>>;
 /// Returns an error that names the entry at fault.
 pub fn predictions(text: &str) -> Result<Predictions, Mind2WebFileError> {
     let wrong = |at: usize, expected| Mind2WebFileError { task: "list".into(), place: format!("[{at}]"), expected };
-    let value: Value = serde_json::from_str(text).map_err(|_| wrong(0, "JSON"))?;
-    let entries = value.as_array().ok_or_else(|| wrong(0, "a list of predictions"))?;
     let is_free = text.contains("Answer: ");
     let mut out = Predictions::new();
+    if let Ok(entries) = serde_json::from_str::<Vec<RepliesEntry<'_>>>(text) {
+        for (at, RepliesEntry(id, rounds)) in entries.iter().enumerate() {
+            let (task, action) = id.split_once('_').ok_or_else(|| wrong(at, JOINED))?;
+            out.entry(task.to_owned()).or_default().insert(action.to_owned(), replies(rounds, is_free));
+        }
+        return Ok(out);
+    }
+    let value: Value = serde_json::from_str(text).map_err(|_| wrong(0, "JSON"))?;
+    let entries = value.as_array().ok_or_else(|| wrong(0, "a list of predictions"))?;
     for (at, entry) in entries.iter().enumerate() {
         let id = entry[0].as_str().ok_or_else(|| wrong(at, "`[\"TASK_ACTION\", …]`"))?;
-        let (task, action) = id.split_once('_').ok_or_else(|| wrong(at, "a task and an action, joined by `_`"))?;
+        let (task, action) = id.split_once('_').ok_or_else(|| wrong(at, JOINED))?;
         let prediction = match (&entry[1], &entry[2]) {
-            (Value::Array(rounds), _) => replies(rounds, is_free),
+            (Value::Array(rounds), _) => {
+                let rounds: Vec<Round<'_>> = rounds.iter().map(Round::of).collect();
+                replies(&rounds, is_free)
+            }
             (element, action) => {
                 let element = match element {
                     Value::String(element) => Some(element.clone()).filter(|element| !element.is_empty()),
@@ -135,12 +178,39 @@ pub fn predictions(text: &str) -> Result<Predictions, Mind2WebFileError> {
     Ok(out)
 }
 
+const JOINED: &str = "a task and an action, joined by `_`";
+
+/// An entry of a file with the replies of a model, in the form in which the published code writes it. The texts that the
+/// model was given, which are most of the file, are skipped.
+#[derive(Deserialize)]
+struct RepliesEntry<'a>(#[serde(borrow)] Cow<'a, str>, #[serde(borrow)] Vec<Round<'a>>);
+
+/// The group of candidates; two texts that the model was given, and the choices; the reply.
+#[derive(Deserialize)]
+struct Round<'a>(IgnoredAny, #[serde(borrow)] RoundInput<'a>, #[serde(borrow)] Cow<'a, str>);
+
+#[derive(Deserialize)]
+struct RoundInput<'a>(IgnoredAny, IgnoredAny, #[serde(borrow)] Vec<Choice<'a>>);
+
+/// An element, if it is a text, and its description.
+#[derive(Deserialize)]
+struct Choice<'a>(#[serde(borrow)] Option<Cow<'a, str>>, IgnoredAny);
+
+impl<'a> Round<'a> {
+    /// Reads a round that may have another form; what is missing is empty.
+    fn of(round: &'a Value) -> Self {
+        let choices = round[1][2].as_array().map(Vec::as_slice).unwrap_or_default();
+        let choices = choices.iter().map(|choice| Choice(choice[0].as_str().map(Cow::Borrowed), IgnoredAny)).collect();
+        let reply = Cow::Borrowed(round[2].as_str().unwrap_or_default());
+        Self(IgnoredAny, RoundInput(IgnoredAny, IgnoredAny, choices), reply)
+    }
+}
+
 /// The prediction that follows from the rounds of replies: the last choice of an element. In the published code for
 /// language models, a letter beyond the choices drops the choice so far.
-fn replies(rounds: &[Value], is_free: bool) -> Prediction {
+fn replies(rounds: &[Round<'_>], is_free: bool) -> Prediction {
     let mut prediction = Prediction { element: None, action: String::new() };
-    for round in rounds {
-        let reply = round[2].as_str().unwrap_or_default();
+    for Round(_, RoundInput(_, _, choices), reply) in rounds {
         let parsed = if is_free { Ok(postprocess_action_free_text(reply)) } else { postprocess_action(reply) };
         let Ok(parsed) = parsed else { continue };
         let letter = parsed.choice.chars().next().map_or(0, u32::from);
@@ -148,11 +218,10 @@ fn replies(rounds: &[Value], is_free: bool) -> Prediction {
             continue;
         }
         // Python counts negative places from the end.
-        let choices = round[1][2].as_array().map(Vec::as_slice).unwrap_or_default();
         let place = i64::from(letter) - i64::from(u32::from('B'));
         let length = i64::try_from(choices.len()).unwrap_or(i64::MAX);
         let at = usize::try_from(if place < 0 { place + length } else { place });
-        match at.ok().and_then(|at| choices.get(at)).and_then(|choice| choice[0].as_str()) {
+        match at.ok().and_then(|at| choices.get(at)).and_then(|Choice(element, _)| element.as_deref()) {
             Some(element) => prediction = Prediction { element: Some(element.to_owned()), action: parsed.action },
             None if is_free => prediction = Prediction { element: None, action: String::new() },
             None => {}
@@ -166,6 +235,34 @@ mod tests {
     use super::*;
 
     #[test]
+    fn files_of_another_form_lose_their_pages_as_well() {
+        let task = |candidates: &str| {
+            format!(
+                r#"[{{"annotation_id": "t", "website": "w", "confirmed_task": "c", "actions": [{{"action_uid": "u",
+                "raw_html": "<p>", "cleaned_html": "<p>", "operation": {{"op": "CLICK", "value": ""}},
+                "neg_candidates": [{{"backend_node_id": "7", "rank": 2, "attributes": "{{}}"}}]{candidates}}}]}}]"#
+            )
+        };
+        let usual = task(r#", "pos_candidates": [{"backend_node_id": "9"}]"#);
+        // A repeated name is an error to the reader of the published form.
+        let repeated = task(r#", "pos_candidates": [], "pos_candidates": [{"backend_node_id": "9"}]"#);
+        for text in [&usual, &repeated] {
+            let slim = slim(text).expect("JSON").to_string();
+            assert!(!slim.contains("<p>"), "{slim}");
+        }
+        let tasks = read(&usual).expect("a task");
+        assert_eq!(tasks, read(&repeated).expect("a task"));
+        let ids: Vec<&str> = tasks[0].steps[0].candidates.iter().map(|candidate| candidate.id.as_str()).collect();
+        assert_eq!(ids, ["9", "7"]);
+        for wrong in ["", r#", "pos_candidates": null"#, r#", "pos_candidates": {}"#] {
+            let error = read(&task(wrong)).expect_err(wrong);
+            assert_eq!((error.place.as_str(), error.expected), ("actions[0].pos_candidates", "a list"));
+        }
+        assert_eq!(read(r#"["t"]"#).expect_err("a text").place, "website");
+        assert_eq!(slim("{}").expect("JSON"), serde_json::json!({}));
+    }
+
+    #[test]
     fn prediction_files_have_two_forms() {
         let read = |text: &str| predictions(text).expect("predictions").remove("t").and_then(|mut own| own.remove("u"));
         let direct = read(r#"[["t_u", "12", "TYPE x"]]"#).expect("a prediction");
@@ -177,6 +274,9 @@ mod tests {
         assert_eq!((chosen.element.as_deref(), chosen.action.as_str()), (Some("9"), "CLICK "));
         let free = rounds.replace("C.\\nAction", "Answer: C.\\nAction");
         assert_eq!(read(&free).expect("a prediction").element.as_deref(), Some("9"));
+        // An entry of another form changes nothing for the others.
+        let mixed = format!("{}, [\"t_v\", \"3\", \"\"]]", &rounds[..rounds.len() - 1]);
+        assert_eq!(predictions(&mixed).expect("predictions")["t"]["u"], chosen);
         assert!(predictions(r#"[["t", "", ""]]"#).is_err());
     }
 }

@@ -7,7 +7,9 @@ use regex::Regex;
 
 use crate::text::python;
 use crate::text::raised::Raised;
-use crate::turkingbench::PUNCTUATION;
+
+/// Python's `string.punctuation`.
+const PUNCTUATION: &str = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
 
 /// A reply after parsing.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! Python's conversion of texts to numbers: `float()`, `int()`, and decimals.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -11,6 +12,10 @@ use super::python;
 #[must_use]
 pub(crate) fn float(text: &str) -> Option<f64> {
     let text = python::strip(text);
+    // Most texts are words, and only `inf`, `infinity` and `nan` are numbers.
+    if text.starts_with(|c: char| c.is_ascii_alphabetic() && !matches!(c, 'i' | 'I' | 'n' | 'N')) {
+        return None;
+    }
     // Rust accepts the same texts as Python, except for underscores between digits.
     without_underscores(text)?.parse().ok()
 }
@@ -22,8 +27,8 @@ pub(crate) fn int(text: &str) -> Option<i128> {
 }
 
 /// Removes underscores; `None` if one of them is not between two digits.
-fn without_underscores(text: &str) -> Option<String> {
-    let text = &*python::ascii_digits(text);
+fn without_underscores(text: &str) -> Option<Cow<'_, str>> {
+    let text = python::ascii_digits(text);
     let bytes = text.as_bytes();
     for (at, byte) in bytes.iter().enumerate() {
         let is_digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
@@ -31,7 +36,7 @@ fn without_underscores(text: &str) -> Option<String> {
             return None;
         }
     }
-    Some(text.replace('_', ""))
+    Some(if text.contains('_') { Cow::Owned(text.replace('_', "")) } else { text })
 }
 
 /// `Decimal(str(number))` of a float or an integer.

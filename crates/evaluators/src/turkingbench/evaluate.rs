@@ -248,12 +248,12 @@ fn state(page: &Tree, name: &str, all: &[NodeId]) -> Option<FieldState> {
         }
         _ => all.iter().map(|node| value(*node)).collect(),
     };
-    let hides = |node: NodeId| {
-        let style = page.attribute(node, "style").unwrap_or_default().replace(' ', "").to_ascii_lowercase();
-        style.contains("display:none")
-            || style.contains("visibility:hidden")
-            || page.attribute(node, "hidden").is_some()
+    let hides_by = |style: &str| {
+        let style = style.replace(' ', "").to_ascii_lowercase();
+        style.contains("display:none") || style.contains("visibility:hidden")
     };
+    let hides =
+        |node: NodeId| page.attribute(node, "style").is_some_and(hides_by) || page.attribute(node, "hidden").is_some();
     let displayed = kind != "hidden" && !std::iter::once(first).chain(page.ancestors(first)).any(hides);
     Some(FieldState { name: name.to_owned(), kind, values, displayed })
 }

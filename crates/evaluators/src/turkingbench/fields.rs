@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::label::{Label, clean_values, try_numeric};
-use super::rouge::{normalize_answer, rouge};
+use super::rouge::{Prediction, normalize_answer};
 use crate::text::numbers::float;
 use crate::text::raised::Raised;
 
@@ -44,8 +44,9 @@ pub fn calculate_metrics(labels: &[Label], kind: &str, output: &str) -> Result<f
         text if is_text(text) => {
             let plain = |text: &str| text.replace("&amp;", "&");
             let prediction = try_numeric(&plain(output));
+            let prediction = Prediction::new(&prediction);
             let labels = labels.iter().map(Label::text).filter(|label| !label.is_empty());
-            let scores = labels.map(|label| rouge(&prediction, &try_numeric(&plain(&label))));
+            let scores = labels.map(|label| prediction.rouge(&try_numeric(&plain(&label))));
             scores.reduce(f64::max).ok_or_else(|| Raised::new("ValueError", "all labels are empty".to_owned()))
         }
         "radio" | "select" => {
@@ -64,7 +65,7 @@ fn as_score(fits: bool) -> f64 {
 
 /// `exact_match` after `try_numeric` of both sides.
 pub(super) fn is_equal(output: &str, label: &str) -> bool {
-    normalize_answer(&try_numeric(output)) == normalize_answer(&try_numeric(label))
+    output == label || normalize_answer(&try_numeric(output)) == normalize_answer(&try_numeric(label))
 }
 
 /// The label with the most votes, and among equals the first one.

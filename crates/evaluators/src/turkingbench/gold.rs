@@ -15,7 +15,8 @@ pub const ANSWER: &str = "Answer.";
 pub struct Batch {
     table: Table,
     inputs: Vec<usize>,
-    distinct: Vec<usize>,
+    /// For each instance, the rows of its responses.
+    instances: Vec<Vec<usize>>,
 }
 
 impl Batch {
@@ -27,14 +28,14 @@ impl Batch {
     pub fn read(csv: &str) -> Result<Self, Raised> {
         let table = Table::read(csv)?;
         let inputs = table.without_prefix(ANSWER);
-        let distinct = table.distinct(&inputs);
-        Ok(Self { table, inputs, distinct })
+        let instances = table.groups(&inputs);
+        Ok(Self { table, inputs, instances })
     }
 
     /// The number of instances.
     #[must_use]
     pub fn instances(&self) -> usize {
-        self.distinct.len()
+        self.instances.len()
     }
 
     /// The number of responses.
@@ -48,12 +49,16 @@ impl Batch {
         self.table.columns.iter().filter_map(|column| column.strip_prefix(ANSWER))
     }
 
+    fn first_row(&self, instance: usize) -> Option<usize> {
+        self.instances.get(instance)?.first().copied()
+    }
+
     /// The input of an instance by column, in order.
     #[must_use]
     pub fn input(&self, instance: usize) -> Vec<(String, String)> {
-        let Some(row) = self.distinct.get(instance) else { return Vec::new() };
+        let Some(row) = self.first_row(instance) else { return Vec::new() };
         let cell = |column: &usize| {
-            let label = &self.table.cells[*column][*row];
+            let label = &self.table.cells[*column][row];
             (self.table.columns[*column].clone(), if label.is_nan() { String::new() } else { label.text() })
         };
         self.inputs.iter().map(cell).collect()
@@ -62,7 +67,7 @@ impl Batch {
     /// Returns the first column in which the input of an instance has an empty cell. Such an instance has no labels.
     #[must_use]
     pub fn gap(&self, instance: usize) -> Option<&str> {
-        let row = *self.distinct.get(instance)?;
+        let row = self.first_row(instance)?;
         let column = self.inputs.iter().find(|column| self.table.cells[**column][row].is_nan())?;
         Some(&self.table.columns[*column])
     }
@@ -80,7 +85,7 @@ impl Batch {
         fields: &[(&str, &str)],
         tasks: Option<usize>,
     ) -> Result<BTreeMap<String, Vec<Label>>, Raised> {
-        let count = self.distinct.len();
+        let count = self.instances.len();
         if tasks.is_some_and(|tasks| tasks != count) {
             let what = format!("{count} distinct inputs, and {} tasks on the server", tasks.unwrap_or_default());
             return Err(Raised::new("AssertionError", what));
@@ -90,18 +95,19 @@ impl Batch {
             return Err(Raised::new("AssertionError", format!("there is no instance {instance}")));
         }
         let at = if instance < 0 { instance + length } else { instance };
-        let row = usize::try_from(at).ok().and_then(|at| self.distinct.get(at)).copied();
-        let row = row.ok_or_else(|| Raised::new("IndexError", format!("there is no instance {instance}")))?;
-        let is_same = |other: usize| {
-            self.inputs.iter().all(|column| {
-                let (one, other) = (&self.table.cells[*column][row], &self.table.cells[*column][other]);
-                !one.is_nan() && one.is_same(other)
-            })
-        };
-        let rows: Vec<usize> = (0..self.table.rows).filter(|other| is_same(*other)).collect();
-        if rows.is_empty() {
+        let at = usize::try_from(at).ok().filter(|at| *at < count);
+        let at = at.ok_or_else(|| Raised::new("IndexError", format!("there is no instance {instance}")))?;
+        if self.gap(at).is_some() {
             return Err(Raised::new("AssertionError", "an empty cell equals nothing".to_owned()));
         }
+        // Without columns of inputs, all rows have the same input, although each is an instance.
+        let all: Vec<usize>;
+        let rows = if self.inputs.is_empty() {
+            all = (0..self.table.rows).collect();
+            &all
+        } else {
+            &self.instances[at]
+        };
         let labels = |(name, kind): &(&str, &str)| {
             let column = self.table.column(&format!("{ANSWER}{name}")).unwrap_or_default();
             let own = rows.iter().filter_map(|row| column.get(*row)).cloned();
@@ -124,5 +130,29 @@ impl Batch {
 /// Returns an error if pandas raises.
 pub fn create_input_csv(csv: &str) -> Result<String, Raised> {
     let batch = Batch::read(csv)?;
-    Ok(format!("\u{feff}{}", batch.table.write(&batch.inputs, &batch.distinct)))
+    let rows: Vec<usize> = (0..batch.instances()).filter_map(|instance| batch.first_row(instance)).collect();
+    Ok(format!("\u{feff}{}", batch.table.write(&batch.inputs, &rows)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_that_are_the_same_float_are_different_inputs() {
+        let batch =
+            Batch::read("id,Answer.a\n9007199254740993,x\n9007199254740992,y\n9007199254740993,z\n").expect("a batch");
+        let labels = |instance| batch.labels(instance, &[("a", "text")], Some(2)).map(|mut labels| labels.remove("a"));
+        let text = |text: &str| Label::Text(text.to_owned());
+        assert_eq!(labels(0), Ok(Some(vec![text("x"), text("z")])));
+        assert_eq!(labels(1), Ok(Some(vec![text("y")])));
+        assert!(labels(2).is_err());
+    }
+
+    #[test]
+    fn without_inputs_every_response_answers_every_instance() {
+        let batch = Batch::read("Answer.a\nx\ny\n").expect("a batch");
+        let labels = batch.labels(1, &[("a", "text")], None).expect("labels");
+        assert_eq!((batch.instances(), labels["a"].len()), (2, 2));
+    }
 }

@@ -14,7 +14,6 @@ pub use evaluate::{Baseline, Instance, InstanceError, baseline, evaluate, field_
 pub use fields::{EXCLUDED, FieldScore, FieldState, InstanceScore, calculate_metrics, is_text, score_outputs};
 pub use gold::{ANSWER, Batch, create_input_csv};
 pub use label::{Label, clean_values, try_numeric};
-pub(crate) use rouge::PUNCTUATION;
 pub use rouge::{normalize_answer, rouge, tokenize};
 pub use table::Table;
 pub use template::{Template, placeholders, populate_html_template, process_template};

@@ -26,107 +26,133 @@ pub(super) fn stem(word: &str) -> String {
     if let Some((_, stem)) = IRREGULAR.iter().find(|(known, _)| *known == word) {
         return (*stem).to_owned();
     }
-    if word.len() <= 2 {
-        return word.to_owned();
+    // The longest result is a letter longer than the word.
+    let mut stem = String::with_capacity(word.len() + 1);
+    stem.push_str(word);
+    if word.len() > 2 {
+        let steps = [plural, past, final_y, double_suffix, long_suffix, residual_suffix, final_e, final_l];
+        steps.iter().for_each(|step| step(&mut stem));
     }
-    let word = plural(word);
-    let word = past(&word);
-    let word = final_y(&word);
-    let word = double_suffix(word);
-    let word = long_suffix(word);
-    let word = residual_suffix(word);
-    final_l(final_e(word))
+    stem
 }
 
 /// For each letter, whether it is a consonant. A `y` is one at the beginning and after a vowel.
-fn consonants(word: &str) -> Vec<bool> {
-    let mut flags: Vec<bool> = Vec::with_capacity(word.len());
-    for byte in word.bytes() {
-        flags.push(match byte {
+fn consonants(word: &str) -> impl Iterator<Item = bool> {
+    word.bytes().scan(false, |is_consonant, byte| {
+        *is_consonant = match byte {
             b'a' | b'e' | b'i' | b'o' | b'u' => false,
-            b'y' => flags.last().is_none_or(|before| !before),
+            b'y' => !*is_consonant,
             _ => true,
-        });
-    }
-    flags
+        };
+        Some(*is_consonant)
+    })
 }
 
 /// The number of sequences of vowels followed by consonants.
 fn measure(stem: &str) -> usize {
-    consonants(stem).windows(2).filter(|pair| !pair[0] && pair[1]).count()
+    let (mut count, mut is_after_vowel) = (0, false);
+    for is_consonant in consonants(stem) {
+        count += usize::from(is_after_vowel && is_consonant);
+        is_after_vowel = !is_consonant;
+    }
+    count
 }
 
 fn has_vowel(stem: &str) -> bool {
-    consonants(stem).iter().any(|is_consonant| !is_consonant)
+    consonants(stem).any(|is_consonant| !is_consonant)
 }
 
 fn ends_with_double_consonant(word: &str) -> bool {
     let bytes = word.as_bytes();
-    bytes.len() >= 2 && bytes[bytes.len() - 1] == bytes[bytes.len() - 2] && consonants(word).last() == Some(&true)
+    bytes.len() >= 2 && bytes[bytes.len() - 1] == bytes[bytes.len() - 2] && consonants(word).last() == Some(true)
 }
 
 fn ends_with_short_syllable(word: &str) -> bool {
-    match consonants(word).as_slice() {
-        [false, true] => true,
-        [.., true, false, true] => !word.ends_with(['w', 'x', 'y']),
-        _ => false,
+    // The last three letters; those that a shorter word does not have count as vowels.
+    let last = consonants(word).fold([false; 3], |[_, second, third], next| [second, third, next]);
+    match word.len() {
+        0 | 1 => false,
+        2 => last == [false, false, true],
+        _ => last == [true, false, true] && !word.ends_with(['w', 'x', 'y']),
     }
 }
 
 /// Replaces the first suffix that fits, if the condition holds for what is left.
-fn replaced(word: String, rules: &[(&str, &str)], holds: impl Fn(&str, &str) -> bool) -> String {
+fn replace(word: &mut String, rules: &[(&str, &str)], holds: impl Fn(&str, &str) -> bool) {
+    let last = word.bytes().last();
     for (suffix, replacement) in rules {
-        if let Some(stem) = word.strip_suffix(suffix) {
-            return if holds(stem, suffix) { format!("{stem}{replacement}") } else { word };
+        // Most suffixes differ in the last letter, which is compared faster than texts.
+        if suffix.bytes().last() == last
+            && let Some(stem) = word.strip_suffix(suffix)
+        {
+            if holds(stem, suffix) {
+                end(word, suffix.len(), replacement);
+            }
+            return;
         }
     }
-    word
+}
+
+/// Replaces a number of letters at the end.
+fn end(word: &mut String, count: usize, replacement: &str) {
+    word.truncate(word.len() - count);
+    word.push_str(replacement);
 }
 
 /// Removes plurals, step 1a of the algorithm.
-fn plural(word: &str) -> String {
+fn plural(word: &mut String) {
     if word.ends_with("ies") && word.len() == 4 {
-        return format!("{}ie", &word[..1]);
+        return end(word, 3, "ie");
     }
-    replaced(word.to_owned(), &[("sses", "ss"), ("ies", "i"), ("ss", "ss"), ("s", "")], |_, _| true)
+    replace(word, &[("sses", "ss"), ("ies", "i"), ("ss", "ss"), ("s", "")], |_, _| true);
 }
 
 /// Removes `ed` and `ing`, step 1b.
-fn past(word: &str) -> String {
-    if let Some(stem) = word.strip_suffix("ied") {
-        return format!("{stem}{}", if word.len() == 4 { "ie" } else { "i" });
+fn past(word: &mut String) {
+    if word.ends_with("ied") {
+        let replacement = if word.len() == 4 { "ie" } else { "i" };
+        return end(word, 3, replacement);
     }
     if let Some(stem) = word.strip_suffix("eed") {
-        return if measure(stem) > 0 { format!("{stem}ee") } else { word.to_owned() };
+        if measure(stem) > 0 {
+            end(word, 1, "");
+        }
+        return;
     }
     let Some(stem) = ["ed", "ing"].iter().filter_map(|suffix| word.strip_suffix(suffix)).find(|stem| has_vowel(stem))
     else {
-        return word.to_owned();
+        return;
     };
-    if ["at", "bl", "iz"].iter().any(|end| stem.ends_with(end)) {
-        return format!("{stem}e");
+    let length = stem.len();
+    word.truncate(length);
+    if ["at", "bl", "iz"].iter().any(|suffix| word.ends_with(suffix)) {
+        word.push('e');
+    } else if ends_with_double_consonant(word) {
+        if !word.ends_with(['l', 's', 'z']) {
+            word.pop();
+        }
+    } else if measure(word) == 1 && ends_with_short_syllable(word) {
+        word.push('e');
     }
-    if ends_with_double_consonant(stem) {
-        let is_kept = stem.ends_with(['l', 's', 'z']);
-        return if is_kept { stem } else { &stem[..stem.len() - 1] }.to_owned();
-    }
-    if measure(stem) == 1 && ends_with_short_syllable(stem) { format!("{stem}e") } else { stem.to_owned() }
 }
 
 /// Replaces a final `y`, step 1c.
-fn final_y(word: &str) -> String {
-    match word.strip_suffix('y') {
-        Some(stem) if stem.len() > 1 && consonants(stem).last() == Some(&true) => format!("{stem}i"),
-        _ => word.to_owned(),
+fn final_y(word: &mut String) {
+    if let Some(stem) = word.strip_suffix('y')
+        && stem.len() > 1
+        && consonants(stem).last() == Some(true)
+    {
+        end(word, 1, "i");
     }
 }
 
 /// Shortens double suffixes, step 2.
-fn double_suffix(word: String) -> String {
+fn double_suffix(word: &mut String) {
     if let Some(stem) = word.strip_suffix("alli")
         && measure(stem) > 0
     {
-        return double_suffix(format!("{stem}al"));
+        end(word, 2, "");
+        return double_suffix(word);
     }
     let rules = [
         ("ational", "ate"),
@@ -150,46 +176,53 @@ fn double_suffix(word: String) -> String {
         ("iviti", "ive"),
         ("biliti", "ble"),
         ("fulli", "ful"),
-        ("logi", "log"),
     ];
-    // For `logi`, the `l` counts as part of the stem.
-    let whole = word.clone();
-    replaced(word, &rules, |stem, suffix| match suffix {
-        "logi" => measure(&whole[..whole.len() - 3]) > 0,
-        _ => measure(stem) > 0,
-    })
+    if let Some(stem) = word.strip_suffix("ogi")
+        && word.ends_with("logi")
+    {
+        // The `l` counts as part of the stem.
+        if measure(stem) > 0 {
+            word.pop();
+        }
+        return;
+    }
+    replace(word, &rules, |stem, _| measure(stem) > 0);
 }
 
 /// Shortens suffixes such as `icate`, step 3.
-fn long_suffix(word: String) -> String {
+fn long_suffix(word: &mut String) {
     let rules =
         [("icate", "ic"), ("ative", ""), ("alize", "al"), ("iciti", "ic"), ("ical", "ic"), ("ful", ""), ("ness", "")];
-    replaced(word, &rules, |stem, _| measure(stem) > 0)
+    replace(word, &rules, |stem, _| measure(stem) > 0);
 }
 
 /// Removes suffixes such as `ance`, step 4.
-fn residual_suffix(word: String) -> String {
-    let rules = [
+fn residual_suffix(word: &mut String) {
+    const SUFFIXES: [&str; 19] = [
         "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion", "ou", "ism", "ate",
         "iti", "ous", "ive", "ize",
-    ]
-    .map(|suffix| (suffix, ""));
-    replaced(word, &rules, |stem, suffix| measure(stem) > 1 && (suffix != "ion" || stem.ends_with(['s', 't'])))
+    ];
+    let rules = SUFFIXES.map(|suffix| (suffix, ""));
+    replace(word, &rules, |stem, suffix| measure(stem) > 1 && (suffix != "ion" || stem.ends_with(['s', 't'])));
 }
 
 /// Removes a final `e`, step 5a.
-fn final_e(word: String) -> String {
-    match word.strip_suffix('e') {
-        Some(stem) if measure(stem) > 1 || (measure(stem) == 1 && !ends_with_short_syllable(stem)) => stem.to_owned(),
-        _ => word,
+fn final_e(word: &mut String) {
+    if let Some(stem) = word.strip_suffix('e') {
+        let measure = measure(stem);
+        if measure > 1 || (measure == 1 && !ends_with_short_syllable(stem)) {
+            word.pop();
+        }
     }
 }
 
 /// Removes one of two final `l`, step 5b.
-fn final_l(word: String) -> String {
-    match word.strip_suffix('l') {
-        Some(stem) if stem.ends_with('l') && measure(stem) > 1 => stem.to_owned(),
-        _ => word,
+fn final_l(word: &mut String) {
+    if let Some(stem) = word.strip_suffix('l')
+        && stem.ends_with('l')
+        && measure(stem) > 1
+    {
+        word.pop();
     }
 }
 

@@ -1,15 +1,14 @@
 //! ROUGE-L and the normalisation of answers. Source: the package rouge-score 0.1.2, and `src/evaluation_class.py`.
 
+use std::cell::OnceCell;
+
 use super::porter::stem;
 use crate::text::python;
-
-/// The ASCII punctuation of Python's `string.punctuation`.
-pub(crate) const PUNCTUATION: &str = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
 
 /// `normalize_answer`: lower case, without ASCII punctuation, single blanks.
 #[must_use]
 pub fn normalize_answer(text: &str) -> String {
-    let bare: String = text.to_lowercase().chars().filter(|c| !PUNCTUATION.contains(*c)).collect();
+    let bare: String = text.to_lowercase().chars().filter(|c| !c.is_ascii_punctuation()).collect();
     python::split(&bare).collect::<Vec<_>>().join(" ")
 }
 
@@ -24,18 +23,35 @@ pub fn tokenize(text: &str) -> Vec<String> {
 /// ROUGE-L as an F1 score; 1 for equal texts.
 #[must_use]
 pub fn rouge(prediction: &str, label: &str) -> f64 {
-    if prediction == label {
-        return 1.0;
+    Prediction::new(prediction).rouge(label)
+}
+
+/// A text that is compared with several labels. It is split into tokens once, if at all.
+pub(super) struct Prediction<'a> {
+    text: &'a str,
+    tokens: OnceCell<Vec<String>>,
+}
+
+impl<'a> Prediction<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, tokens: OnceCell::new() }
     }
-    let (prediction, label) = (tokenize(prediction), tokenize(label));
-    if prediction.is_empty() || label.is_empty() {
-        return 0.0;
+
+    /// ROUGE-L as an F1 score; 1 for equal texts.
+    pub(super) fn rouge(&self, label: &str) -> f64 {
+        if self.text == label {
+            return 1.0;
+        }
+        let (prediction, label) = (self.tokens.get_or_init(|| tokenize(self.text)), tokenize(label));
+        if prediction.is_empty() || label.is_empty() {
+            return 0.0;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "texts have fewer than 2^52 tokens")]
+        let (common, own, expected) =
+            (longest_common(prediction, &label) as f64, prediction.len() as f64, label.len() as f64);
+        let (precision, recall) = (common / own, common / expected);
+        if precision + recall > 0.0 { 2.0 * precision * recall / (precision + recall) } else { 0.0 }
     }
-    #[expect(clippy::cast_precision_loss, reason = "texts have fewer than 2^52 tokens")]
-    let (common, own, expected) =
-        (longest_common(&prediction, &label) as f64, prediction.len() as f64, label.len() as f64);
-    let (precision, recall) = (common / own, common / expected);
-    if precision + recall > 0.0 { 2.0 * precision * recall / (precision + recall) } else { 0.0 }
 }
 
 /// The length of the longest common subsequence.

@@ -1,7 +1,7 @@
 //! CSV files as pandas 1.5 reads them by default: quoted cells over several lines, missing values, and the type of each
 //! column.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use super::label::Label;
 use crate::text::raised::Raised;
@@ -60,15 +60,24 @@ impl Table {
         (0..self.columns.len()).filter(|at| !self.columns[*at].starts_with(prefix)).collect()
     }
 
-    /// `drop_duplicates`: the first rows of each combination of cells, in which empty cells are equal.
+    /// The rows of each combination of cells, ordered by their first rows, which are those that `drop_duplicates` keeps.
+    /// Empty cells are equal. Without columns, each row is a group of its own.
     #[must_use]
-    pub fn distinct(&self, columns: &[usize]) -> Vec<usize> {
+    pub fn groups(&self, columns: &[usize]) -> Vec<Vec<usize>> {
         if columns.is_empty() {
-            return (0..self.rows).collect();
+            return (0..self.rows).map(|row| vec![row]).collect();
         }
-        let mut seen = HashSet::new();
-        let key = |row: usize| columns.iter().map(|column| key(&self.cells[*column][row])).collect::<Vec<_>>();
-        (0..self.rows).filter(|row| seen.insert(key(*row))).collect()
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        let mut known = HashMap::new();
+        for row in 0..self.rows {
+            let key: Vec<String> = columns.iter().map(|column| key(&self.cells[*column][row])).collect();
+            let group = *known.entry(key).or_insert(groups.len());
+            if group == groups.len() {
+                groups.push(Vec::new());
+            }
+            groups[group].push(row);
+        }
+        groups
     }
 
     /// Writes rows and columns as `to_csv(index=False)` does.
@@ -106,6 +115,8 @@ fn key(label: &Label) -> String {
     match label {
         Label::Text(text) => format!("t{text}"),
         Label::Nan | Label::SharedNan => "e".to_owned(),
+        // Large integers may differ although they are the same float.
+        Label::Integer(integer) => format!("n{integer}"),
         other => format!("n{}", other.cleaned()),
     }
 }
