@@ -92,7 +92,7 @@ pub fn slim(text: &str) -> Result<Value, serde_json::Error> {
     if let Ok(tasks) = serde_json::from_str::<Vec<SlimTask>>(text) {
         return serde_json::to_value(tasks);
     }
-    // Something has another type than in the published data. Whoever reads the tasks names it.
+    // A field has another type than in the published data. The reader of the tasks names it.
     let mut value: Value = serde_json::from_str(text)?;
     if let Value::Array(tasks) = &mut value {
         for task in tasks {

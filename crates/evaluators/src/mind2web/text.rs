@@ -8,7 +8,7 @@ use regex::Regex;
 use crate::text::python;
 use crate::text::raised::Raised;
 
-/// Python's `string.punctuation`.
+/// The ASCII punctuation of Python's `string.punctuation`.
 const PUNCTUATION: &str = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
 
 /// A reply after parsing.
