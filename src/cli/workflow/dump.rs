@@ -65,6 +65,8 @@ pub async fn run(global: &Global, args: &WorkflowDumpArgs) -> Result<u8, Command
             }
             Err(reason) => result.error = Some(reason),
         }
+        // If the command is interrupted, the folder is a dump of the tasks so far.
+        out.write_lists(&tasks, &sessions)?;
         if !global.json {
             match &result.error {
                 Some(error) => outln!("{}: not recorded: {error}", path.display()),
@@ -75,7 +77,6 @@ pub async fn run(global: &Global, args: &WorkflowDumpArgs) -> Result<u8, Command
     }
     let failed = results.iter().filter(|result| result.error.is_some()).count();
     let written = tasks.len();
-    out.write_lists(&tasks, &sessions)?;
     if global.json {
         output::print_json(&results)?;
     } else {
@@ -194,7 +195,10 @@ impl DumpFolder {
         let path = self.root.join(name);
         let doing = || format!("write {}", path.display());
         std::fs::create_dir_all(path.parent().unwrap_or(&self.root)).with_context(doing)?;
-        std::fs::write(&path, content).with_context(doing)
+        // An interrupted command leaves the former content or none.
+        let partial = path.with_file_name(".partial");
+        std::fs::write(&partial, content).with_context(doing)?;
+        std::fs::rename(&partial, &path).with_context(doing)
     }
 
     fn write_task(
