@@ -40,7 +40,7 @@ mod tab;
 
 pub use acted::ActedPage;
 pub use action::{Action, ActionParseError, ScrollDirection};
-pub use arenad_chromium::{belongs_to, start_shown};
+pub use arenad_chromium::{belongs_to, end_shown, start_shown};
 pub use blank::BlankBrowser;
 pub use browser::{BrowserCookie, BrowserSettings, EpisodeBrowser, StepOutcome, Viewport};
 pub use elements::{Bounds, Element, Elements};

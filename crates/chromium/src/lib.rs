@@ -19,5 +19,5 @@ mod transport;
 pub use cdp::{Cdp, CdpError, CdpEvent, CdpEvents};
 pub use launch::{BrowserProcess, NoBrowser, end_remains, start, try_browser};
 pub use peer::belongs_to;
-pub use shown::start_shown;
+pub use shown::{end_shown, start_shown};
 pub use transport::{IncomingMessages, MESSAGE_MAX, OutgoingMessages, pipe};

@@ -1,7 +1,9 @@
 //! A browser that a person sees, for recordings. It is the person's own program, so it has no cage.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use tokio::process::{Child, Command};
 
@@ -12,8 +14,9 @@ use arenad_model::browser::PROGRAMS;
 /// The script that gives a browser its pipes, as file descriptors 3 and 4.
 const PIPES: &str = "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >&2";
 
-/// The browser's arguments, apart from its profile.
-const ARGUMENTS: [&str; 9] = [
+/// The browser's arguments, apart from its profile. A window that the browser opened by itself would cover the one that is
+/// recorded.
+const ARGUMENTS: [&str; 10] = [
     "--remote-debugging-pipe",
     "--disable-background-networking",
     "--disable-component-update",
@@ -22,8 +25,18 @@ const ARGUMENTS: [&str; 9] = [
     "--disable-features=HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,Translate",
     "--no-first-run",
     "--no-default-browser-check",
+    "--no-startup-window",
     "--password-store=basic",
 ];
+
+/// The time that a browser has to close.
+const CLOSE_LIMIT: Duration = Duration::from_secs(5);
+
+/// The number of attempts to remove a profile.
+const REMOVALS_MAX: u32 = 20;
+
+/// The pause after an attempt that failed.
+const REMOVAL_PAUSE: Duration = Duration::from_millis(100);
 
 /// Starts a browser with a window, whose profile is in `folder`. If ARENAD_CHROMIUM has the address of a browser that runs,
 /// that one is used. The process, if there is one, ends when it is dropped.
@@ -57,4 +70,21 @@ pub async fn start_shown(folder: &Path, message_max: usize) -> Result<(Cdp, Opti
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let (cdp, child) = launch::answering(&program.display().to_string(), command, message_max).await?;
     Ok((cdp, Some(child)))
+}
+
+/// Ends a browser of [`start_shown`] and removes its profile, to which the browser writes until it has ended.
+pub async fn end_shown(cdp: &Cdp, process: Option<Child>, folder: &Path) {
+    // A browser that ran already goes on.
+    let Some(mut process) = process else { return };
+    cdp.tell("Browser.close", serde_json::json!({}));
+    if tokio::time::timeout(CLOSE_LIMIT, process.wait()).await.is_err() {
+        let _ = process.kill().await;
+    }
+    // Its helpers end a moment later.
+    for _ in 0..REMOVALS_MAX {
+        match std::fs::remove_dir_all(folder) {
+            Err(error) if error.kind() != ErrorKind::NotFound => tokio::time::sleep(REMOVAL_PAUSE).await,
+            Ok(()) | Err(_) => return,
+        }
+    }
 }

@@ -72,9 +72,20 @@ async fn record_in(
     workflow: &mut Workflow,
 ) -> Result<(), CommandFailure> {
     let profile = tempfile::Builder::new().prefix("arenad-recording-").tempdir()?;
-    let (cdp, _process) =
+    let (cdp, process) =
         arenad_agent_browser::start_shown(profile.path(), MESSAGE_MAX).await.map_err(anyhow::Error::from)?;
-    let mut recorder = Recorder::open(cdp, proxy, &args.start).await.map_err(anyhow::Error::from)?;
+    let recorded = match Recorder::open(cdp.clone(), proxy, &args.start).await {
+        Ok(recorder) => {
+            record_with(recorder, args, workflow).await;
+            Ok(())
+        }
+        Err(fault) => Err(anyhow::Error::from(fault).into()),
+    };
+    arenad_agent_browser::end_shown(&cdp, process, profile.path()).await;
+    recorded
+}
+
+async fn record_with(mut recorder: Recorder, args: &WorkflowRecordArgs, workflow: &mut Workflow) {
     errln!("recording; close the window or press Ctrl-C to end it");
     let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
     loop {
@@ -95,7 +106,6 @@ async fn record_in(
         workflow.steps.push(WorkflowStep { action: StepAction::Stop, url, element: None, value: Some(answer.clone()) });
     }
     workflow.end = Some(end).filter(|end| !end.is_empty());
-    Ok(())
 }
 
 /// Returns the step of an action.
