@@ -60,11 +60,10 @@ pub(super) fn run(settings: &Settings) {
     }
 }
 
-/// An answer to an instance.
+/// The part of an answer that tells its fields.
 #[derive(Deserialize)]
 struct Answer<'a> {
-    task: &'a str,
-    instance: usize,
+    #[serde(borrow)]
     fields: Vec<Given<'a>>,
 }
 
@@ -98,7 +97,9 @@ fn judge(inputs: &Inputs, fields: Fields, threads: usize) -> Scores {
         let batch = Batch::read(&super::read(&folder.join("batch.csv"))).expect("a batch");
         let mut scores = Scores::new();
         match fields {
-            Fields::Stored => answers.iter().for_each(|(_, answer)| add_stored(&mut scores, &batch, answer)),
+            Fields::Stored => {
+                answers.iter().for_each(|(at, answer)| add_stored(&mut scores, &batch, (task, *at), answer));
+            }
             Fields::OfPage => {
                 let template = super::read(&folder.join("template.html"));
                 for (at, answer) in answers {
@@ -113,10 +114,10 @@ fn judge(inputs: &Inputs, fields: Fields, threads: usize) -> Scores {
 }
 
 /// Adds the scores of an instance whose fields the answer tells.
-fn add_stored(scores: &mut Scores, batch: &Batch, answer: &str) {
+fn add_stored(scores: &mut Scores, batch: &Batch, (task, instance): (&str, usize), answer: &str) {
     let answer: Answer<'_> = serde_json::from_str(answer).expect("an answer");
     let asked: Vec<(&str, &str)> = answer.fields.iter().map(|field| (field.name, field.kind)).collect();
-    let labels = batch.labels(i64::try_from(answer.instance).expect("a number"), &asked, None).expect("labels");
+    let labels = batch.labels(i64::try_from(instance).expect("a number"), &asked, None).expect("labels");
     let state = |field: Given<'_>| FieldState {
         name: field.name.to_owned(),
         kind: field.kind.to_owned(),
@@ -125,7 +126,7 @@ fn add_stored(scores: &mut Scores, batch: &Batch, answer: &str) {
     };
     let fields: Vec<FieldState> = answer.fields.into_iter().map(state).collect();
     let scored = score_outputs(&fields, &labels).expect("scores");
-    let name = format!("{}/{}", answer.task, answer.instance);
+    let name = format!("{task}/{instance}");
     for (kind, own) in scored.by_kind {
         for (at, score) in own.into_iter().enumerate() {
             scores.insert(format!("{name} {kind} {at}"), number(score));

@@ -1,10 +1,10 @@
 //! A browser that a person sees, for recordings. It is the person's own program, so it has no cage.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use backon::{ConstantBuilder, Retryable};
 use tokio::process::{Child, Command};
 
 use crate::cdp::Cdp;
@@ -32,8 +32,8 @@ const ARGUMENTS: [&str; 10] = [
 /// The time that a browser has to close.
 const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 
-/// The number of attempts to remove a profile.
-const REMOVALS_MAX: u32 = 20;
+/// The number of further attempts to remove a profile.
+const REMOVALS_MAX: usize = 20;
 
 /// The pause after an attempt that failed.
 const REMOVAL_PAUSE: Duration = Duration::from_millis(100);
@@ -80,11 +80,8 @@ pub async fn end_shown(cdp: &Cdp, process: Option<Child>, folder: &Path) {
     if tokio::time::timeout(CLOSE_LIMIT, process.wait()).await.is_err() {
         let _ = process.kill().await;
     }
-    // Its helpers end a moment later.
-    for _ in 0..REMOVALS_MAX {
-        match std::fs::remove_dir_all(folder) {
-            Err(error) if error.kind() != ErrorKind::NotFound => tokio::time::sleep(REMOVAL_PAUSE).await,
-            Ok(()) | Err(_) => return,
-        }
-    }
+    // Its helpers end a moment later, and write until then.
+    let remove = || async { std::fs::remove_dir_all(folder) };
+    let pauses = ConstantBuilder::default().with_delay(REMOVAL_PAUSE).with_max_times(REMOVALS_MAX);
+    let _ = remove.retry(pauses).when(|_| folder.exists()).await;
 }

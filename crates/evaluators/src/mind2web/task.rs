@@ -2,9 +2,12 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
 
-use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::steps::{Candidate, Prediction, RecordedStep};
@@ -89,7 +92,7 @@ pub fn read_one(task: &Value) -> Result<Mind2WebTask, Mind2WebFileError> {
 ///
 /// Returns an error if the text is not JSON.
 pub fn slim(text: &str) -> Result<Value, serde_json::Error> {
-    if let Ok(tasks) = serde_json::from_str::<Vec<SlimTask>>(text) {
+    if let Ok(tasks) = serde_json::from_str::<Vec<Object<SlimTask>>>(text) {
         return serde_json::to_value(tasks);
     }
     // A field has another type than in the published data. The reader of the tasks names it.
@@ -105,6 +108,32 @@ pub fn slim(text: &str) -> Result<Value, serde_json::Error> {
     Ok(value)
 }
 
+/// A value that is read from a JSON object only. A list of its fields would do otherwise, so that a prediction would be
+/// read as a task.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
+            type Value = Object<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(fields)).map(Object)
+            }
+        }
+
+        deserializer.deserialize_map(Fields(PhantomData))
+    }
+}
+
 /// The part of a task that judging needs.
 #[derive(Default, Deserialize, Serialize)]
 #[serde(default)]
@@ -114,7 +143,7 @@ struct SlimTask {
     domain: Value,
     subdomain: Value,
     confirmed_task: Value,
-    actions: Option<Vec<SlimAction>>,
+    actions: Option<Vec<Object<SlimAction>>>,
 }
 
 #[derive(Default, Deserialize, Serialize)]
@@ -122,8 +151,8 @@ struct SlimTask {
 struct SlimAction {
     action_uid: Value,
     operation: Value,
-    pos_candidates: Option<Vec<SlimCandidate>>,
-    neg_candidates: Option<Vec<SlimCandidate>>,
+    pos_candidates: Option<Vec<Object<SlimCandidate>>>,
+    neg_candidates: Option<Vec<Object<SlimCandidate>>>,
 }
 
 #[derive(Default, Deserialize, Serialize)]
@@ -259,7 +288,10 @@ mod tests {
             assert_eq!((error.place.as_str(), error.expected), ("actions[0].pos_candidates", "a list"));
         }
         assert_eq!(read(r#"["t"]"#).expect_err("a text").place, "website");
-        assert_eq!(slim("{}").expect("JSON"), serde_json::json!({}));
+        // Files of predictions may lie beside those of tasks.
+        for other in ["{}", r#"[["t_u", "12", "TYPE x"]]"#, r#"[{"actions": [["u"]]}]"#] {
+            assert_eq!(slim(other).expect("JSON").to_string(), other.replace(": ", ":").replace(", ", ","));
+        }
     }
 
     #[test]
