@@ -1,6 +1,7 @@
 //! Requests, files, commands, and expressions in a browser.
 
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -110,6 +111,12 @@ pub fn the_browser_is_nobody(arena: &Arena) {
         }
     }
     let first = &inside[0];
+    // It can enter the folders with the configuration of fonts and certificates: its user is not arenad's.
+    let root = std::path::PathBuf::from(format!("/proc/{}/root", first.pid));
+    for entered in ["etc", "etc/fonts", "etc/ssl", "var", "var/cache"] {
+        let mode = std::fs::metadata(root.join(entered)).expect("a folder").permissions().mode();
+        assert_eq!(mode & 0o005, 0o005, "{entered}: {mode:o}");
+    }
     // The other processes have rights in the namespaces of the browser's own sandbox, and none outside.
     let status = first.status().expect("a status");
     assert_eq!((status.capprm, status.capeff, status.nonewprivs), (0, 0, Some(1)));

@@ -167,22 +167,27 @@ fn visible(program: &Path) -> Vec<OsString> {
             words.extend(["--ro-bind".into(), path.clone().into(), path.into()]);
         }
     }
+    // bwrap makes the folders above with the umask of the daemon, so that the browser's user could not enter them.
+    for folder in ["/etc", "/var", "/var/cache"] {
+        words.extend(enterable(Path::new(folder)));
+    }
     for path in CONFIGURATION {
         words.extend(["--ro-bind-try", path, path].map(OsString::from));
     }
     // The folder of the program, and the folder to which a link leads, if it is a different one.
     for path in [Some(program.to_owned()), program.canonicalize().ok()].into_iter().flatten() {
         if let Some(folder) = path.parent().filter(|folder| !folder.starts_with("/usr")) {
-            // Without these arguments, the folders above would be as inaccessible as on the host; a home folder, for
-            // example, is.
             let above: Vec<&Path> = folder.ancestors().skip(1).filter(|above| above.parent().is_some()).collect();
-            for above in above.into_iter().rev() {
-                words.extend(["--perms".into(), "0755".into(), "--dir".into(), above.into()]);
-            }
+            words.extend(above.into_iter().rev().flat_map(enterable));
             words.extend(["--ro-bind".into(), folder.into(), folder.into()]);
         }
     }
     words
+}
+
+/// Returns the arguments that make a folder which every user can enter.
+fn enterable(folder: &Path) -> [OsString; 4] {
+    ["--perms".into(), "0755".into(), "--dir".into(), folder.into()]
 }
 
 /// Kills browsers whose files are in `folder`: those of a killed daemon without a control group.
