@@ -5,34 +5,43 @@ use std::collections::BTreeMap;
 use arenad_evaluators::mind2web::ranking::{self, RankedStep, ScoredCandidate};
 use arenad_evaluators::mind2web::text::{self, F1Version};
 use arenad_evaluators::mind2web::{Candidate, MacroSteps, Prediction, RecordedStep, score_step, summarize};
+use arenad_evaluators::text::python::to_str;
 use serde_json::{Value, json};
 
-use super::vectors::{FunctionAnswer, run};
+use super::vectors::{FunctionAnswer, run, run_further};
 
 #[test]
 fn mind2web_answers_as_the_benchmark_does() {
     run("mind2web.jsonl", ours);
 }
 
+/// Cases on which an earlier version differed from the benchmark's code.
+#[test]
+fn mind2web_answers_as_the_benchmark_does_where_it_once_did_not() {
+    run_further("mind2web.jsonl", ours);
+}
+
 fn ours(function: &str, input: &Value) -> FunctionAnswer {
-    let own = |key: &str| input[key].as_str().unwrap_or_default();
+    let own = |key: &str| input[key].as_str().ok_or_else(|| format!("{key} is not a text"));
+    // Texts that are parts of formatted ones.
+    let formatted = |key: &str| to_str(&input[key]);
     let said = |error: &dyn std::fmt::Display| error.to_string();
     match function {
-        "calculate_f1" => Ok(json!(text::calculate_f1(own("prediction"), own("label"), F1Version::MultipleChoice))),
+        "calculate_f1" => Ok(json!(text::calculate_f1(own("prediction")?, own("label")?, F1Version::MultipleChoice))),
         "calculate_f1_generation" => {
-            Ok(json!(text::calculate_f1(own("prediction"), own("label"), F1Version::Generation)))
+            Ok(json!(text::calculate_f1(own("prediction")?, own("label")?, F1Version::Generation)))
         }
         "postprocess_action" => {
-            let reply = text::postprocess_action(own("text")).map_err(|error| said(&error))?;
+            let reply = text::postprocess_action(own("text")?).map_err(|error| said(&error))?;
             Ok(json!([reply.choice, reply.action]))
         }
         "postprocess_action_free_text" => {
-            let reply = text::postprocess_action_free_text(own("text"));
+            let reply = text::postprocess_action_free_text(own("text")?);
             Ok(json!([reply.choice, reply.action]))
         }
         "target_action" => Ok(json!({
-            "target": text::target_text(own("op"), own("value")),
-            "action": text::target_action(own("op"), own("value")),
+            "target": text::target_text(&formatted("op"), &formatted("value")),
+            "action": text::target_action(&formatted("op"), &formatted("value")),
         })),
         "evaluate_steps" => {
             let top_k = input["top_k"].as_u64().unwrap_or(50);
@@ -56,9 +65,11 @@ fn ours(function: &str, input: &Value) -> FunctionAnswer {
                 .map(|step| RankedStep { positive: list(&step["positive"]), negative: list(&step["negative"]) })
                 .collect();
             let k = input["k"].as_u64().and_then(|k| usize::try_from(k).ok()).unwrap_or(10);
-            let ranking = ranking::rank_candidates(&steps, k);
+            let ranking = ranking::rank_candidates(&steps, k).ok_or("there are no instances")?;
             let ranks: BTreeMap<String, &BTreeMap<String, usize>> =
                 ranking.ranks.iter().enumerate().map(|(at, ranks)| (format!("a{at}_u{at}"), ranks)).collect();
+            // The benchmark's code has no entry for an instance without candidates.
+            let ranks: BTreeMap<_, _> = ranks.into_iter().filter(|(_, ranks)| !ranks.is_empty()).collect();
             Ok(json!({ "results": ranking.results, "ranks": ranks }))
         }
         other => Err(format!("no function {other}")),
@@ -84,8 +95,8 @@ fn step(step: &Value) -> (RecordedStep, Option<Prediction>) {
         task: own("annotation_id"),
         action: String::new(),
         website: own("website"),
-        operation: own("op"),
-        value: own("value"),
+        operation: to_str(&step["op"]),
+        value: to_str(&step["value"]),
         candidates: candidates.collect(),
     };
     (recorded, Some(prediction))

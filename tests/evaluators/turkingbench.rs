@@ -2,15 +2,22 @@
 
 use std::collections::BTreeMap;
 
+use arenad_evaluators::text::python::to_str;
 use arenad_evaluators::turkingbench as turking;
 use arenad_evaluators::turkingbench::{Batch, FieldState, Label};
 use serde_json::{Value, json};
 
-use super::vectors::{FunctionAnswer, run};
+use super::vectors::{FunctionAnswer, run, run_further};
 
 #[test]
 fn turkingbench_answers_as_the_benchmark_does() {
     run("turkingbench.jsonl", ours);
+}
+
+/// Cases on which an earlier version differed from the benchmark's code.
+#[test]
+fn turkingbench_answers_as_the_benchmark_does_where_it_once_did_not() {
+    run_further("turkingbench.jsonl", ours);
 }
 
 fn labels(value: &Value) -> Vec<Label> {
@@ -28,12 +35,15 @@ fn ours(function: &str, input: &Value) -> FunctionAnswer {
     match function {
         "try_numeric" => Ok(match &input["value"] {
             Value::String(text) => json!(turking::try_numeric(text)),
+            // What is no number stays as it is.
+            other @ (Value::Null | Value::Array(_) | Value::Object(_)) => other.clone(),
             other => json!(Label::of(other).cleaned()),
         }),
         "clean_values" => {
             let value = |value: &Value| match value {
-                Value::Null => String::new(),
-                other => Label::of(other).cleaned(),
+                Value::Null => json!(""),
+                other @ (Value::Array(_) | Value::Object(_)) => other.clone(),
+                other => json!(Label::of(other).cleaned()),
             };
             Ok(input["values"].as_array().into_iter().flatten().map(value).collect())
         }
@@ -41,10 +51,7 @@ fn ours(function: &str, input: &Value) -> FunctionAnswer {
         "rouge_tokenize" => Ok(json!(turking::tokenize(text("text")))),
         "rouge" => Ok(json!(turking::rouge(text("prediction"), text("label")))),
         "calculate_metrics" => {
-            let output = match &input["output"] {
-                Value::String(text) => text.clone(),
-                other => Label::of(other).text(),
-            };
+            let output = to_str(&input["output"]);
             turking::calculate_metrics(&labels(&input["answers"]), text("type"), &output)
                 .map(number)
                 .map_err(|error| said(&error))
@@ -57,7 +64,11 @@ fn ours(function: &str, input: &Value) -> FunctionAnswer {
                     .as_array()
                     .into_iter()
                     .flatten()
-                    .map(|value| value.as_str().map(str::to_owned))
+                    .map(|value| match value {
+                        Value::Null => None,
+                        Value::String(text) => Some(text.clone()),
+                        other => Some(Label::of(other).cleaned()),
+                    })
                     .collect(),
                 displayed: field["displayed"].as_bool().unwrap_or(true),
             };

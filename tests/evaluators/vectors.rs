@@ -1,7 +1,7 @@
 //! Cases with the answers of a benchmark's own code. `tests/vectors/README.md` describes their origin.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use arenad_verdict::Report;
 use serde::Deserialize;
@@ -19,12 +19,24 @@ struct VectorCase {
 /// The answer of one of arenad's functions: a value, or the reason for its absence.
 pub type FunctionAnswer = Result<Value, String>;
 
-/// Runs all cases of a file; fails with one line per mismatch and a summary per function.
+/// The folder of the cases.
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors");
+
+/// Runs all cases of a file; fails with one line per mismatch and a summary per function. `ARENAD_VECTORS_DIR` names
+/// another folder.
 pub fn run(file: &str, ours: impl Fn(&str, &Value) -> FunctionAnswer) {
-    let folder = std::env::var_os("ARENAD_VECTORS_DIR")
-        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors")), PathBuf::from);
-    let path = folder.join(file);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let folder = std::env::var_os("ARENAD_VECTORS_DIR").map_or_else(|| PathBuf::from(FOLDER), PathBuf::from);
+    run_at(&folder.join(file), ours);
+}
+
+/// Runs the cases of a file in `further/`: those that once differed.
+pub fn run_further(file: &str, ours: impl Fn(&str, &Value) -> FunctionAnswer) {
+    run_at(&Path::new(FOLDER).join("further").join(file), ours);
+}
+
+fn run_at(path: &Path, ours: impl Fn(&str, &Value) -> FunctionAnswer) {
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut summary: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let case: VectorCase =

@@ -7,11 +7,17 @@ use arenad_verdict::question::KnownAnswers;
 use serde_json::{Value, json};
 
 use super::benchmark;
-use super::vectors::{FunctionAnswer, run};
+use super::vectors::{FunctionAnswer, run, run_further};
 
 #[test]
 fn webcanvas_answers_as_the_benchmark_does() {
     run("webcanvas.jsonl", ours);
+}
+
+/// Cases on which an earlier version differed from the benchmark's code.
+#[test]
+fn webcanvas_answers_as_the_benchmark_does_where_it_once_did_not() {
+    run_further("webcanvas.jsonl", ours);
 }
 
 /// Every task of both files loads, and no node is of an unknown kind.

@@ -10,14 +10,7 @@ use markup::{Markup, Scanner};
 /// Builds the tree of a document or a fragment. A text without any content gives a tree without a root.
 #[must_use]
 pub fn parse(html: &str) -> Tree {
-    let mut builder = Builder {
-        tree: Tree::new(),
-        open: Vec::new(),
-        seen_head: false,
-        seen_body: false,
-        ignored: 0,
-        is_closed: false,
-    };
+    let mut builder = Builder { tree: Tree::new(), open: Vec::new(), seen_head: false, seen_body: false, ignored: 0 };
     let mut scanner = Scanner::new(html);
     while let Some(markup) = scanner.next() {
         builder.take(markup);
@@ -63,8 +56,6 @@ struct Builder {
     seen_body: bool,
     /// Start tags of `html`, `head` and `body` that were ignored; as many end tags are ignored too.
     ignored: usize,
-    /// The root element has been closed.
-    is_closed: bool,
 }
 
 impl Builder {
@@ -88,6 +79,7 @@ impl Builder {
         self.open.last().map(|(_, name)| name.as_str())
     }
 
+    /// Opens an element. What follows the end of the root element gets a root of its own, which only XPath sees.
     fn push(&mut self, name: &str, attributes: Vec<(String, String)>) {
         self.seen_head |= name == "head" || name == "body";
         self.seen_body |= name == "body";
@@ -96,14 +88,9 @@ impl Builder {
         self.open.push((node, name.to_owned()));
     }
 
-    fn pop(&mut self) {
-        self.open.pop();
-        self.is_closed |= self.open.is_empty();
-    }
-
     fn auto_close(&mut self, name: &str) {
         while self.current().is_some_and(|current| rules::closes(current, name)) {
-            self.pop();
+            self.open.pop();
         }
     }
 
@@ -130,27 +117,25 @@ impl Builder {
     }
 
     fn start(&mut self, name: &str, attributes: Vec<(String, String)>, is_closed: bool) {
-        if self.is_closed {
-            return;
-        }
         self.auto_close(name);
         self.imply(name);
-        if name == "html" && !self.open.is_empty() {
-            self.ignored += 1;
-            return;
-        }
         let is_misplaced = match name {
+            "html" => !self.open.is_empty(),
             "head" => self.open.len() != 1,
             "body" => self.open.iter().any(|(_, open)| open == "body"),
             _ => false,
         };
         if is_misplaced {
             self.ignored += 1;
+            if is_closed {
+                // The end of the tag closes the element that it is in.
+                self.open.pop();
+            }
             return;
         }
         self.push(name, attributes);
         if is_closed || rules::is_empty(name) {
-            self.pop();
+            self.open.pop();
         }
     }
 
@@ -172,23 +157,20 @@ impl Builder {
             return;
         }
         while self.current().is_some_and(|current| current != name) {
-            self.pop();
+            self.open.pop();
         }
-        self.pop();
+        self.open.pop();
     }
 
     fn text(&mut self, text: &str) {
-        if self.is_closed {
-            return;
-        }
         let is_blank = text.chars().all(|c| " \t\r\n\u{c}".contains(c));
         if !is_blank {
             if self.current() == Some("head") {
-                self.pop();
+                self.open.pop();
             }
             self.imply("#text");
         }
-        // White space before the root element has no place.
+        // White space before and after the root element has no place.
         if let Some((node, _)) = self.open.last() {
             self.tree.append_text(*node, text);
         }

@@ -366,10 +366,11 @@ impl<'a> Scanner<'a> {
                 }
             }
             if count > 0 {
-                let known = htmlize::unescape(format!("&{};", &name[..count])).into_owned();
-                let data =
-                    if known == format!("&{};", &name[..count]) { format!("&{}", &name[..count]) } else { known };
-                report(Event::Data(data.into()));
+                let entity = &name[..count];
+                let resolved = htmlize::unescape(format!("&{entity};")).into_owned();
+                // A name that is not known may begin with a known one, which is resolved then.
+                let is_known = entity == "semi" || !resolved.ends_with(';');
+                report(Event::Data(if is_known { resolved } else { format!("&{entity}") }.into()));
                 self.at += 1 + count + usize::from(name[count..].starts_with(';'));
                 return true;
             }

@@ -243,30 +243,42 @@ impl Parser {
             let mut steps = Vec::new();
             if self.takes("//") {
                 steps.push(anywhere());
-                self.steps(&mut steps)?;
-            } else if self.takes("/") {
-                self.steps(&mut steps)?;
+                self.relative(&mut steps)?;
+            } else if self.ahead(0) == Some('/') {
+                self.relative(&mut steps)?;
             } else if predicates.is_empty() {
                 return Ok(primary);
             }
             return Ok(Expression::Path(Path { start: Start::Filtered(Box::new(primary), predicates), steps }));
         }
         let mut steps = Vec::new();
-        let start = if self.takes("//") {
-            steps.push(anywhere());
-            self.steps(&mut steps)?;
-            Start::Document
-        } else if self.takes("/") {
-            self.spaces();
-            if self.ahead(0).is_some_and(|c| is_name_start(c) || "@.*".contains(c)) {
-                self.steps(&mut steps)?;
+        if self.ahead(0) != Some('/') {
+            self.relative(&mut steps)?;
+            return Ok(Expression::Path(Path { start: Start::Context, steps }));
+        }
+        loop {
+            if self.takes("//") {
+                steps.push(anywhere());
+                self.relative(&mut steps)?;
+            } else if self.takes("/") {
+                self.spaces();
+                if self.ahead(0).is_some_and(|c| is_name_start(c) || "@.*".contains(c)) {
+                    self.relative(&mut steps)?;
+                }
+            } else {
+                return Ok(Expression::Path(Path { start: Start::Document, steps }));
             }
-            Start::Document
+        }
+    }
+
+    /// A relative path, which libxml2 lets begin with slashes: `///p` is `//p`. Source: `xmlXPathCompRelativeLocationPath`.
+    fn relative(&mut self, steps: &mut Vec<Step>) -> Result<(), Failure> {
+        if self.takes("//") {
+            steps.push(anywhere());
         } else {
-            self.steps(&mut steps)?;
-            Start::Context
-        };
-        Ok(Expression::Path(Path { start, steps }))
+            self.takes("/");
+        }
+        self.steps(steps)
     }
 
     /// Returns whether a primary expression begins here, and not a step.

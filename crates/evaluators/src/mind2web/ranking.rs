@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub struct ScoredCandidate {
     /// Identifier of the element.
     pub id: String,
-    /// Its text. Candidates with the same text share a score.
+    /// Its text. Candidates with the same text share a score: that of the last one.
     pub text: String,
     /// The score that the generator gave.
     pub score: f64,
@@ -34,9 +34,13 @@ pub struct Ranking {
     pub ranks: Vec<BTreeMap<String, usize>>,
 }
 
-/// Ranks the candidates of steps by their scores. `k` limits the reciprocal rank.
+/// Ranks the candidates of steps by their scores. `k` limits the reciprocal rank. `None` without steps, at which the
+/// benchmark's code raises an error.
 #[must_use]
-pub fn rank_candidates(steps: &[RankedStep], k: usize) -> Ranking {
+pub fn rank_candidates(steps: &[RankedStep], k: usize) -> Option<Ranking> {
+    if steps.is_empty() {
+        return None;
+    }
     let mut sums: BTreeMap<String, f64> = ["mrr", "acc"].map(|name| (name.to_owned(), 0.0)).into();
     sums.extend(CUTS.map(|cut| (format!("recall@{cut}"), 0.0)));
     let mut ranks = Vec::new();
@@ -44,7 +48,7 @@ pub fn rank_candidates(steps: &[RankedStep], k: usize) -> Ranking {
         let all: Vec<&ScoredCandidate> = step.positive.iter().chain(&step.negative).collect();
         let mut by_text: BTreeMap<&str, f64> = BTreeMap::new();
         for candidate in &all {
-            by_text.entry(&candidate.text).or_insert(candidate.score);
+            by_text.insert(&candidate.text, candidate.score);
         }
         let keys: Vec<f64> = all.iter().map(|candidate| -by_text[candidate.text.as_str()]).collect();
         let order = argsort(&keys);
@@ -61,7 +65,7 @@ pub fn rank_candidates(steps: &[RankedStep], k: usize) -> Ranking {
     }
     #[expect(clippy::cast_precision_loss, reason = "a run has few steps")]
     let count = steps.len() as f64;
-    Ranking { results: sums.into_iter().map(|(name, sum)| (name, sum / count)).collect(), ranks }
+    Some(Ranking { results: sums.into_iter().map(|(name, sum)| (name, sum / count)).collect(), ranks })
 }
 
 /// Partitions that are not longer than this are sorted by insertion.

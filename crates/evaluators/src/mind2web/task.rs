@@ -10,6 +10,8 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use crate::text::python::to_str;
+
 use super::steps::{Candidate, Prediction, RecordedStep};
 use super::text::{postprocess_action, postprocess_action_free_text};
 
@@ -77,7 +79,8 @@ pub fn read_one(task: &Value) -> Result<Mind2WebTask, Mind2WebFileError> {
             action: word(&action["action_uid"], "action_uid")?,
             website: website.clone(),
             operation: word(&action["operation"]["op"], "operation.op")?,
-            value: action["operation"]["value"].as_str().unwrap_or_default().to_owned(),
+            // The benchmark's code formats the value, whatever it is.
+            value: to_str(&action["operation"]["value"]),
             candidates,
         });
     }

@@ -8,10 +8,11 @@ use bigdecimal::BigDecimal;
 
 use super::python;
 
-/// `float(text)`; `None` if Python raises.
+/// `float(text)`; `None` if Python raises. The white space around numbers does not include the four information separators,
+/// unlike that of `str.strip()`.
 #[must_use]
 pub(crate) fn float(text: &str) -> Option<f64> {
-    let text = python::strip(text);
+    let text = text.trim();
     // Most texts are words, and only `inf`, `infinity` and `nan` are numbers.
     if text.starts_with(|c: char| c.is_ascii_alphabetic() && !matches!(c, 'i' | 'I' | 'n' | 'N')) {
         return None;
@@ -23,7 +24,7 @@ pub(crate) fn float(text: &str) -> Option<f64> {
 /// `int(text)`; `None` if Python raises or if the number has more than 38 digits.
 #[must_use]
 pub(crate) fn int(text: &str) -> Option<i128> {
-    without_underscores(python::strip(text))?.parse().ok()
+    without_underscores(text.trim())?.parse().ok()
 }
 
 /// Removes underscores; `None` if one of them is not between two digits.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -53,10 +54,12 @@ pub(crate) fn int(text: &str) -> Option<f64> {
     if is_plain { text.replace('_', "").parse().ok() } else { None }
 }
 
+/// The decimal digits of all scripts but ASCII's.
+static DIGIT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"[\p{Nd}&&[^0-9]]").expect("a pattern of ours"));
+
 /// Converts the decimal digits of all scripts to ASCII; Python's numbers may have any.
 #[must_use]
 pub(super) fn ascii_digits(text: &str) -> Cow<'_, str> {
-    static DIGIT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"[\p{Nd}&&[^0-9]]").expect("a pattern of ours"));
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
@@ -64,6 +67,50 @@ pub(super) fn ascii_digits(text: &str) -> Cow<'_, str> {
         found[0].chars().next().and_then(deunicode::deunicode_char).unwrap_or_default().to_owned()
     };
     DIGIT.replace_all(text, ascii)
+}
+
+/// Digits that are not decimal ones of a script: raised, lowered and circled ones, and those of scripts without a zero.
+const OTHER_DIGITS: [RangeInclusive<char>; 20] = [
+    '\u{b2}'..='\u{b3}',
+    '\u{b9}'..='\u{b9}',
+    '\u{1369}'..='\u{1371}',
+    '\u{19da}'..='\u{19da}',
+    '\u{2070}'..='\u{2070}',
+    '\u{2074}'..='\u{2079}',
+    '\u{2080}'..='\u{2089}',
+    '\u{2460}'..='\u{2468}',
+    '\u{2474}'..='\u{247c}',
+    '\u{2488}'..='\u{2490}',
+    '\u{24ea}'..='\u{24ea}',
+    '\u{24f5}'..='\u{24fd}',
+    '\u{24ff}'..='\u{24ff}',
+    '\u{2776}'..='\u{277e}',
+    '\u{2780}'..='\u{2788}',
+    '\u{278a}'..='\u{2792}',
+    '\u{10a40}'..='\u{10a43}',
+    '\u{10e60}'..='\u{10e68}',
+    '\u{11052}'..='\u{1105a}',
+    '\u{1f100}'..='\u{1f10a}',
+];
+
+/// `str.isdigit()` of one character.
+pub(crate) fn is_digit(c: char) -> bool {
+    c.is_ascii_digit()
+        || DIGIT.is_match(c.encode_utf8(&mut [0; 4]))
+        || OTHER_DIGITS.iter().any(|digits| digits.contains(&c))
+}
+
+/// `not value` in Python.
+#[must_use]
+pub(crate) fn is_falsy(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(value) => !value,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(entries) => entries.is_empty(),
+    }
 }
 
 /// `str(value)` of the result of a page's script: `None`, `True`, `['a', 'b']`, `{'a': 1}`; texts stay unchanged.

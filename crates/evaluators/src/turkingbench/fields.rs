@@ -141,6 +141,7 @@ pub struct FieldScore {
 ///
 /// Returns an error if the benchmark's code raises.
 pub fn score_outputs(fields: &[FieldState], labels: &BTreeMap<String, Vec<Label>>) -> Result<InstanceScore, Raised> {
+    fields.iter().try_for_each(extract)?;
     let (mut sum, mut count) = (0.0, 0.0);
     let mut by_kind: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     let mut scored = Vec::new();
@@ -155,6 +156,40 @@ pub fn score_outputs(fields: &[FieldState], labels: &BTreeMap<String, Vec<Label>
     }
     let score = if count > 0.0 { sum / count } else { 0.0 };
     Ok(InstanceScore { score, by_kind, fields: scored })
+}
+
+/// The kinds of fields that the benchmark's code reads from pages.
+const READ: [&str; 19] = [
+    "textarea",
+    "text",
+    "password",
+    "email",
+    "number",
+    "tel",
+    "url",
+    "button",
+    "color",
+    "date",
+    "datetime-local",
+    "file",
+    "image",
+    "range",
+    "hidden",
+    "select",
+    "radio",
+    "checkbox",
+    "submit",
+];
+
+/// `extract_values` of one field, which is done for all of them before the first one is scored.
+fn extract(field: &FieldState) -> Result<(), Raised> {
+    if !READ.contains(&field.kind.as_str()) {
+        return Err(Raised::new("Exception", format!("to be implemented for type `{}`", field.kind)));
+    }
+    if field.kind == "radio" && field.values.len() > 1 {
+        return Err(Raised::new("AssertionError", format!("`{}` has {} values", field.name, field.values.len())));
+    }
+    Ok(())
 }
 
 /// Returns what is compared of a field, without a score; `None` if the field does not count.

@@ -57,9 +57,11 @@ impl Label {
     pub fn value(&self) -> Value {
         match self {
             Self::Text(text) => Value::from(text.as_str()),
-            Self::Integer(integer) => {
-                i64::try_from(*integer).map_or_else(|_| Value::from(integer.to_string()), Value::from)
-            }
+            Self::Integer(integer) => match (i64::try_from(*integer), u64::try_from(*integer)) {
+                (Ok(integer), _) => Value::from(integer),
+                (_, Ok(integer)) => Value::from(integer),
+                _ => Value::from(integer.to_string()),
+            },
             Self::Float(float) => Value::from(*float),
             Self::Boolean(value) => Value::from(*value),
             Self::Nan | Self::SharedNan => Value::Null,

@@ -24,24 +24,28 @@ pub struct Table {
 }
 
 impl Table {
-    /// Reads a CSV file with a header.
+    /// Reads a CSV file with a header. If the first row is longer than the header, its first cells, and those of all other
+    /// rows, are names of rows, which are left out.
     ///
     /// # Errors
     ///
-    /// Returns an error if pandas raises, or if rows are longer than the header.
+    /// Returns an error if pandas raises, such as for rows that are longer than the header and the first row.
     pub fn read(text: &str) -> Result<Self, Raised> {
         let mut records = records(text.strip_prefix('\u{feff}').unwrap_or(text))?.into_iter();
         let header = records.next().ok_or_else(|| Raised::new("EmptyDataError", "no columns".to_owned()))?;
         let columns = unique(header);
         let records: Vec<Vec<String>> = records.collect();
-        if let Some(at) = records.iter().position(|record| record.len() > columns.len()) {
-            let what = format!("row {} has {} cells, the header {}", at + 1, records[at].len(), columns.len());
+        let width = records.first().map_or(0, Vec::len).max(columns.len());
+        if let Some(at) = records.iter().position(|record| record.len() > width) {
+            let what = format!("row {} has {} cells, expected {width}", at + 1, records[at].len());
             return Err(Raised::new("ParserError", what));
         }
+        let names = width - columns.len();
         let rows = records.len();
         let cells = (0..columns.len())
             .map(|column| {
-                typed(&records.iter().map(|record| record.get(column).map(String::as_str)).collect::<Vec<_>>())
+                let at = names + column;
+                typed(&records.iter().map(|record| record.get(at).map(String::as_str)).collect::<Vec<_>>())
             })
             .collect();
         Ok(Self { columns, cells, rows })
@@ -104,7 +108,7 @@ impl Table {
 }
 
 fn quoted(cell: &str, is_only: bool) -> String {
-    if cell.contains([',', '"', '\n', '\r']) || (is_only && cell.is_empty()) {
+    if cell.contains([',', '"', '\n']) || (is_only && cell.is_empty()) {
         return format!("\"{}\"", cell.replace('"', "\"\""));
     }
     cell.to_owned()
@@ -121,21 +125,20 @@ fn key(label: &Label) -> String {
     }
 }
 
-/// Gives columns of the same name numbers, and columns without a name a name.
-fn unique(header: Vec<String>) -> Vec<String> {
-    let mut out: Vec<String> = Vec::with_capacity(header.len());
-    let named: Vec<String> = header
-        .iter()
-        .enumerate()
-        .map(|(at, name)| if name.is_empty() { format!("Unnamed: {at}") } else { name.clone() })
-        .collect();
-    for name in &named {
-        let (mut candidate, mut number) = (name.clone(), 0);
-        while out.contains(&candidate) || (number > 0 && named.contains(&candidate)) {
+/// Gives columns of the same name numbers, and columns without a name a name. Names that the file gives come first.
+fn unique(mut header: Vec<String>) -> Vec<String> {
+    let (unnamed, named): (Vec<usize>, Vec<usize>) = (0..header.len()).partition(|at| header[*at].is_empty());
+    for at in &unnamed {
+        header[*at] = format!("Unnamed: {at}");
+    }
+    let mut out = vec![String::new(); header.len()];
+    for at in named.into_iter().chain(unnamed) {
+        let (mut candidate, mut number) = (header[at].clone(), 0);
+        while out.contains(&candidate) || (number > 0 && header.contains(&candidate)) {
             number += 1;
-            candidate = format!("{name}.{number}");
+            candidate = format!("{}.{number}", header[at]);
         }
-        out.push(candidate);
+        out[at] = candidate;
     }
     out
 }
@@ -198,7 +201,6 @@ fn records(text: &str) -> Result<Vec<Vec<String>>, Raised> {
 fn typed(cells: &[Option<&str>]) -> Vec<Label> {
     let is_empty = |cell: &Option<&str>| cell.is_none_or(|cell| EMPTY.contains(&cell) || cell == "null");
     let filled: Vec<&str> = cells.iter().filter(|cell| !is_empty(cell)).flatten().copied().collect();
-    let has_empty = filled.len() < cells.len();
     let map = |empty: Label, convert: &dyn Fn(&str) -> Option<Label>| -> Option<Vec<Label>> {
         cells
             .iter()
@@ -209,24 +211,73 @@ fn typed(cells: &[Option<&str>]) -> Vec<Label> {
             .collect()
     };
     let text = |cell: &str| Some(Label::Text(cell.to_owned()));
-    if !has_empty && filled.iter().all(|cell| integer(cell).is_some()) {
-        let fits = |range: std::ops::RangeInclusive<i128>| {
-            filled.iter().all(|cell| integer(cell).flatten().is_some_and(|number| range.contains(&number)))
-        };
-        if fits(i128::from(i64::MIN)..=i128::from(i64::MAX)) || fits(0..=i128::from(u64::MAX)) {
+    match Integers::of(&filled, filled.len() < cells.len()) {
+        Integers::All => {
             return map(Label::Nan, &|cell| integer(cell).flatten().map(Label::Integer)).unwrap_or_default();
         }
-        return map(Label::SharedNan, &text).unwrap_or_default();
+        Integers::WithGaps => {
+            #[expect(clippy::cast_precision_loss, reason = "pandas rounds as well")]
+            let float = |number: i128| match number {
+                // The value that pandas uses for gaps.
+                number if number == i128::from(i64::MIN) => Label::Nan,
+                number => Label::Float(number as f64),
+            };
+            return map(Label::Nan, &|cell| integer(cell).flatten().map(float)).unwrap_or_default();
+        }
+        Integers::TooLarge => return map(Label::SharedNan, &text).unwrap_or_default(),
+        Integers::AsWritten => return cells.iter().map(|cell| Label::Text(cell.unwrap_or("").to_owned())).collect(),
+        Integers::None => {}
     }
     if let Some(numbers) = map(Label::Nan, &|cell| number(cell).map(Label::Float)) {
         return numbers;
     }
     let truth = |cell: &str| match cell {
-        "True" | "TRUE" | "true" => Some(Label::Boolean(true)),
-        "False" | "FALSE" | "false" => Some(Label::Boolean(false)),
+        truth if truth.eq_ignore_ascii_case("true") => Some(Label::Boolean(true)),
+        truth if truth.eq_ignore_ascii_case("false") => Some(Label::Boolean(false)),
         _ => None,
     };
     map(Label::SharedNan, &truth).or_else(|| map(Label::SharedNan, &text)).unwrap_or_default()
+}
+
+/// The integers of a column, as pandas sees them: it tries 64 bits with a sign and then without one, each from the first
+/// cell on.
+enum Integers {
+    /// The column has other cells, or none.
+    None,
+    /// All cells are integers.
+    All,
+    /// All cells are integers or empty. They become floats.
+    WithGaps,
+    /// A cell has more than 64 bits. The column becomes one of texts.
+    TooLarge,
+    /// A cell needs all 64 bits, and another one a sign or a gap. The column becomes one of texts, gaps included.
+    AsWritten,
+}
+
+impl Integers {
+    fn of(filled: &[&str], has_gaps: bool) -> Self {
+        if filled.is_empty() {
+            return Self::None;
+        }
+        let signed = i128::from(i64::MIN)..=i128::from(i64::MAX);
+        let fits = |cell: &&&str| integer(cell).flatten().is_some_and(|number| signed.contains(&number));
+        match filled.iter().find(|cell| !fits(cell)).map(|cell| integer(cell)) {
+            None => return if has_gaps { Self::WithGaps } else { Self::All },
+            Some(None) => return Self::None,
+            Some(Some(_)) => {}
+        }
+        let mut has_sign = false;
+        for cell in filled {
+            match integer(cell) {
+                None => return Self::None,
+                Some(Some(number)) if (*signed.start()..=i128::from(u64::MAX)).contains(&number) => {
+                    has_sign |= number < 0;
+                }
+                Some(_) => return Self::TooLarge,
+            }
+        }
+        if has_gaps || has_sign { Self::AsWritten } else { Self::All }
+    }
 }
 
 const SPACES: [char; 6] = [' ', '\t', '\n', '\r', '\u{b}', '\u{c}'];

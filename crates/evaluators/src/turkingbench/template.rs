@@ -1,6 +1,9 @@
 //! Templates of tasks. Source: `process_template` and `populate_html_template` in Turkle's `models.py`.
 
+use std::sync::LazyLock;
+
 use arenad_dom::{Tree, css, soup};
+use regex::Regex;
 
 use crate::text::raised::Raised;
 
@@ -30,6 +33,9 @@ pub fn process_template(html: &str) -> Result<Template, Raised> {
     Ok(Template { fieldnames: placeholders(html), has_submit_button: matches!(submit, Ok(Some(_))) })
 }
 
+/// Python's `\w+`, which has no marks, unlike Rust's.
+static NAME: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\A[\p{L}\p{N}_]+\z").expect("a valid pattern"));
+
 /// The names in `${name}`, which have letters, digits and underscores.
 #[must_use]
 pub fn placeholders(html: &str) -> Vec<String> {
@@ -38,7 +44,7 @@ pub fn placeholders(html: &str) -> Vec<String> {
         .skip(1)
         .filter_map(|rest| rest.split_once('}'))
         .map(|(name, _)| name)
-        .filter(|name| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_'))
+        .filter(|name| NAME.is_match(name))
         .map(str::to_owned)
         .collect();
     names.sort_unstable();

@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use super::{HELPERS, Halt, numbers, strings};
-use crate::text::python;
+use crate::text::python::{self, is_falsy};
 use crate::webarena::pages::{TargetLocator, locator, place, whereabouts};
 use crate::webarena::{
     EpisodeContext, Eval, OR, PageTarget, Returns, TaskError, strings as webarena, text_of, texts_of,
@@ -117,18 +117,6 @@ fn found(answer: &Answer, given: Given) -> TargetValue {
             TargetValue::Number(number.as_f64().unwrap_or(f64::NAN), printed)
         }
         Value::Array(_) | Value::Object(_) => TargetValue::Other,
-    }
-}
-
-/// Whether a value is falsy in Python.
-fn is_falsy(value: &Value) -> bool {
-    match value {
-        Value::Null | Value::Bool(false) => true,
-        Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(entries) => entries.is_empty(),
-        Value::Bool(true) => false,
     }
 }
 

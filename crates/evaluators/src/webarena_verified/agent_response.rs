@@ -12,7 +12,8 @@ use super::reading::{ReadingOptions, ValueOrigin};
 use super::schema;
 use super::submission::SubmittedAnswer;
 use super::task::AgentResponse;
-use super::values::{TypedValue, is_falsy};
+use super::values::TypedValue;
+use crate::text::python::is_falsy;
 use crate::text::{json, python};
 use arenad_verdict::Profile;
 

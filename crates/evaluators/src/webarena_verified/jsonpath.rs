@@ -139,7 +139,7 @@ fn take(value: Value, step: &JsonPathStep, found: &mut Vec<Value>) -> Result<(),
         (JsonPathStep::Index(index), Value::String(text)) => {
             found.extend(text.chars().nth(*index).map(|c| Value::from(c.to_string())));
         }
-        (JsonPathStep::Index(_), other) if super::values::is_falsy(&other) || other.is_array() => {}
+        (JsonPathStep::Index(_), other) if crate::text::python::is_falsy(&other) || other.is_array() => {}
         (JsonPathStep::Index(index), Value::Object(entries)) if entries.len() <= *index => {}
         (JsonPathStep::Index(_), other) => {
             return Err(ReadingFailure::raised(format!("{other} has no items by number")));

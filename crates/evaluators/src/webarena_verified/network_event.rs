@@ -11,8 +11,9 @@ use super::schema;
 use super::task::NetworkEvent;
 use super::trace::{Trace, TraceEvent};
 use super::values::url::{as_it_is, have_same_path};
-use super::values::{TypedValue, ValueKind, is_falsy};
+use super::values::{TypedValue, ValueKind};
 use crate::text::patterns::Mode;
+use crate::text::python::is_falsy;
 use arenad_verdict::Profile;
 
 /// The result of a comparison.

@@ -7,8 +7,9 @@ use serde_json::{Map, Value};
 use super::failure::ReadingFailure;
 use super::node::ValueNode;
 use super::reading::ReadingOptions;
-use super::values::{TypedValue, ValueKind, is_falsy};
+use super::values::{TypedValue, ValueKind};
 use crate::text::json;
+use crate::text::python::is_falsy;
 
 /// The item type of a schema.
 enum SchemaItem<'a> {

@@ -26,21 +26,11 @@ pub fn stringfy_selector(text: &str) -> Result<String, Raised> {
     let joined = words.join(".");
     match joined.chars().next() {
         None => Err(Raised::new("IndexError", "an empty text".to_owned())),
-        Some(first) if is_digit(first) => Ok(format!("\\{:X} {}", u32::from(first), &joined[first.len_utf8()..])),
+        Some(first) if python::is_digit(first) => {
+            Ok(format!("\\{:X} {}", u32::from(first), &joined[first.len_utf8()..]))
+        }
         Some(_) => Ok(joined),
     }
-}
-
-/// `str.isdigit()` of one character: decimal digits of all scripts, and superscript and circled ones.
-fn is_digit(c: char) -> bool {
-    c.is_ascii_digit()
-        || (c.is_numeric()
-            && !c.is_alphabetic()
-            && deunicode::deunicode_char(c).is_some_and(|ascii| {
-                !ascii.is_empty()
-                    && ascii.trim_matches(['(', ')', '.']).bytes().all(|byte| byte.is_ascii_digit())
-                    && ascii.trim_matches(['(', ')', '.']).len() == 1
-            }))
 }
 
 /// An element with its two paths.
@@ -58,14 +48,76 @@ pub struct Located {
 ///
 /// # Errors
 ///
-/// Returns an error where the published code finds no path: for the root, for comments, and beyond the last element.
+/// Returns an error where the published code finds no path: for the root, for comments, beyond the last element, and for
+/// a page without an active element, from which the code takes everything out.
 pub fn selector_and_xpath(html: &str, index: usize) -> Result<Located, Raised> {
     let tree = libxml::parse(html);
     let nodes = breadth_first(&tree);
+    if !nodes.iter().any(|node| is_active(&tree, *node)) {
+        return Err(Raised::new("AttributeError", "the page has no active element".to_owned()));
+    }
     let gone = || Raised::new("TypeError", format!("there is no element {index}"));
     let node = *nodes.get(index).ok_or_else(gone)?;
     let tag = tree.name(node).ok_or_else(gone)?.to_owned();
     Ok(Located { tag, selector: selector(&tree, node)?, xpath: xpath(&tree, node).ok_or_else(gone)? })
+}
+
+/// The names of elements that agents may see. Source: `TagNameList`.
+const SEEN: [&str; 26] = [
+    "button",
+    "a",
+    "input",
+    "select",
+    "textarea",
+    "option",
+    "datalist",
+    "label",
+    "div",
+    "span",
+    "p",
+    "th",
+    "tr",
+    "td",
+    "ul",
+    "li",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "filter-chip",
+    "sup",
+    "select-label",
+    "optgroup",
+];
+
+/// The values of `style` that hide an element.
+const HIDING: [&str; 4] = ["display: none", "opacity: 0", "visibility: hidden", "visibility: collapse"];
+
+/// Whether the published code keeps an element for agents. Source: `ActiveElements.is_valid_element`.
+fn is_active(tree: &Tree, node: NodeId) -> bool {
+    let Some(name) = tree.name(node).filter(|name| SEEN.contains(name)) else { return false };
+    let attribute = |name: &str| tree.attribute(node, name).unwrap_or_default();
+    let acts_as = match name {
+        "input" => match attribute("type") {
+            kind @ ("checkbox" | "radio" | "button") => kind,
+            _ => "input",
+        },
+        "span" | "td" | "th" | "tr" | "li" | "div" | "label" | "filter-chip" => match attribute("role") {
+            "textbox" => "input",
+            role @ ("button" | "option") => role,
+            _ => "unknown",
+        },
+        "a" => "link",
+        other => other,
+    };
+    let can_be_disabled = ["select", "option", "input", "textarea", "button"].contains(&acts_as);
+    let is_interactive = !(acts_as == "input" && attribute("type") == "hidden")
+        && !(can_be_disabled && !attribute("disabled").is_empty());
+    let is_hidden =
+        attribute("aria-hidden") == "true" || HIDING.iter().any(|hiding| attribute("style").contains(hiding));
+    is_interactive && !is_hidden
 }
 
 /// The children that lxml counts: elements and comments.

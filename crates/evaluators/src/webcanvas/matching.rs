@@ -4,7 +4,7 @@
 
 use std::cell::OnceCell;
 
-use arenad_dom::{NodeId, Tree, css, libxml, soup, xpath};
+use arenad_dom::{NodeId, NodeKind, Tree, css, libxml, soup, xpath};
 
 use super::Raised;
 use crate::text::urls::{parse_qsl, unquote, urlsplit};
@@ -193,7 +193,7 @@ fn xpath_matches(paths: PathMatch<'_>) -> Result<bool, Raised> {
     let evaluate = |path: &str| xpath::evaluate(&tree, context, path).map_err(|error| unbound(error.to_string()));
     let (found, reference) = (evaluate(found)?, evaluate(paths.reference)?);
     match (first(&tree, &found)?, first(&tree, &reference)?) {
-        (First::Element(found), First::Element(reference)) => Ok(is_at(&tree, found, reference)),
+        (First::Node(found), First::Node(reference)) => Ok(is_at(&tree, found, reference)),
         // Python keeps one object for each short character.
         (First::Letter(found), First::Letter(reference)) => Ok(found == reference && found <= '\u{ff}'),
         _ => Ok(false),
@@ -202,7 +202,8 @@ fn xpath_matches(paths: PathMatch<'_>) -> Result<bool, Raised> {
 
 /// The first entry of a result, as `result[0]` gives it.
 enum First {
-    Element(NodeId),
+    /// An element or a comment, which has one object.
+    Node(NodeId),
     Letter(char),
     /// A text or an attribute, whose object is made anew by each expression.
     Fresh,
@@ -213,7 +214,10 @@ fn first(tree: &Tree, value: &xpath::Value) -> Result<First, Raised> {
     match value {
         xpath::Value::Nodes(nodes) => match nodes.first() {
             None => Err(empty()),
-            Some(xpath::Item::Node(node)) if tree.is_element(*node) => Ok(First::Element(*node)),
+            Some(xpath::Item::Node(node)) => Ok(match tree.kind(*node) {
+                NodeKind::Element { .. } | NodeKind::Comment(_) => First::Node(*node),
+                _ => First::Fresh,
+            }),
             Some(_) => Ok(First::Fresh),
         },
         xpath::Value::Text(text) => text.chars().next().map(First::Letter).ok_or_else(empty),

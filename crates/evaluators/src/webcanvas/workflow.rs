@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::Raised;
 use super::matching::site_of;
+use crate::text::python::is_falsy;
 use crate::text::urls::{parse_qsl, unquote, urlsplit};
 
 /// `process_file`: the tasks of a platform's export, in the form of a task file.
@@ -44,12 +45,17 @@ fn parsed(url: &str) -> Result<crate::text::urls::Split, Raised> {
 }
 
 fn nodes_of(step: &Value) -> Result<Vec<Value>, Raised> {
-    let functions = match step.get("rewardFunction").and_then(Value::as_array) {
-        Some(functions) if !functions.is_empty() => functions,
-        _ => return Ok(Vec::new()),
+    let functions = match step.get("rewardFunction") {
+        Some(Value::Array(functions)) if !functions.is_empty() => functions,
+        // Everything else that is empty has a length too.
+        None | Some(Value::Array(_)) => return Ok(Vec::new()),
+        Some(Value::Object(other)) if other.is_empty() => return Ok(Vec::new()),
+        Some(Value::String(other)) if other.is_empty() => return Ok(Vec::new()),
+        Some(_) => return Err(Raised::new("TypeError", "`rewardFunction` is not a list".to_owned())),
     };
     let mut href = step.get("href").cloned();
-    if step.get("description").is_some() {
+    // `urlparse` takes everything that is false for an empty address.
+    if step.get("description").is_some_and(|description| !is_falsy(description)) {
         let description = text(step, "description")?;
         let url = parsed(description)?;
         if !url.scheme.is_empty() && !url.netloc.is_empty() {

@@ -5,9 +5,9 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::text::python::is_falsy;
 use crate::text::{json, python, urls};
 use crate::webarena_verified::failure::ReadingFailure;
-use crate::webarena_verified::values::is_falsy;
 
 /// A body in a HAR.
 #[derive(Debug, Clone, Deserialize)]

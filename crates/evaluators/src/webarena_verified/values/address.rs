@@ -6,8 +6,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Normal, is_falsy, location, normalise_text};
-use crate::text::python;
+use super::{Normal, location, normalise_text};
+use crate::text::python::{self, is_falsy};
 use crate::webarena_verified::failure::ReadingFailure;
 use crate::webarena_verified::reading::ReadingOptions;
 

@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 use fancy_regex::Regex;
 use serde_json::Value;
 
-use super::{Normal, is_falsy, refuse_empty};
+use super::{Normal, refuse_empty};
+use crate::text::python::is_falsy;
 use crate::text::{json, python};
 use crate::webarena_verified::failure::ReadingFailure;
 

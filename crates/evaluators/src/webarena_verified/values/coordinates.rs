@@ -8,7 +8,8 @@ use std::sync::LazyLock;
 use fancy_regex::Regex;
 use serde_json::Value;
 
-use super::{Normal, is_falsy};
+use super::Normal;
+use crate::text::python::is_falsy;
 use crate::text::{json, numbers};
 use crate::webarena_verified::failure::ReadingFailure;
 

@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 use fancy_regex::Regex;
 use serde_json::Value;
 
-use super::{Normal, is_falsy};
+use super::Normal;
 use crate::text::dates::{self, ParsedDate};
 use crate::text::numbers;
-use crate::text::python;
+use crate::text::python::{self, is_falsy};
 use crate::webarena_verified::failure::ReadingFailure;
 use crate::webarena_verified::reading::ReadingOptions;
 use arenad_verdict::Profile;

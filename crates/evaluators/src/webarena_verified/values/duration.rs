@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 use fancy_regex::Regex;
 use serde_json::Value;
 
-use super::{Normal, is_falsy};
+use super::Normal;
 use crate::text::numbers;
-use crate::text::python;
+use crate::text::python::{self, is_falsy};
 use crate::webarena_verified::failure::ReadingFailure;
 
 /// Seconds of each unit, by the name of its group in the formats.

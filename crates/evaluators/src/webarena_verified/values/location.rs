@@ -4,8 +4,8 @@
 
 use serde_json::Value;
 
-use super::{Normal, is_falsy};
-use crate::text::python;
+use super::Normal;
+use crate::text::python::{self, is_falsy};
 use crate::webarena_verified::failure::ReadingFailure;
 
 /// The least similarity of equal names, in per cent.

@@ -27,7 +27,7 @@ use super::failure::ReadingFailure;
 use super::reading::{ReadingOptions, is_pattern};
 use crate::text::numbers::Decimal;
 use crate::text::patterns::{Mode, PatternError, Patterns};
-use crate::text::python;
+use crate::text::python::{self, is_falsy};
 use arenad_verdict::Profile;
 
 pub(super) use self::text::normalise_text;
@@ -339,18 +339,6 @@ fn one_equal(expected: &Normal, actual: &Normal) -> Result<bool, ReadingFailure>
         ) => coordinates::equal((*latitude, *longitude), (*other_latitude, *other_longitude)),
         (expected, actual) => expected == actual,
     })
-}
-
-/// `not value` in Python.
-pub(super) fn is_falsy(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Bool(value) => !value,
-        Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(entries) => entries.is_empty(),
-    }
 }
 
 /// Refuses an empty value that is not a number, as most types do.

@@ -6,9 +6,9 @@ use fancy_regex::Regex;
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 
-use super::{Normal, TypedValue, is_falsy};
+use super::{Normal, TypedValue};
 use crate::text::patterns::{Mode, Patterns};
-use crate::text::python;
+use crate::text::python::{self, is_falsy};
 use crate::text::transliteration::transliterate;
 use crate::webarena_verified::failure::ReadingFailure;
 use crate::webarena_verified::reading::ReadingOptions;
