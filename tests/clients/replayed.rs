@@ -45,6 +45,8 @@ fn har(world: &World) -> PathBuf {
         entry("http://cdn.airline.test:8080/a.js?_=1677660000000", 200, "plain\n"),
         entry("https://www.airline.test/gone", 404, "recorded\n"),
         page("https://www.airline.test/date", DATE),
+        entry("https://192.0.2.7/", 200, "address\n"),
+        entry("https://[2001:db8::7]:8443/", 200, "address\n"),
     ];
     std::fs::write(&path, json!({ "log": { "entries": entries } }).to_string()).unwrap();
     path
@@ -84,7 +86,7 @@ fn a_replay_is_served_under_its_original_names_until_it_is_removed() {
     within("the daemon", PATIENCE, || world.api("/v1/version"));
     let visit = har(&world);
     let visit = visit.to_str().unwrap();
-    world.run(&["replay", "add", "airline", visit]).code(0).prints("airline: 4 exchanges of 2 hosts");
+    world.run(&["replay", "add", "airline", visit]).code(0).prints("airline: 6 exchanges of 4 hosts");
     world.run(&["replay", "add", "airline", visit]).code(1).says("there is already a replay airline");
     let cut = world.root().join("cut.har");
     std::fs::write(&cut, "{\"log\": {\"entries\": [").unwrap();
@@ -123,6 +125,12 @@ fn a_replay_is_served_under_its_original_names_until_it_is_removed() {
     assert_eq!(counts["counts"], expected);
     assert_eq!(counts["missed"][0]["url"], "https://www.airline.test/other", "{counts:#}");
     assert_eq!(counts["missed"][1]["url"], "elsewhere.test:443", "{counts:#}");
+
+    // A client that connects to an address tells the server no name.
+    for url in ["https://192.0.2.7/", "https://[2001:db8::7]:8443/"] {
+        let address = get(url);
+        assert_eq!((address.status, address.body.as_str()), (200, "address\n"), "{url}: {address:?}");
+    }
 
     // Without the certificate, with another password, and for another name than that of the tunnel.
     let untrusting = Command::new("curl").args(["--silent", "--proxy", &proxy, "https://www.airline.test/"]).output();

@@ -53,8 +53,9 @@ async fn pass(client: ClientEnd, tls: TlsTunnel, proxy: Arc<SharedProxy>, worker
     let limit = worker.team.settings.head_timeout;
     let accepted = tokio::time::timeout(limit, TlsAcceptor::from(server).accept(client)).await;
     let mut stream = accepted.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-    let name = stream.get_ref().1.server_name().unwrap_or_default();
-    if !name.eq_ignore_ascii_case(&tunnel.place.host) {
+    // A client that connects to an address asks for no name.
+    let name = stream.get_ref().1.server_name();
+    if let Some(name) = name.filter(|name| !name.eq_ignore_ascii_case(&tunnel.place.host)) {
         return Err(io::Error::other(format!("the tunnel leads to {}, and TLS asks for {name}", tunnel.place)));
     }
     let (mut near, far) = pair().await?;

@@ -2,7 +2,7 @@
 //!
 //! The key is made when it is first needed, in a file that only the daemon's user can read. It never leaves the
 //! installation: clients get the certificate, and trust it for as long as they use replays. Certificates of hosts are made
-//! for each name that a client asks for, with keys that are kept in memory.
+//! for each host that a client connects to, with keys that are kept in memory.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -130,7 +130,8 @@ impl ReplayAuthority {
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .map_err(|error| AuthorityError::Make(error.to_string()))?;
-        let mut config = config.with_no_client_auth().with_cert_resolver(shared.clone());
+        let nowhere = HostCertificate { shared: shared.clone(), host: String::new() };
+        let mut config = config.with_no_client_auth().with_cert_resolver(Arc::new(nowhere));
         // The gateway speaks HTTP/1.1 only.
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Self { shared, config: Arc::new(config) })
@@ -148,10 +149,15 @@ impl ReplayAuthority {
         &self.shared.key_hash
     }
 
-    /// Returns the settings of a TLS server that is any host that a client asks for.
+    /// Returns the settings of a TLS server that is the given host: a name, or an address, which may be in brackets.
+    ///
+    /// It has the certificate of this host whatever the client asks for: one that connects to an address asks for nothing.
     #[must_use]
-    pub fn server(&self) -> Arc<ServerConfig> {
-        Arc::clone(&self.config)
+    pub fn server(&self, host: &str) -> Arc<ServerConfig> {
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
+        let mut config = ServerConfig::clone(&self.config);
+        config.cert_resolver = Arc::new(HostCertificate { shared: self.shared.clone(), host });
+        Arc::new(config)
     }
 }
 
@@ -183,10 +189,16 @@ impl SharedAuthority {
     }
 }
 
-impl ResolvesServerCert for SharedAuthority {
-    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<rustls::sign::CertifiedKey>> {
-        // The gateway has compared the name with the tunnel's before.
-        self.key_of(hello.server_name()?).ok()
+/// The certificate of one host.
+#[derive(Debug)]
+struct HostCertificate {
+    shared: Arc<SharedAuthority>,
+    host: String,
+}
+
+impl ResolvesServerCert for HostCertificate {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<rustls::sign::CertifiedKey>> {
+        self.shared.key_of(&self.host).ok()
     }
 }
 

@@ -166,7 +166,7 @@ impl LoadedReplay {
         let origin = self.origin(host, port)?;
         let address = Url::parse(&origin.to_string()).ok()?;
         let canonical = format!("{}:{port}", address.host_str()?);
-        let tls = origin.is_tls.then(|| self.authority.as_ref().map(ReplayAuthority::server)).flatten();
+        let tls = self.authority.as_ref().filter(|_| origin.is_tls).map(|authority| authority.server(host));
         Some(ProxySite { route: self.route.clone(), canonical, generation: None, access: access.clone(), tls })
     }
 
