@@ -9,9 +9,8 @@ mod pages;
 mod recorded;
 mod uploads;
 
-use arenad_agent_browser::{
-    BlankBrowser, BrowserCookie, BrowserPool, BrowserSettings, EpisodeBrowser, Observation, StepOutcome,
-};
+use arenad_agent_browser::{BlankBrowser, BrowserPool, BrowserSettings, EpisodeBrowser, Observation, StepOutcome};
+use arenad_api::StorageCookie;
 use tempfile::TempDir;
 
 use self::pages::PageServer;
@@ -82,15 +81,15 @@ async fn tried(browser: &mut EpisodeBrowser, action: &str, text: &str) -> StepOu
     browser.step(&action).await.expect("the browser works")
 }
 
-fn cookie(name: &str, value: &str) -> BrowserCookie {
-    BrowserCookie {
+fn cookie(name: &str, value: &str) -> StorageCookie {
+    StorageCookie {
         name: name.to_owned(),
         value: value.to_owned(),
         domain: "shop.test".to_owned(),
         path: "/".to_owned(),
-        is_http_only: true,
-        is_secure: false,
-        same_site: Some("Lax".to_owned()),
-        expires: None,
+        expires: -1,
+        http_only: true,
+        secure: false,
+        same_site: "Lax".to_owned(),
     }
 }

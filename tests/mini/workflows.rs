@@ -112,6 +112,36 @@ async fn a_recorded_visit_is_replayed_and_its_key_nodes_are_chosen() {
     assert_eq!((code, &results[0]["health"]), (Some(0), &json!("valid")), "{results:#?}");
 }
 
+/// A recording begins signed in. A workflow with a typed password, which is not kept, is not replayed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recording_begins_signed_in() {
+    let arena = Arena::up_with(&[("ARENAD_PROXY", "127.0.0.1:0")], &["shopping"]);
+    let browser = HeadlessBrowser::start().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("profile.json");
+    let file_argument = file.to_str().expect("a path of text");
+    let start = "http://shopping.arena.test/accounts/profile/";
+    let arguments = ["workflow", "record", file_argument, "--start", start, "--site", "shopping", "--account"];
+    let refused = arena.arenad(&[&arguments[..], &["reddit"]].concat());
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--site reddit"), "{refused:?}");
+    let address = browser.address();
+    let mut recording = arena.begun(&[("ARENAD_CHROMIUM", &address)], &[&arguments[..], &["shopping"]].concat());
+    let page = browser.foreign_page(start).await;
+    page.wait_for_text("emma.lopez@gmail.com").await;
+    page.close().await;
+    let ended = recording.wait().expect("the recording ends");
+    assert!(ended.success(), "{ended:?}");
+
+    let mut recorded = read(&file);
+    assert_eq!(recorded["accounts"], json!({ "shopping": null }), "{recorded:#}");
+    let field = json!({ "selector": "#id_password", "tag": "input" });
+    recorded["steps"] = json!([{ "action": "type", "url": start, "element": field, "value": "[redacted]" }]);
+    std::fs::write(&file, recorded.to_string()).expect("write");
+    let refused = arena.arenad(&["workflow", "check", file_argument]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("step 1 types a password") && said.contains("--account"), "{refused:?}");
+}
+
 /// Sites that are not arenad's are reached directly.
 #[test]
 fn a_live_site_is_visited_without_an_episode() {

@@ -6,6 +6,7 @@ use serde_json::Value as Json;
 
 use crate::action::Action;
 use crate::listed::SELECTOR;
+use arenad_api::browser::REDACTED;
 
 /// The page before an action, and the element of the action.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,9 +23,6 @@ pub struct ActedPage {
 
 /// The length of a page's HTML from which on it is left out, in UTF-16 units.
 const HTML_MAX: usize = 2 << 20;
-
-/// The value of a text that is typed into a field for passwords: the mark that secrets have in records.
-pub(crate) const REDACTED: &str = "[redacted]";
 
 impl ActedPage {
     /// Reads what [`page_script`] returned.

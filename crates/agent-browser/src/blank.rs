@@ -5,6 +5,7 @@ use serde_json::{Value as Json, json};
 use crate::error::BrowserFault;
 use crate::pool::BrowserSeat;
 use crate::tab::{Tab, limited};
+use arenad_api::StorageCookie;
 use arenad_chromium::Cdp;
 
 /// A browser context; dropping it removes it with all of its pages.
@@ -27,6 +28,16 @@ impl BrowserContext {
         Ok(Self { cdp: cdp.clone(), id })
     }
 
+    /// Sets cookies, which must be done before a page that needs them is opened.
+    pub(crate) async fn set_cookies(&self, cookies: &[StorageCookie]) -> Result<(), BrowserFault> {
+        if cookies.is_empty() {
+            return Ok(());
+        }
+        let cookies: Vec<Json> = cookies.iter().map(cookie).collect();
+        let wanted = json!({ "browserContextId": self.id, "cookies": cookies });
+        limited(&self.cdp, None, "Storage.setCookies", wanted).await.map(drop)
+    }
+
     /// Returns the ids and the addresses of its tabs, in the order in which the browser lists them.
     pub(crate) async fn tabs(&self) -> Result<Vec<(String, String)>, BrowserFault> {
         let mut answer = limited(&self.cdp, None, "Target.getTargets", json!({})).await?;
@@ -41,6 +52,15 @@ impl Drop for BrowserContext {
     fn drop(&mut self) {
         self.cdp.tell("Target.disposeBrowserContext", json!({ "browserContextId": self.id }));
     }
+}
+
+/// Returns a cookie in the form of `Network.CookieParam`, which is that of Playwright except for cookies of the session.
+fn cookie(cookie: &StorageCookie) -> Json {
+    let mut known = json!(cookie);
+    if let Some(fields) = known.as_object_mut().filter(|_| cookie.expires < 0) {
+        fields.remove("expires");
+    }
+    known
 }
 
 /// A browser with one empty tab. Its process is the part that takes time; the rest of its settings follow when an episode

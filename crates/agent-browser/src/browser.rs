@@ -17,6 +17,7 @@ use crate::listed;
 use crate::observe::{self, Observation, ObservationKind, ObservedTab, PageFingerprint};
 use crate::pool::BrowserSeat;
 use crate::tab::{BRIEFLY_QUIET, LOAD_LIMIT, QUIET, Rest, Rested, Tab, limited};
+use arenad_api::StorageCookie;
 use arenad_api::browser::{PageElements, PageSnapshot};
 use arenad_chromium::Cdp;
 
@@ -36,27 +37,6 @@ impl Default for Viewport {
     }
 }
 
-/// A cookie that the browser has from the beginning.
-#[derive(Clone, PartialEq)]
-pub struct BrowserCookie {
-    /// The name that the site chose.
-    pub name: String,
-    /// The value, which is a secret.
-    pub value: String,
-    /// The domain; one that begins with a dot includes its subdomains.
-    pub domain: String,
-    /// The path below which it is sent.
-    pub path: String,
-    /// Whether scripts cannot read it.
-    pub is_http_only: bool,
-    /// Whether it is sent by https only.
-    pub is_secure: bool,
-    /// The value of `SameSite`.
-    pub same_site: Option<String>,
-    /// The time when it expires, in seconds since 1970; `None` for a cookie of the session.
-    pub expires: Option<f64>,
-}
-
 /// The properties of a browser that stay the same for its whole life.
 #[derive(Clone, Default)]
 pub struct BrowserSettings {
@@ -71,7 +51,7 @@ pub struct BrowserSettings {
     /// Whether callers want the elements of observations. The browser has them in any case.
     pub lists_elements: bool,
     /// The cookies of the accounts that are signed in.
-    pub cookies: Vec<BrowserCookie>,
+    pub cookies: Vec<StorageCookie>,
     /// The files that the agent can upload.
     pub files: UploadFiles,
     /// Whether recorded sites are reached, whose certificates only the installation's own authority vouches for.
@@ -125,11 +105,7 @@ impl EpisodeBrowser {
         url: Option<&str>,
     ) -> Result<(Self, Option<ActionError>), BrowserFault> {
         let BlankBrowser { tab, context, seat } = blank;
-        if !settings.cookies.is_empty() {
-            let cookies: Vec<Json> = settings.cookies.iter().map(cookie).collect();
-            let cookies = json!({ "browserContextId": context.id, "cookies": cookies });
-            limited(seat.cdp(), None, "Storage.setCookies", cookies).await?;
-        }
+        context.set_cookies(&settings.cookies).await?;
         tab.configure(&settings).await?;
         let mut browser = Self {
             tabs: vec![tab],
@@ -599,22 +575,4 @@ async fn backend_node(tab: &Tab, object: &Json) -> Result<Option<i64>, BrowserFa
 
 fn no_tab() -> BrowserFault {
     BrowserFault::Refused("there is no tab".to_owned())
-}
-
-fn cookie(cookie: &BrowserCookie) -> Json {
-    let mut known = json!({
-        "name": cookie.name,
-        "value": cookie.value,
-        "domain": cookie.domain,
-        "path": cookie.path,
-        "httpOnly": cookie.is_http_only,
-        "secure": cookie.is_secure,
-    });
-    if let Some(same_site) = &cookie.same_site {
-        known["sameSite"] = json!(same_site);
-    }
-    if let Some(expires) = cookie.expires {
-        known["expires"] = json!(expires);
-    }
-    known
 }

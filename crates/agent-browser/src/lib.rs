@@ -42,7 +42,7 @@ pub use acted::ActedPage;
 pub use action::{Action, ActionParseError, ScrollDirection};
 pub use arenad_chromium::{belongs_to, end_shown, start_shown};
 pub use blank::BlankBrowser;
-pub use browser::{BrowserCookie, BrowserSettings, EpisodeBrowser, StepOutcome, Viewport};
+pub use browser::{BrowserSettings, EpisodeBrowser, StepOutcome, Viewport};
 pub use elements::{Bounds, Element, Elements};
 pub use error::{ActionError, BrowserFault};
 pub use files::{BadFiles, UploadFiles};

@@ -11,12 +11,12 @@ use serde_json::{Value as Json, json};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-use crate::acted::REDACTED;
 use crate::blank::BrowserContext;
 use crate::error::BrowserFault;
 use crate::listed::{DESCRIBE, SELECTOR};
 use crate::tab::limited;
-use arenad_api::browser::PageElement;
+use arenad_api::StorageCookie;
+use arenad_api::browser::{PageElement, REDACTED};
 use arenad_chromium::{Cdp, CdpEvents};
 
 /// The time between two looks for tabs that pages have opened or the person has closed.
@@ -67,11 +67,17 @@ impl Drop for Recorder {
 }
 
 impl Recorder {
-    /// Opens a window without cookies, whose requests go through the proxy, and shows an address in it.
+    /// Opens a window with these cookies only, whose requests go through the proxy, and shows an address in it.
     ///
     /// Errors: the browser's refusal.
-    pub async fn open(cdp: Cdp, proxy: Option<RecorderProxy>, url: &str) -> Result<Self, BrowserFault> {
+    pub async fn open(
+        cdp: Cdp,
+        proxy: Option<RecorderProxy>,
+        cookies: &[StorageCookie],
+        url: &str,
+    ) -> Result<Self, BrowserFault> {
         let context = BrowserContext::make(&cdp, proxy.as_ref().map(|proxy| proxy.server.as_str())).await?;
+        context.set_cookies(cookies).await?;
         let (sender, actions) = mpsc::unbounded_channel();
         let mut recorder = Self { cdp, context, proxy, tabs: HashMap::new(), sender, actions, last_url: String::new() };
         let wanted = json!({ "url": "about:blank", "browserContextId": recorder.context.id, "newWindow": true });

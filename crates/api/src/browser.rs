@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The value of a text that was typed into a field for passwords: the mark that secrets have in records.
+pub const REDACTED: &str = "[redacted]";
+
 /// The body of `POST /v1/episodes/{id}/browser/reset`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

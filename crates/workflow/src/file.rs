@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use arenad_api::browser::PageElement;
+use arenad_api::browser::{PageElement, REDACTED};
 use serde::{Deserialize, Serialize};
 
 /// A recorded way to do a task.
@@ -140,6 +140,14 @@ impl Workflow {
         Ok(workflow)
     }
 
+    /// Returns the position of the first step that typed a password. Recordings do not keep it, so that the workflow cannot
+    /// be replayed.
+    pub fn secret_step(&self) -> Option<usize> {
+        let is_secret =
+            |step: &WorkflowStep| step.action == StepAction::Type && step.value.as_deref() == Some(REDACTED);
+        self.steps.iter().position(is_secret)
+    }
+
     /// Returns the step at which the recording reached a key node.
     pub fn step_of(&self, node: usize) -> Option<usize> {
         self.reached.iter().find(|reached| reached.node == node).map(|reached| reached.step)
@@ -177,6 +185,20 @@ mod tests {
         assert_eq!(step(StepAction::Press, "Enter"), "press [Enter]");
         assert_eq!(step(StepAction::Stop, "$5"), "stop [$5]");
         assert_eq!(step(StepAction::GoBack, ""), "go_back");
+    }
+
+    #[test]
+    fn a_typed_password_is_noticed() {
+        let step = |action, value: &str| WorkflowStep {
+            action,
+            url: String::new(),
+            element: None,
+            value: Some(value.to_owned()),
+        };
+        let workflow = |steps| Workflow { steps, ..Workflow::default() };
+        let steps = vec![step(StepAction::Type, "ann"), step(StepAction::Type, "[redacted]")];
+        assert_eq!(workflow(steps).secret_step(), Some(1));
+        assert_eq!(workflow(vec![step(StepAction::Stop, "[redacted]")]).secret_step(), None);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::shared::Malformed;
 use arenad_model::schedule::CronSchedule;
 
 #[derive(Debug, Subcommand)]
@@ -43,6 +44,9 @@ pub struct WorkflowRecordArgs {
     /// Site that the workflow runs on, as part of an episode; may be repeated [default: none, for live sites]
     #[arg(long = "site", value_name = "SITE")]
     pub sites: Vec<String>,
+    /// Account that is signed in from the beginning; may be repeated [default for NAME: the only one that can sign in]
+    #[arg(long = "account", value_name = "SITE[=NAME]", value_parser = account)]
+    pub accounts: Vec<(String, Option<String>)>,
     /// Instruction of the task
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub title: String,
@@ -99,6 +103,29 @@ pub struct WorkflowCheckArgs {
     pub cron: Option<CronSchedule>,
 }
 
+fn account(text: &str) -> Result<(String, Option<String>), Malformed> {
+    let (site, name) = text.split_once('=').map_or((text, None), |(site, name)| (site, Some(name)));
+    if site.is_empty() || name == Some("") {
+        return Err(format!("`{text}` is not of the form SITE or SITE=NAME, such as shopping=customer").into());
+    }
+    Ok((site.to_owned(), name.map(str::to_owned)))
+}
+
 fn cron(expression: &str) -> Result<CronSchedule, String> {
     CronSchedule::parse(expression, "UTC").map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_has_a_site_and_maybe_a_name() {
+        let read = |text: &str| account(text).map_err(|error| error.to_string());
+        assert_eq!(read("shopping"), Ok(("shopping".to_owned(), None)));
+        assert_eq!(read("shopping=customer"), Ok(("shopping".to_owned(), Some("customer".to_owned()))));
+        for malformed in ["", "=customer", "shopping="] {
+            assert!(read(malformed).expect_err("malformed").contains("SITE=NAME"), "{malformed}");
+        }
+    }
 }

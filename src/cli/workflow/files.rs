@@ -21,7 +21,7 @@ pub struct WorkflowFile {
     pub workflow: Workflow,
 }
 
-/// Reads the workflows of files and folders, in the order of their paths.
+/// Reads the workflows of files and folders that are to be replayed, in the order of their paths.
 pub fn read(paths: &[PathBuf]) -> Result<Vec<WorkflowFile>, CommandFailure> {
     let mut found: Vec<PathBuf> = Vec::new();
     for path in paths {
@@ -42,7 +42,20 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<WorkflowFile>, CommandFailure> {
                 .hint("a workflow is a .json file; docs/guides/webcanvas.md describes it"));
         }
     }
-    found.into_iter().map(read_one).collect()
+    found.into_iter().map(read_to_replay).collect()
+}
+
+fn read_to_replay(path: PathBuf) -> Result<WorkflowFile, CommandFailure> {
+    let file = read_one(path)?;
+    match file.workflow.secret_step() {
+        None => Ok(file),
+        Some(step) => {
+            let said =
+                format!("{}: step {} types a password, which recordings do not keep", file.path.display(), step + 1);
+            Err(CommandFailure::usage(said)
+                .hint("record it with `--account SITE`, which signs in first, or write the text into the file"))
+        }
+    }
 }
 
 /// Reads the workflow of one file.

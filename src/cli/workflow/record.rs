@@ -5,7 +5,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use reqwest::Method;
 use serde_json::{Value, json};
+use url::form_urlencoded;
 
 use super::drive;
 use super::files::{self, WorkflowFile};
@@ -14,7 +16,7 @@ use crate::cli::client::ApiClient;
 use crate::cli::exit_code;
 use crate::cli::failure::CommandFailure;
 use arenad_agent_browser::{RecordedAction, Recorder, RecorderProxy};
-use arenad_api::EpisodeRecording;
+use arenad_api::{AccountSession, EpisodeRecording, StorageCookie};
 use arenad_workflow::{StepAction, Workflow, WorkflowStep, propose};
 
 /// The largest message of the browser, in bytes. Recordings need none of its large ones.
@@ -35,11 +37,16 @@ pub async fn record(global: &Global, args: &WorkflowRecordArgs) -> Result<u8, Co
         task: args.task.clone().unwrap_or_default(),
         title: args.title.clone(),
         sites: args.sites.clone(),
+        accounts: args.accounts.iter().cloned().collect(),
         start: args.start.clone(),
         ..Workflow::default()
     };
+    if let Some((site, _)) = args.accounts.iter().find(|(site, _)| !args.sites.contains(site)) {
+        return Err(CommandFailure::usage(format!("the account is one of {site}, which the episode does not have"))
+            .hint(format!("add `--site {site}`")));
+    }
     if args.sites.is_empty() {
-        record_in(None, args, &mut workflow).await?;
+        record_in(None, &[], args, &mut workflow).await?;
     } else {
         let client = ApiClient::new(global)?;
         let (started, hold) =
@@ -49,7 +56,10 @@ pub async fn record(global: &Global, args: &WorkflowRecordArgs) -> Result<u8, Co
                 .hint("`arenad status` says why; `arenad serve --proxy ADDRESS` offers it")
         })?;
         let proxy = RecorderProxy { server: proxy.server, username: proxy.username, password: proxy.password };
-        let recorded = record_in(Some(proxy), args, &mut workflow).await;
+        let recorded = match sign_in(&client, &hold.path(), &workflow).await {
+            Ok(cookies) => record_in(Some(proxy), &cookies, args, &mut workflow).await,
+            Err(failure) => Err(failure),
+        };
         // The connection that holds the episode ends with this process, and the episode with it.
         let _ = client.delete(&hold.path()).await;
         recorded?;
@@ -66,15 +76,33 @@ pub async fn record(global: &Global, args: &WorkflowRecordArgs) -> Result<u8, Co
     Ok(exit_code::OK)
 }
 
+/// Signs the accounts of a workflow in, and returns the cookies of all of them.
+async fn sign_in(client: &ApiClient, episode: &str, workflow: &Workflow) -> Result<Vec<StorageCookie>, CommandFailure> {
+    let mut cookies = Vec::new();
+    for (site, account) in &workflow.accounts {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(account.as_ref().map(|account| ("account", account)));
+        let path = format!("{episode}/login/{site}?{}", query.finish());
+        let session: AccountSession = client.json(Method::POST, &path).await?;
+        if !session.headers.is_empty() {
+            let said = format!("{} of {site} signs in with headers, which the browser does not send", session.account);
+            return Err(CommandFailure::usage(said).hint("choose an account that signs in with cookies"));
+        }
+        cookies.extend(session.cookies);
+    }
+    Ok(cookies)
+}
+
 async fn record_in(
     proxy: Option<RecorderProxy>,
+    cookies: &[StorageCookie],
     args: &WorkflowRecordArgs,
     workflow: &mut Workflow,
 ) -> Result<(), CommandFailure> {
     let profile = tempfile::Builder::new().prefix("arenad-recording-").tempdir()?;
     let (cdp, process) =
         arenad_agent_browser::start_shown(profile.path(), MESSAGE_MAX).await.map_err(anyhow::Error::from)?;
-    let recorded = match Recorder::open(cdp.clone(), proxy, &args.start).await {
+    let recorded = match Recorder::open(cdp.clone(), proxy, cookies, &args.start).await {
         Ok(recorder) => {
             record_with(recorder, args, workflow).await;
             Ok(())
@@ -106,6 +134,10 @@ async fn record_with(mut recorder: Recorder, args: &WorkflowRecordArgs, workflow
         workflow.steps.push(WorkflowStep { action: StepAction::Stop, url, element: None, value: Some(answer.clone()) });
     }
     workflow.end = Some(end).filter(|end| !end.is_empty());
+    if let Some(step) = workflow.secret_step() {
+        errln!("note: step {} types a password, which is not kept, so that the workflow cannot be replayed", step + 1);
+        errln!("`--account SITE` signs an account of a site in before the recording begins");
+    }
 }
 
 /// Returns the step of an action.

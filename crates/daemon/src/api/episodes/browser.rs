@@ -18,7 +18,7 @@ use crate::api::Api;
 use crate::api::environments::{JsonRequest, body};
 use crate::api::error::ApiError;
 use crate::browsers::{BrowserError, ObservedBrowser};
-use arenad_agent_browser::{ActionError, BrowserCookie, BrowserSettings, ObservationKind, UploadFiles, Viewport};
+use arenad_agent_browser::{ActionError, BrowserSettings, ObservationKind, UploadFiles, Viewport};
 use arenad_api::StorageCookie;
 use arenad_api::browser::{
     BrowserActionError, BrowserElement, BrowserErrorKind, BrowserObservation, BrowserObservationKind,
@@ -190,7 +190,7 @@ async fn sign_in(
     api: &Api,
     id: &EpisodeId,
     accounts: BTreeMap<String, Option<String>>,
-) -> Result<Vec<BrowserCookie>, ApiError> {
+) -> Result<Vec<StorageCookie>, ApiError> {
     let mut cookies = Vec::new();
     for (site, account) in accounts {
         let session = slots::session(api, id.as_str(), &site, account).await?;
@@ -200,7 +200,7 @@ async fn sign_in(
             return Err(ApiError::bad_request(detail)
                 .hint("choose an account that signs in with cookies, or drive a browser of your own"));
         }
-        cookies.extend(session.cookies.into_iter().map(cookie));
+        cookies.extend(session.cookies);
     }
     Ok(cookies)
 }
@@ -230,21 +230,6 @@ fn files(encoded: BTreeMap<String, String>) -> Result<UploadFiles, ApiError> {
         files.insert(name, content);
     }
     UploadFiles::new(files).map_err(|error| ApiError::bad_request(error.to_string()).hint(hint))
-}
-
-fn cookie(cookie: StorageCookie) -> BrowserCookie {
-    let StorageCookie { name, value, domain, path, expires, http_only, secure, same_site } = cookie;
-    BrowserCookie {
-        name,
-        value,
-        domain,
-        path,
-        is_http_only: http_only,
-        is_secure: secure,
-        same_site: Some(same_site),
-        // -1 stands for the end of the browser's session.
-        expires: u32::try_from(expires).ok().map(f64::from),
-    }
 }
 
 /// Returns what a browser showed, or the reason why it did not. An end of the episode explains every other failure, and
