@@ -35,7 +35,7 @@ fn ours(function: &str, input: &Value) -> FunctionAnswer {
     match function {
         "try_numeric" => Ok(match &input["value"] {
             Value::String(text) => json!(turking::try_numeric(text)),
-            // What is no number stays as it is.
+            // Python leaves values without a number unchanged.
             other @ (Value::Null | Value::Array(_) | Value::Object(_)) => other.clone(),
             other => json!(Label::of(other).cleaned()),
         }),

@@ -79,7 +79,7 @@ impl Builder {
         self.open.last().map(|(_, name)| name.as_str())
     }
 
-    /// Opens an element. What follows the end of the root element gets a root of its own, which only XPath sees.
+    /// Opens an element. Content after the end of the root element gets a root of its own, which only XPath sees.
     fn push(&mut self, name: &str, attributes: Vec<(String, String)>) {
         self.seen_head |= name == "head" || name == "body";
         self.seen_body |= name == "body";
