@@ -113,11 +113,11 @@ fn is_active(tree: &Tree, node: NodeId) -> bool {
         other => other,
     };
     let can_be_disabled = ["select", "option", "input", "textarea", "button"].contains(&acts_as);
-    let is_interactive = !(acts_as == "input" && attribute("type") == "hidden")
-        && !(can_be_disabled && !attribute("disabled").is_empty());
+    let is_inert =
+        acts_as == "input" && attribute("type") == "hidden" || can_be_disabled && !attribute("disabled").is_empty();
     let is_hidden =
         attribute("aria-hidden") == "true" || HIDING.iter().any(|hiding| attribute("style").contains(hiding));
-    is_interactive && !is_hidden
+    !is_inert && !is_hidden
 }
 
 /// The children that lxml counts: elements and comments.
