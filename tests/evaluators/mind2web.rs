@@ -66,10 +66,9 @@ fn ours(function: &str, input: &Value) -> FunctionAnswer {
                 .collect();
             let k = input["k"].as_u64().and_then(|k| usize::try_from(k).ok()).unwrap_or(10);
             let ranking = ranking::rank_candidates(&steps, k).ok_or("there are no instances")?;
-            let ranks: BTreeMap<String, &BTreeMap<String, usize>> =
-                ranking.ranks.iter().enumerate().map(|(at, ranks)| (format!("a{at}_u{at}"), ranks)).collect();
             // The benchmark's code has no entry for an instance without candidates.
-            let ranks: BTreeMap<_, _> = ranks.into_iter().filter(|(_, ranks)| !ranks.is_empty()).collect();
+            let filled = ranking.ranks.iter().enumerate().filter(|(_, ranks)| !ranks.is_empty());
+            let ranks: BTreeMap<String, _> = filled.map(|(at, ranks)| (format!("a{at}_u{at}"), ranks)).collect();
             Ok(json!({ "results": ranking.results, "ranks": ranks }))
         }
         other => Err(format!("no function {other}")),

@@ -24,6 +24,14 @@ fn labels(value: &Value) -> Vec<Label> {
     value.as_array().into_iter().flatten().map(Label::of).collect()
 }
 
+/// A cleaned value. Python leaves those that `float()` does not take unchanged.
+fn cleaned(value: &Value) -> Value {
+    match value {
+        Value::Null | Value::Array(_) | Value::Object(_) => value.clone(),
+        other => json!(Label::of(other).cleaned()),
+    }
+}
+
 /// A number; NaN is written as null.
 fn number(value: f64) -> Value {
     if value.is_nan() { Value::Null } else { json!(value) }
@@ -35,15 +43,12 @@ fn ours(function: &str, input: &Value) -> FunctionAnswer {
     match function {
         "try_numeric" => Ok(match &input["value"] {
             Value::String(text) => json!(turking::try_numeric(text)),
-            // Python leaves values without a number unchanged.
-            other @ (Value::Null | Value::Array(_) | Value::Object(_)) => other.clone(),
-            other => json!(Label::of(other).cleaned()),
+            other => cleaned(other),
         }),
         "clean_values" => {
             let value = |value: &Value| match value {
                 Value::Null => json!(""),
-                other @ (Value::Array(_) | Value::Object(_)) => other.clone(),
-                other => json!(Label::of(other).cleaned()),
+                other => cleaned(other),
             };
             Ok(input["values"].as_array().into_iter().flatten().map(value).collect())
         }

@@ -130,6 +130,7 @@ impl ReplayAuthority {
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .map_err(|error| AuthorityError::Make(error.to_string()))?;
+        // `server` replaces the resolver in a copy, so that all hosts share the rest, such as the cache of sessions.
         let nowhere = HostCertificate { shared: shared.clone(), host: String::new() };
         let mut config = config.with_no_client_auth().with_cert_resolver(Arc::new(nowhere));
         // The gateway speaks HTTP/1.1 only.

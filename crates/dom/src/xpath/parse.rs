@@ -253,7 +253,7 @@ impl Parser {
         }
         let mut steps = Vec::new();
         if self.ahead(0) != Some('/') {
-            self.relative(&mut steps)?;
+            self.steps(&mut steps)?;
             return Ok(Expression::Path(Path { start: Start::Context, steps }));
         }
         loop {

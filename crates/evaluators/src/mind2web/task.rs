@@ -10,10 +10,9 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::text::python::to_str;
-
 use super::steps::{Candidate, Prediction, RecordedStep};
 use super::text::{postprocess_action, postprocess_action_free_text};
+use crate::text::python::to_str;
 
 /// A task or a prediction file that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -79,8 +78,8 @@ pub fn read_one(task: &Value) -> Result<Mind2WebTask, Mind2WebFileError> {
             action: word(&action["action_uid"], "action_uid")?,
             website: website.clone(),
             operation: word(&action["operation"]["op"], "operation.op")?,
-            // The benchmark's code formats the value, whatever it is.
-            value: to_str(&action["operation"]["value"]),
+            // As in the benchmark's code, a number or `null` becomes a text.
+            value: action["operation"].get("value").map(to_str).unwrap_or_default(),
             candidates,
         });
     }

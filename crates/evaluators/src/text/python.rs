@@ -48,7 +48,7 @@ pub(crate) fn unquote(text: &str) -> &str {
 /// and single underscores between digits.
 #[must_use]
 pub(crate) fn int(text: &str) -> Option<f64> {
-    let text = &*ascii_digits(strip(text));
+    let text = &*ascii_digits(text.trim());
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is_plain = digits.split('_').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
     if is_plain { text.replace('_', "").parse().ok() } else { None }

@@ -46,11 +46,12 @@ fn parsed(url: &str) -> Result<crate::text::urls::Split, Raised> {
 
 fn nodes_of(step: &Value) -> Result<Vec<Value>, Raised> {
     let functions = match step.get("rewardFunction") {
-        Some(Value::Array(functions)) if !functions.is_empty() => functions,
-        // Everything else that is empty has a length too.
-        None | Some(Value::Array(_)) => return Ok(Vec::new()),
-        Some(Value::Object(other)) if other.is_empty() => return Ok(Vec::new()),
-        Some(Value::String(other)) if other.is_empty() => return Ok(Vec::new()),
+        None => return Ok(Vec::new()),
+        // Texts and objects have a length too.
+        Some(empty @ (Value::Array(_) | Value::Object(_) | Value::String(_))) if is_falsy(empty) => {
+            return Ok(Vec::new());
+        }
+        Some(Value::Array(functions)) => functions,
         Some(_) => return Err(Raised::new("TypeError", "`rewardFunction` is not a list".to_owned())),
     };
     let mut href = step.get("href").cloned();
